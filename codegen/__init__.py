@@ -1,0 +1,1 @@
+"""How a graph becomes fast code: differentiate, simplify, partition, fuse, emit, compile."""

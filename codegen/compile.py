@@ -1,0 +1,282 @@
+"""Generated source becomes functions that Python can call: from the disk cache, else through Numba.
+
+A cache hit loads object code with llvmlite alone. Numba, whose import and start-up take longer than most
+compilations, is imported (by `numba_backend`) only when something has to be compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import json
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+from llvmlite import binding as llvm
+
+from ..tracer.errors import CompilationError
+from . import store
+
+# --- What to compile --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array argument of a kernel.
+
+    The compiled function accepts exactly what this says, of type `numpy.ndarray` itself. `layout` "C" and
+    "F" promise contiguity, "A" promises nothing. `readonly` documents an argument that the kernel does not
+    write; the code is the same, so it takes no part in comparisons.
+
+    >>> ArrayType(np.dtype("float64"), 2, "C")
+    ArrayType(dtype=dtype('float64'), ndim=2, layout='C', readonly=False)
+    """
+
+    dtype: np.dtype
+    ndim: int
+    layout: Literal["C", "F", "A"]
+    readonly: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        order = {"C": "C-contiguous ", "F": "Fortran-contiguous ", "A": ""}[self.layout]
+        return f"{order}{self.dtype} array of rank {self.ndim}"
+
+    @property
+    def required_flags(self) -> int:
+        """The bits that must be set in `array.flags.num`: alignment, and contiguity if promised."""
+        return 0x100 | {"C": 0x1, "F": 0x2, "A": 0}[self.layout]
+
+    def accepts(self, argument: object) -> bool:
+        """Whether compiled code takes `argument`; it makes the same checks itself."""
+        return (
+            type(argument) is np.ndarray
+            and argument.dtype == self.dtype
+            and argument.ndim == self.ndim
+            and argument.flags.num & self.required_flags == self.required_flags
+        )
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A scalar argument of a kernel: int64, float64, float32 or bool; Python's numbers convert to it."""
+
+    dtype: np.dtype
+
+    def __str__(self) -> str:
+        return f"{self.dtype} scalar"
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How a kernel is compiled.
+
+    `fastmath` names the LLVM flags that arithmetic gets: a product and a sum may be fused, the sign of zero
+    may be lost, a division may become a multiplication. The flags that assume away nan and inf are left out
+    on purpose. `+=` may be reordered besides ("reassoc"), so that sums vectorise; elsewhere that flag would
+    fold `(a + b) - a`, which can be nan, to `b`. `vector_width` is the preferred width of vectors in bits,
+    where the processor has such vectors; 0 leaves the choice to LLVM, which prefers 256.
+    """
+
+    fastmath: frozenset[str] = frozenset({"arcp", "contract", "nsz"})
+    vector_width: int = 512
+
+
+DEFAULT_OPTIONS = CompileOptions()
+
+
+@dataclass
+class Statistics:
+    """What this process has compiled so far."""
+
+    compilations: int = 0
+    """Functions that Numba compiled."""
+    disk_hits: int = 0
+    """Functions whose machine code was on disk."""
+    source_hits: int = 0
+    """Functions asked for again, with the same source and types."""
+
+
+statistics = Statistics()
+_lock = threading.RLock()
+_compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+
+def compile_function(
+    module: ModuleType,
+    name: str,
+    argument_types: tuple[ArrayType | ScalarType, ...],
+    options: CompileOptions = DEFAULT_OPTIONS,
+) -> Callable[..., Any]:
+    """Machine code of `module.<name>` for arguments of exactly `argument_types`.
+
+    `module` comes from `store.load_module`. Compiled once in a process, and once on a machine as long as the
+    cache on disk keeps it. The result is a built-in function that takes positional arguments only, reads
+    the arrays in place and raises TypeError for an argument of another type, dtype, rank or layout. It lets
+    other Python threads run while it works on large arrays.
+
+    Raises CompilationError, with Numba's message as its cause, if the source is not what Numba can compile.
+
+    >>> square = compile_function(module, "square", (ArrayType(np.dtype("f8"), 1, "C"),) * 2)
+    >>> square(x, out)
+    """
+    key = (module.__name__, name, argument_types, options)
+    with _lock:
+        if key in _compiled:
+            statistics.source_hits += 1
+        else:
+            _compiled[key] = _load_or_compile(module, name, argument_types, options)
+        return _compiled[key]
+
+
+def _load_or_compile(
+    module: ModuleType, name: str, argument_types: tuple[ArrayType | ScalarType, ...], options: CompileOptions
+) -> Callable[..., Any]:
+    digest = _digest(
+        module.__name__, name, argument_types, sorted(options.fastmath), options.vector_width, _environment()
+    )
+    symbol = f"pullback_{name}_{digest}"
+    entry = f"{Path(module.__file__ or '').stem}.{name}.{digest}"
+    code = store.read(entry)
+    if code is None:
+        code = _compile(module, name, argument_types, options, symbol)
+        store.write(entry, code)
+        statistics.compilations += 1
+    else:
+        statistics.disk_hits += 1
+    return _load(code, symbol, name, argument_types)
+
+
+def _compile(
+    module: ModuleType,
+    name: str,
+    argument_types: tuple[ArrayType | ScalarType, ...],
+    options: CompileOptions,
+    symbol: str,
+) -> bytes:
+    """What `_load` reads: the names of the symbols the code needs, a line feed, the object code."""
+    from . import numba_backend
+
+    try:
+        code, needed = numba_backend.compile_kernel(getattr(module, name), argument_types, options, symbol)
+    except Exception as error:  # whatever Numba raises: the source is generated, so no class means "expected"
+        types = ", ".join(map(str, argument_types))
+        raise CompilationError(
+            f"Numba could not compile {name}() in {module.__file__} for {types}. "
+            f"The file holds the generated source; it also runs uncompiled."
+        ) from error
+    return json.dumps(needed).encode() + b"\n" + code
+
+
+def _digest(*parts: Any) -> str:
+    """All that the machine code depends on, hashed; of the source, the module's name holds the hash."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+@functools.cache
+def _environment() -> tuple[str, ...]:
+    """Versions, processor, and the code that turns source into machine code."""
+    folder = Path(__file__).parent
+    compilers = [folder / name for name in ("compile.py", "entry.py", "numba_backend.py")]
+    compilers += sorted(folder.glob("vector_math/*.py"))
+    return (
+        *store.versions(),
+        *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),
+        llvm.get_process_triple(),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+        *(hashlib.sha256(path.read_bytes()).hexdigest() for path in compilers),
+    )
+
+
+# --- From object code to a function -----------------------------------------------------------------------
+
+OBJECT_PREFIX = "pullback_object_"  # symbols of Python objects that the code refers to
+
+
+class _MethodDefinition(ctypes.Structure):
+    """PyMethodDef of Python's C API."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_METH_FASTCALL = 0x80
+_definitions: list[_MethodDefinition] = []  # Python keeps pointers to them
+
+
+def raise_kernel_error(pickled: bytes) -> None:
+    """Raise what a kernel raised; the code calls it with what Numba pickled: class, arguments, location."""
+    exception_class, arguments, *_ = pickle.loads(pickled)
+    raise exception_class(*arguments)
+
+
+@functools.cache
+def target_machine() -> llvm.TargetMachine:
+    """LLVM's description of this processor, for code that is loaded as Numba loads its own."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    is_x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        reloc="static" if is_x86 else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@functools.cache
+def _engine() -> llvm.ExecutionEngine:
+    """Where loaded code lives, until the process ends."""
+    objects = {"None": None, "ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
+    for name, value in objects.items():
+        llvm.add_symbol(f"{OBJECT_PREFIX}{name}", id(value))
+    machine = target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # at exit, a thread may still be inside a kernel
+    return engine
+
+
+def _load(
+    code: bytes, symbol: str, name: str, argument_types: tuple[ArrayType | ScalarType, ...]
+) -> Callable[..., Any]:
+    """The function `symbol` in `code`, as Python calls it."""
+    header, _, object_code = code.partition(b"\n")
+    if any(needed.startswith(("numba_", "NRT_")) for needed in json.loads(header)):
+        from . import numba_backend
+
+        numba_backend.register_symbols()
+    engine = _engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+    engine.finalize_object()
+    definition = _MethodDefinition(name.encode(), engine.get_function_address(symbol), _METH_FASTCALL, None)
+    _definitions.append(definition)
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype = ctypes.py_object
+    create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]
+    return create(definition, functools.partial(_refuse, name, argument_types), None)
+
+
+def _refuse(name: str, expected: tuple[ArrayType | ScalarType, ...], *arguments: Any) -> None:
+    """Raise the TypeError for arguments that compiled code does not take; it calls this with them."""
+    if len(arguments) != len(expected):
+        raise TypeError(f"{name}() takes {len(expected)} arguments, and got {len(arguments)}.")
+    for position, (argument, argument_type) in enumerate(zip(arguments, expected), start=1):
+        if isinstance(argument_type, ArrayType) and not argument_type.accepts(argument):
+            found = type(argument).__name__
+            if isinstance(argument, np.ndarray):
+                found = f"{argument.dtype.str} {found} of shape {argument.shape}, strides {argument.strides}"
+            raise TypeError(f"{name}() argument {position} must be a {argument_type}, and is a {found}.")

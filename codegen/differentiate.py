@@ -1,0 +1,65 @@
+"""Reverse-mode differentiation of a graph: the rules' cotangents, summed and brought to the operands' shapes.
+
+A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), section 3.2: each node's cotangent is
+complete when all its users have been visited, so one sweep against the order of computation suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops.reduction import sum_to_shape
+from pullback.tracer.origin import backward_of
+
+
+def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
+    """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
+    active = active_nodes(graph, wrt)
+    total: dict[Node, Node] = {}
+    for output, cotangent in cotangents.items():
+        if output in active:
+            total[output] = cotangent
+    for node in reversed(graph.nodes):
+        if node in total and node.operands:
+            total[node] = named_cotangent(total[node], node)
+            _visit(node, total, active)
+    return [total.get(node) for node in wrt]
+
+
+def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
+    """The floating nodes through which a derivative with respect to `wrt` passes."""
+    active = {node for node in wrt if node.spec.is_float}
+    for node in graph.nodes:
+        if node.spec.is_float and any(
+            operand in active and node.operator.rule_for(position) is not None
+            for position, operand in enumerate(node.operands)
+        ):
+            active.add(node)
+    return active
+
+
+def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
+    """Add what the rules of `node` give to the cotangents of its operands."""
+    cotangent = total[node]
+    specs = [operand.spec for operand in node.operands]
+    for position, operand in enumerate(node.operands):
+        if operand not in active or node.operator.rule_for(position) is None:
+            continue
+        with backward_of(node.origin, node.operator.name):
+            contribution = node.operator.pull_back(
+                position, cotangent, node.operands, specs, node, node.spec, node.attributes
+            )
+            contribution = sum_to_shape(contribution, operand.shape)
+            if operand in total:
+                contribution = total[operand] + contribution
+        total[operand] = contribution
+
+
+def named_cotangent(cotangent: Node, primal: Node) -> Node:
+    """The cotangent under the name `d_<primal>`, if it has none yet."""
+    if cotangent.name or not primal.name or not cotangent.operands:
+        return cotangent
+    return replace(cotangent, name=f"d_{primal.name}")
+

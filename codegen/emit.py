@@ -1,0 +1,67 @@
+"""From layout to text: the templates of `templates/`, and how a line breaks or carries its comment."""
+
+from __future__ import annotations
+
+import functools
+
+import jinja2
+
+from .layout import ForLoop, Kernel, Line, Module
+
+COMMENT_COLUMN = 60
+LINE_LENGTH = 110
+
+
+def emit(module: Module, comments: bool = True) -> str:
+    """The source of a generated file; without comments, what the machine code depends on."""
+    return _environment(comments).get_template("module.py.j2").render(module=module)
+
+
+@functools.cache
+def _environment(comments: bool) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("pullback.codegen"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # it is Python, not HTML
+    )
+    environment.filters["statement"] = _statement if comments else _bare_statement
+    environment.filters["bounds"] = _bounds
+    environment.filters["signature"] = _signature
+    return environment
+
+
+def _bounds(loop: ForLoop) -> str:
+    return loop.stop if loop.start == "0" else f"{loop.start}, {loop.stop}"
+
+
+def _bare_statement(line: Line, depth: int) -> str:
+    return "    " * depth + line.text
+
+
+def _statement(line: Line, depth: int) -> str:
+    """The statement with its comment in a column behind it, or above it where the line would be too long."""
+    code = _bare_statement(line, depth)
+    if not line.comment:
+        return code
+    comment = f"# {line.comment}"
+    if len(code) + 2 + len(comment) <= LINE_LENGTH:
+        return f"{code:<{COMMENT_COLUMN - 2}}  {comment}" if len(code) < COMMENT_COLUMN - 1 else f"{code}  {comment}"
+    indent = "    " * depth
+    return f"{indent}{comment[: LINE_LENGTH - len(indent)]}\n{code}"
+
+
+def _signature(kernel: Kernel) -> str:
+    one_line = f"def {kernel.name}({', '.join(kernel.parameters)}):"
+    if len(one_line) <= LINE_LENGTH:
+        return one_line
+    lines, current = [], ""
+    for parameter in kernel.parameters:
+        if len(current) + len(parameter) > LINE_LENGTH - 8:
+            lines.append(current.rstrip())
+            current = ""
+        current += f"{parameter}, "
+    lines.append(current.rstrip())
+    return f"def {kernel.name}(\n    " + "\n    ".join(lines) + "\n):"

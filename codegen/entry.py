@@ -1,0 +1,280 @@
+"""The way in from Python to a compiled kernel: a C function, built from LLVM instructions.
+
+It has the calling convention of built-in functions with positional arguments (`METH_FASTCALL`). Numba's own
+wrapper goes through a C function per array, which copies its description and counts references: 70 ns an
+array. Here the fields of the array object are read in place, after checks that keep a wrong argument from
+corrupting memory (the exact type, dtype, rank, layout): some 4 ns an array.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from . import compile as kernels
+
+RELEASE_GIL_FROM = 4096  # elements of all arrays; with fewer, the loop is over before another thread runs
+
+Result = np.dtype | tuple[np.dtype, ...] | None
+
+_INT8, _INT32, _INT64, _DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_LONG, _POINTER = ir.IntType(8 * ctypes.sizeof(ctypes.c_long)), _INT8.as_pointer()
+_SWAPPED = ">" if sys.byteorder == "little" else "<"  # NumPy's sign for foreign byte order
+
+
+class Entry:
+    """`PyObject *entry(PyObject *refuse, PyObject **arguments, Py_ssize_t count)`, in an LLVM module.
+
+    If an argument is not what it must be, `refuse(*arguments)` raises the error.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        lowered: Any,
+        arguments: Sequence[kernels.ArrayType | kernels.ScalarType],
+        result: Result,
+        symbol: str,
+    ) -> None:
+        """Call `lowered` by the convention of Numba's target `context`; `result` is what comes back."""
+        self.context = context
+        self.module = context.create_module(symbol)
+        entry_type = ir.FunctionType(_POINTER, [_POINTER, _POINTER.as_pointer(), _INT64])
+        self.function = ir.Function(self.module, entry_type, symbol)
+        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        kernel_type = context.call_conv.get_function_type(lowered.return_type, lowered.argument_types)
+        self.kernel = ir.Function(self.module, kernel_type, lowered.descriptor.llvm_func_name)
+        self._build(arguments, lowered, result)
+
+    def _build(
+        self, arguments: Sequence[kernels.ArrayType | kernels.ScalarType], lowered: Any, result: Result
+    ) -> None:
+        builder, values = self.builder, self.function.args[1]
+        self._require([builder.icmp_signed("==", self.function.args[2], _INT64(len(arguments)))])
+        objects = [builder.load(builder.gep(values, [_INT64(index)])) for index in range(len(arguments))]
+        arrays = [
+            (value, argument)
+            for value, argument in zip(objects, arguments)
+            if isinstance(argument, kernels.ArrayType)
+        ]
+        self._require([self._is_array(value) for value, _ in arrays])
+        self._require([check for value, argument in arrays for check in self._array_checks(value, argument)])
+        native: list[ir.Value] = []
+        elements = _INT64(0)
+        for value, argument in zip(objects, arguments):
+            if isinstance(argument, kernels.ArrayType):
+                fields = self._array(value, argument)
+                native += fields
+                elements = builder.add(elements, fields[2])
+            else:
+                native.append(self._scalar(value, argument.dtype))
+        thread = self._release_gil(elements)
+        status, native_result = self._call(lowered, native)
+        self._restore_gil(thread)
+        with builder.if_then(status.is_error, likely=False):
+            self._raise(status)
+        builder.ret(self._python_result(native_result, result))
+
+    # Arguments
+
+    def _require(self, checks: Sequence[ir.Value]) -> None:
+        """Go on if all checks hold, else return what `refuse(*arguments)` does, which is to raise."""
+        if not checks:
+            return
+        builder = self.builder
+        holds = functools.reduce(builder.and_, checks)
+        with builder.if_then(builder.not_(holds), likely=False):
+            builder.ret(self._python("PyObject_Vectorcall", _POINTER, *self.function.args, _POINTER(None)))
+
+    def _field(self, structure: ir.Value, field: Any, kind: ir.Type) -> ir.Value:
+        """The value of a field of a C structure, both described by ctypes."""
+        address = self.builder.gep(structure, [_INT64(field.offset)])
+        return self.builder.load(self.builder.bitcast(address, kind.as_pointer()))
+
+    def _is_array(self, value: ir.Value) -> ir.Value:
+        return self.builder.icmp_unsigned(
+            "==", self._field(value, _ObjectHead.type, _POINTER), self._object("ndarray")
+        )
+
+    def _array_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
+        """Whether the ndarray `value` has the dtype, in native byte order, the rank and the layout."""
+        builder, flags = self.builder, argument.required_flags
+        descriptor = self._field(value, _ArrayObject.descriptor, _POINTER)
+        byteorder = self._field(descriptor, _DTypeObject.byteorder, _INT8)
+        pairs = [
+            (self._field(descriptor, _DTypeObject.kind, _INT8), _INT8(ord(argument.dtype.kind))),
+            (self._field(descriptor, _DTypeObject.itemsize, _INT64), _INT64(argument.dtype.itemsize)),
+            (self._field(value, _ArrayObject.ndim, _INT32), _INT32(argument.ndim)),
+            (builder.and_(self._field(value, _ArrayObject.flags, _INT32), _INT32(flags)), _INT32(flags)),
+        ]
+        checks = [builder.icmp_unsigned("==", found, expected) for found, expected in pairs]
+        return [builder.icmp_unsigned("!=", byteorder, _INT8(ord(_SWAPPED))), *checks]
+
+    def _array(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
+        """The ndarray as Numba passes arrays: owner, parent, size, item size, data, shape, strides."""
+        builder, integers = self.builder, _INT64.as_pointer()
+        shape, strides = (
+            [builder.load(builder.gep(first, [_INT64(axis)])) for axis in range(argument.ndim)]
+            for first in (
+                self._field(value, _ArrayObject.shape, integers),
+                self._field(value, _ArrayObject.strides, integers),
+            )
+        )
+        size = functools.reduce(builder.mul, shape, _INT64(1))
+        data = self._field(value, _ArrayObject.data, _POINTER)
+        return [_POINTER(None), _POINTER(None), size, _INT64(argument.dtype.itemsize), data, *shape, *strides]
+
+    def _scalar(self, value: ir.Value, dtype: np.dtype) -> ir.Value:
+        builder = self.builder
+        if dtype.kind == "b":
+            truth = self._checked(self._python("PyObject_IsTrue", _INT32, value))
+            return builder.icmp_signed("!=", truth, _INT32(0))
+        if dtype.kind == "f":
+            number = self._checked(self._python("PyFloat_AsDouble", _DOUBLE, value))
+            return number if dtype.itemsize == 8 else builder.fptrunc(number, ir.FloatType())
+        number = self._checked(self._python("PyLong_AsLongLong", _INT64, value))
+        return number if dtype.itemsize == 8 else builder.trunc(number, ir.IntType(8 * dtype.itemsize))
+
+    def _checked(self, number: ir.Value) -> ir.Value:
+        """`number`, unless it is -1 because Python could not convert the object."""
+        builder = self.builder
+        is_float = isinstance(number.type, ir.DoubleType)
+        compare = builder.fcmp_ordered if is_float else builder.icmp_signed
+        with builder.if_then(compare("==", number, number.type(-1.0 if is_float else -1)), likely=False):
+            error = self._python("PyErr_Occurred", _POINTER)
+            with builder.if_then(builder.icmp_unsigned("!=", error, _POINTER(None)), likely=False):
+                builder.ret(_POINTER(None))
+        return number
+
+    # The call
+
+    def _call(self, lowered: Any, arguments: Sequence[ir.Value]) -> tuple[Any, ir.Value]:
+        """Call by Numba's convention: addresses of the result and of error information come first."""
+        builder, convention = self.builder, self.context.call_conv
+        result_address, error_address, *parameters = self.kernel.function_type.args
+        slots = [builder.alloca(address.pointee) for address in (result_address, error_address)]
+        fitting = [self._as(argument, kind) for argument, kind in zip(arguments, parameters)]
+        code = builder.call(self.kernel, [*slots, *fitting])
+        status = convention._get_return_status(builder, code, builder.load(slots[1]))
+        result = self.context.get_returned_value(builder, lowered.return_type, builder.load(slots[0]))
+        return status, result
+
+    def _as(self, value: ir.Value, kind: ir.Type) -> ir.Value:
+        """A pointer of another type, or a truth value of another width."""
+        if value.type == kind:
+            return value
+        convert = self.builder.bitcast if isinstance(kind, ir.PointerType) else self.builder.zext
+        return convert(value, kind)
+
+    def _release_gil(self, elements: ir.Value) -> ir.Value:
+        """Let other threads run while the kernel does, where that is worth it; returns the thread's slot."""
+        builder = self.builder
+        slot = builder.alloca(_POINTER)
+        builder.store(_POINTER(None), slot)
+        with builder.if_then(builder.icmp_signed(">=", elements, _INT64(RELEASE_GIL_FROM))):
+            builder.store(self._python("PyEval_SaveThread", _POINTER), slot)
+        return slot
+
+    def _restore_gil(self, slot: ir.Value) -> None:
+        thread = self.builder.load(slot)
+        with self.builder.if_then(self.builder.icmp_unsigned("!=", thread, _POINTER(None))):
+            self._python("PyEval_RestoreThread", ir.VoidType(), thread)
+
+    def _raise(self, status: Any) -> None:
+        """Raise what the kernel raised: `compile.raise_kernel_error(pickled)` does, on Python's side."""
+        builder = self.builder
+        information = builder.load(status.excinfoptr)
+        text = builder.extract_value(information, 0)
+        size = builder.sext(builder.extract_value(information, 1), _INT64)
+        pickled = self._python("PyBytes_FromStringAndSize", _POINTER, text, size)
+        raiser = self._object("raise_kernel_error")
+        builder.ret(self._python("PyObject_CallOneArg", _POINTER, raiser, pickled))
+
+    # Python objects
+
+    def _python_result(self, value: ir.Value, result: Result) -> ir.Value:
+        """A new reference to the Python object for what the kernel returns."""
+        if result is None:
+            none = self._object("None")
+            self._python("Py_IncRef", ir.VoidType(), none)
+            return none
+        if not isinstance(result, tuple):
+            return self._python_number(value, result)
+        items = self._python("PyTuple_New", _POINTER, _INT64(len(result)))
+        for index, dtype in enumerate(result):
+            item = self._python_number(self.builder.extract_value(value, index), dtype)
+            self._python("PyTuple_SetItem", _INT32, items, _INT64(index), item)
+        return items
+
+    def _python_number(self, value: ir.Value, dtype: np.dtype) -> ir.Value:
+        builder = self.builder
+        if dtype.kind == "b":
+            return self._python("PyBool_FromLong", _POINTER, builder.zext(value, _LONG))
+        if dtype.kind == "f":
+            wide = value if dtype.itemsize == 8 else builder.fpext(value, _DOUBLE)
+            return self._python("PyFloat_FromDouble", _POINTER, wide)
+        extend = builder.sext if dtype.kind == "i" else builder.zext
+        wide = value if dtype.itemsize == 8 else extend(value, _INT64)
+        make = "PyLong_FromLongLong" if dtype.kind == "i" else "PyLong_FromUnsignedLongLong"
+        return self._python(make, _POINTER, wide)
+
+    def _object(self, name: str) -> ir.Value:
+        """The Python object that `compile` registers under this name when it loads the code."""
+        symbol = f"{kernels.OBJECT_PREFIX}{name}"
+        if symbol not in self.module.globals:
+            ir.GlobalVariable(self.module, _INT8, symbol).linkage = "external"
+        return self.module.globals[symbol]
+
+    def _python(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+        """A call of a function of Python's C API."""
+        function = self.module.globals.get(name)
+        if function is None:
+            function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+            function = ir.Function(self.module, function_type, name)
+        return self.builder.call(function, arguments)
+
+
+class _ObjectHead(ctypes.Structure):
+    """PyObject_HEAD: reference count and type; longer in free-threaded builds."""
+
+    _fields_ = [
+        ("counts", ctypes.c_char * (object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p))),
+        ("type", ctypes.c_void_p),
+    ]
+
+
+class _ArrayObject(ctypes.Structure):
+    """PyArrayObject_fields of NumPy's C API, which has not changed since 1.7."""
+
+    _fields_ = [
+        ("head", _ObjectHead),
+        ("data", ctypes.c_void_p),
+        ("ndim", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("base", ctypes.c_void_p),
+        ("descriptor", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    ]
+
+
+class _DTypeObject(ctypes.Structure):
+    """The head of _PyArray_Descr of NumPy 2."""
+
+    _fields_ = [
+        ("head", _ObjectHead),
+        ("scalar_type", ctypes.c_void_p),
+        ("kind", ctypes.c_char),
+        ("character", ctypes.c_char),
+        ("byteorder", ctypes.c_char),
+        ("former_flags", ctypes.c_char),
+        ("number", ctypes.c_int),
+        ("flags", ctypes.c_uint64),
+        ("itemsize", ctypes.c_ssize_t),
+    ]

@@ -1,0 +1,212 @@
+"""One element of a value, as an expression: loads of stored arrays, arithmetic on them, index arithmetic.
+
+An `Index` says where: a polynomial in loop positions and extents, so that slices, flips, transposes and
+splits of dimensions are index arithmetic and nothing is moved. An `Expression` says what; it is a graph of
+its own, in which equal parts are one object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+import numpy as np
+
+from pullback.tracer.graph import Node
+
+from .extents import ONE, Symbol
+
+
+@dataclass(eq=False, slots=True)
+class Axis:
+    """A dimension of an iteration space; scheduling binds it to a loop."""
+
+    extent: Symbol
+
+    def __repr__(self) -> str:
+        return f"<axis {self.extent.value}>"
+
+
+Factor = Axis | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`coefficient` times the product of `factors`."""
+
+    coefficient: int
+    factors: tuple[Factor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A sum of terms, e.g. `2 * i + n - 1`."""
+
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def axis(self) -> Axis | None:
+        """The axis, if the index is exactly that."""
+        if len(self.terms) == 1 and self.terms[0].coefficient == 1 and len(self.terms[0].factors) == 1:
+            factor = self.terms[0].factors[0]
+            return factor if isinstance(factor, Axis) else None
+        return None
+
+    @property
+    def axes(self) -> set[Axis]:
+        return {factor for term in self.terms for factor in term.factors if isinstance(factor, Axis)}
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """index // divisor, where the division is exact."""
+
+    index: Index
+    divisor: int
+
+    @property
+    def axes(self) -> set[Axis]:
+        return self.index.axes
+
+
+@dataclass(eq=False, slots=True)
+class Load:
+    """An element of a stored array: of an input, or of a node that is materialised."""
+
+    node: Node
+    indices: tuple[AnyIndex, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Compute:
+    """An elementwise operator on elements."""
+
+    node: Node
+    operands: tuple[Expression, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Literal:
+    """A constant."""
+
+    value: bool | int | float
+    dtype: np.dtype
+
+
+@dataclass(eq=False, slots=True)
+class Position:
+    """An index as a value (of iota)."""
+
+    index: AnyIndex
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """low <= index < high, and (index - low) % step == 0."""
+
+    index: Index
+    low: Index | None
+    high: Index | None
+    step: int = 1
+
+
+@dataclass(eq=False, slots=True)
+class Select:
+    """`inside` where all bounds hold, else `outside`; the side not taken is not evaluated."""
+
+    node: Node
+    bounds: tuple[Bound, ...]
+    inside: Expression
+    outside: Expression
+
+
+Expression = Union[Load, Compute, Literal, Position, Select]
+AnyIndex = Union[Index, Quotient, Expression]
+ZERO = Index()
+
+
+def of_axis(axis: Axis) -> Index:
+    return ZERO if axis.extent is ONE else Index((Term(1, (axis,)),))
+
+
+def of_symbol(symbol: Symbol) -> Index:
+    return number(1) if symbol is ONE else Index((Term(1, (symbol,)),))
+
+
+def number(value: int) -> Index:
+    return Index((Term(value),)) if value else ZERO
+
+
+def plus(*indices: Index) -> Index:
+    """The sum, like terms merged."""
+    total: dict[frozenset[tuple[Factor, int]], tuple[int, tuple[Factor, ...]]] = {}
+    for index in indices:
+        for term in index.terms:
+            key = frozenset((factor, term.factors.count(factor)) for factor in term.factors)
+            coefficient, factors = total.get(key, (0, term.factors))
+            total[key] = (coefficient + term.coefficient, factors)
+    return Index(tuple(Term(coefficient, factors) for coefficient, factors in total.values() if coefficient))
+
+
+def times(index: Index, factor: int | Symbol) -> Index:
+    if isinstance(factor, Symbol):
+        if factor is ONE:
+            return index
+        return Index(tuple(Term(term.coefficient, (*term.factors, factor)) for term in index.terms))
+    return Index(tuple(Term(term.coefficient * factor, term.factors) for term in index.terms)) if factor else ZERO
+
+
+def minus(first: Index, second: Index) -> Index:
+    return plus(first, times(second, -1))
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is made of, those in its indices included."""
+    if isinstance(expression, Load):
+        return tuple(index for index in expression.indices if not isinstance(index, Index | Quotient))
+    if isinstance(expression, Compute):
+        return expression.operands
+    if isinstance(expression, Select):
+        return (expression.inside, expression.outside)
+    if isinstance(expression, Position) and not isinstance(expression.index, Index | Quotient):
+        return (expression.index,)
+    return ()
+
+
+def loads(expression: Expression) -> list[Load]:
+    """Every load in an expression, each once."""
+    found: list[Load] = []
+    seen: set[int] = set()
+    pending: list[Expression] = [expression]
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Load):
+            found.append(one)
+        pending.extend(children(one))
+    return found
+
+
+def index_axes(index: AnyIndex) -> set[Axis]:
+    return index.axes if isinstance(index, Index | Quotient) else axes_of(index)
+
+
+def axes_of(expression: Expression) -> set[Axis]:
+    """The axes that the value of an expression depends on."""
+    axes: set[Axis] = set()
+    if isinstance(expression, Load):
+        for index in expression.indices:
+            axes |= index_axes(index)
+    elif isinstance(expression, Position):
+        axes |= index_axes(expression.index)
+    elif isinstance(expression, Select):
+        for bound in expression.bounds:
+            axes |= bound.index.axes
+    for child in children(expression):
+        axes |= axes_of(child)
+    return axes
+
+

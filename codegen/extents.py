@@ -1,0 +1,219 @@
+"""Which dimensions of a graph are the same one: symbols for extents, so that code is generic in shapes.
+
+Each dimension of each value gets a symbol. Operators unify them (operands of an elementwise operator have
+equal dimensions, or size 1), so two dimensions share a symbol only where the program makes them equal, not
+where two sizes happen to agree. Size 1 is part of a program's structure and has no symbol.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.contraction import split_subscripts
+
+
+@dataclass(eq=False)
+class Symbol:
+    """One extent; `value` is its size in the traced call. Unified symbols point to one of them."""
+
+    value: int
+    parent: Symbol | None = None
+
+    def find(self) -> Symbol:
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        return root
+
+    def __repr__(self) -> str:
+        return f"<extent {self.value}>"
+
+
+ONE = Symbol(1)
+Symbols = tuple[Symbol, ...]
+
+
+def unify(first: Symbol, second: Symbol) -> Symbol:
+    first, second = first.find(), second.find()
+    if first is second or second is ONE:
+        return first
+    if first is ONE:
+        return second
+    assert first.value == second.value, (first, second)
+    second.parent = first
+    return first
+
+
+def fresh(extent: int) -> Symbol:
+    return ONE if extent == 1 else Symbol(extent)
+
+
+@dataclass
+class Extents:
+    """The symbols of every node's dimensions."""
+
+    of: dict[Node, Symbols] = field(default_factory=dict)
+
+    def __getitem__(self, node: Node) -> Symbols:
+        return tuple(symbol.find() for symbol in self.of[node])
+
+
+def find_extents(graph: Graph) -> Extents:
+    """Symbols for all nodes of the graph."""
+    extents = Extents()
+    for node in (*graph.inputs, *graph.nodes):
+        if node not in extents.of:
+            operands = [extents.of[operand] for operand in node.operands]
+            extents.of[node] = _rule(node)(node, operands)
+    return extents
+
+
+def _rule(node: Node) -> Rule:
+    return _RULES.get(node.operator.name) or _RULES[node.operator.family]
+
+
+def _fresh(node: Node, operands: list[Symbols]) -> Symbols:
+    return tuple(map(fresh, node.shape))
+
+
+def _broadcast(node: Node, operands: list[Symbols]) -> Symbols:
+    result = list(map(fresh, node.shape))
+    for symbols in operands:
+        for axis, symbol in enumerate(symbols, node.spec.ndim - len(symbols)):
+            if symbol.find() is not ONE:
+                result[axis] = unify(symbol, result[axis])
+    return tuple(result)
+
+
+def _reduced(node: Node, operands: list[Symbols]) -> Symbols:
+    dims = node.attributes["dims"]
+    if node.attributes["keepdim"]:
+        return tuple(ONE if axis in dims else symbol for axis, symbol in enumerate(operands[0]))
+    return tuple(symbol for axis, symbol in enumerate(operands[0]) if axis not in dims)
+
+
+def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
+    """Slice, pad and the like: a dimension of unchanged size is untouched."""
+    pairs = zip(node.operands[0].shape, node.shape, operands[0])
+    return tuple(symbol if before == after else fresh(after) for before, after, symbol in pairs)
+
+
+
+def _permute(node: Node, operands: list[Symbols]) -> Symbols:
+    return tuple(operands[0][dim] for dim in node.attributes["dims"])
+
+
+def _reshape(node: Node, operands: list[Symbols]) -> Symbols:
+    result = list(map(fresh, node.shape))
+    for old, new in reshape_groups(node.operands[0].shape, node.shape):
+        if len(old) == len(new) == 1:
+            result[new[0]] = operands[0][old[0]]
+    return tuple(result)
+
+
+def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """Runs of old and new dimensions (without those of size 1) that hold the same elements, in order."""
+    old_dims = [dim for dim, extent in enumerate(old) if extent != 1]
+    new_dims = [dim for dim, extent in enumerate(new) if extent != 1]
+    if math.prod(old) == 0:
+        same = [old[dim] for dim in old_dims] == [new[dim] for dim in new_dims]
+        return [([a], [b]) for a, b in zip(old_dims, new_dims)] if same else [(old_dims, new_dims)]
+    groups: list[tuple[list[int], list[int]]] = []
+    while old_dims or new_dims:
+        left, right = [old_dims.pop(0)], [new_dims.pop(0)]
+        left_size, right_size = old[left[0]], new[right[0]]
+        while left_size != right_size:
+            if left_size < right_size:
+                left.append(old_dims.pop(0))
+                left_size *= old[left[-1]]
+            else:
+                right.append(new_dims.pop(0))
+                right_size *= new[right[-1]]
+        groups.append((left, right))
+    return groups
+
+
+def _same(node: Node, operands: list[Symbols]) -> Symbols:
+    return operands[0]
+
+
+def _slice_update(node: Node, operands: list[Symbols]) -> Symbols:
+    for whole, part in zip(*operands):
+        if whole.find().value == part.find().value:
+            unify(whole, part)
+    return operands[0]
+
+
+def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
+    dim = node.attributes["dim"]
+    result = list(map(fresh, node.shape))
+    for symbols in operands:
+        for axis, symbol in enumerate(symbols):
+            if axis != dim:
+                result[axis] = unify(symbol, result[axis])
+    return tuple(result)
+
+
+def _contract(node: Node, operands: list[Symbols]) -> Symbols:
+    left, right, result = split_subscripts(node.attributes["subscripts"])
+    named: dict[str, Symbol] = {}
+    for letter, symbol in zip(left + right, operands[0] + operands[1]):
+        named[letter] = unify(named[letter], symbol) if letter in named else symbol
+    return tuple(named[letter] for letter in result)
+
+
+def _unify_indices(indices: list[Symbols]) -> Symbols:
+    for other in indices[1:]:
+        for first, second in zip(indices[0], other):
+            unify(first, second)
+    return indices[0]
+
+
+def _gather(node: Node, operands: list[Symbols]) -> Symbols:
+    for index, symbols, whole in zip(node.operands[1:], operands[1:], operands[0]):
+        if index.operator is iota and index.shape[0] == whole.find().value:
+            unify(symbols[0], whole)  # x[arange(n), ...] walks a dimension of x
+    return _unify_indices(operands[1:]) + operands[0][len(operands) - 1 :]
+
+
+def _scatter_add(node: Node, operands: list[Symbols]) -> Symbols:
+    updates, indices = operands[0], operands[1:]
+    positions = _unify_indices(indices)
+    for first, second in zip(updates, positions):
+        unify(first, second)
+    leading = node.attributes["shape"][: len(indices)]
+    return tuple(map(fresh, leading)) + updates[len(positions) :]
+
+
+def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
+    x, updates, indices = operands[0], operands[1], operands[2:]
+    positions = _unify_indices(indices)
+    for first, second in zip(updates, positions + x[len(indices) :]):
+        unify(first, second)
+    return x
+
+
+Rule = Callable[[Node, list[Symbols]], Symbols]
+_RULES: dict[str, Rule] = {
+    "creation": _fresh,
+    "elementwise": _broadcast,
+    "expand": _broadcast,
+    "reduction": _reduced,
+    "scan": _same,
+    "reshape": _reshape,
+    "permute": _permute,
+    "slice": _kept_where_equal,
+    "pad": _kept_where_equal,
+    "dilate": _kept_where_equal,
+    "slice_update": _slice_update,
+    "concatenate": _concatenate,
+    "flip": _same,
+    "contraction": _contract,
+    "gather": _gather,
+    "scatter_add": _scatter_add,
+    "index_update": _index_update,
+}

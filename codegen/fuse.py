@@ -1,0 +1,349 @@
+"""Fusion: which values are stored, and one tree of loops in which all of them are computed.
+
+Every stored value has one or more `Root`s: an iteration space and the expression of one element, into which
+elementwise operators and movement have been inlined. Roots are placed one after another, each as deep in an
+existing loop nest as what it reads allows: a value made in the same iteration, or one that an inner loop of
+the same iteration has completed. So the passes of a softmax over a row share the loop over rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops import indexing as ix
+from pullback.tracer.ops import movement as m
+
+from .expression import (
+    AnyIndex,
+    Axis,
+    Compute,
+    Expression,
+    Index,
+    Load,
+    children,
+    loads,
+    of_axis,
+)
+from .extents import ONE, Extents, Symbol, find_extents
+from .library import untransposed
+from .lower import Lowering, NotPlain, merges_dimensions
+
+EXPENSIVE = 20
+"""Arithmetic per element from which a value is worth a place in the cache rather than a second computation."""
+EXPENSIVE_ACROSS_NESTS = 60
+"""The same for a value that would have to go through memory."""
+
+
+@dataclass(eq=False)
+class Root:
+    """One piece of work: for every point of a space, an element that is written or accumulated."""
+
+    node: Node
+    kind: str
+    """"store", "reduce", "search", "scan", "scatter", "update"; "call" and "view" have no space."""
+    axes: tuple[Axis, ...] = ()
+    value: Expression | None = None
+    target: tuple[AnyIndex, ...] = ()
+    reduced: frozenset[Axis] = frozenset()
+    reads: tuple[Load, ...] = ()
+    path: list[Loop] = field(default_factory=list)
+    """The loops around it, outermost first, once it is placed."""
+    bound: dict[Axis, Loop] = field(default_factory=dict)
+
+    def axis_of(self, loop: Loop) -> Axis | None:
+        return next((axis for axis, one in self.bound.items() if one is loop), None)
+
+    @property
+    def first_reduced(self) -> Loop | None:
+        """The outermost loop that must end before the result is complete."""
+        return next((loop for loop in self.path if self.axis_of(loop) in self.reduced), None)
+
+    @property
+    def complete_in(self) -> list[Loop]:
+        """The loops inside which the result is complete, outermost first."""
+        stop = self.first_reduced
+        return self.path if stop is None else self.path[: self.path.index(stop)]
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop over one extent; its body is a list of loops and roots, in order."""
+
+    extent: Symbol
+    items: list[Loop | Root] = field(default_factory=list)
+
+
+Item = Loop | Root
+
+
+@dataclass
+class LoopTree:
+    """A graph as loops: everything that the emitter needs to know."""
+
+    graph: Graph
+    extents: Extents
+    items: list[Item]
+    roots: list[Root]
+    kept: dict[Node, tuple[int, ...]]
+    """Of each stored node, the dimensions that its storage has; none: a local variable."""
+
+
+def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
+    """The loop tree that stores `outputs`, nodes of the graph that are neither inputs nor constants."""
+    extents = find_extents(graph)
+    stored = _required_storage(graph, outputs)
+    while True:
+        try:
+            roots = _roots(graph, extents, stored)
+        except NotPlain as request:
+            stored.add(request.node)
+            continue
+        items = _schedule(roots)
+        shared = _worth_storing(roots, stored)
+        if not shared:
+            return LoopTree(graph, extents, items, roots, _storage(roots, set(outputs)))
+        stored |= shared
+
+
+# --- what must be stored ------------------------------------------------------------------------------------
+
+
+def _required_storage(graph: Graph, outputs: Sequence[Node]) -> set[Node]:
+    stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
+    for node in graph.nodes:
+        if node.operator.family in ("reduction", "scan", "contraction"):
+            stored.add(node)
+        if node.operator in (ix.scatter_add, ix.index_update):
+            stored.add(node)
+        if node.operator.family == "contraction":
+            stored.update(operand for operand in map(untransposed, node.operands) if not operand.is_input)
+        if node.operator is m.reshape and merges_dimensions(node):
+            stored.update((node, node.operands[0]))
+    return stored
+
+
+def _worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
+    """Values that several loops would compute again, at a cost above that of keeping them."""
+    users: dict[Node, dict[int, Root]] = {}
+    for root in roots:
+        for node in _computed_nodes(root):
+            users.setdefault(node, {})[id(root.path[-1]) if root.path else id(root)] = root
+    shared = {node for node, found in users.items() if _recomputed_too_often(node, list(found.values()), stored)}
+    # What is only needed for another stored value need not be stored itself.
+    return {node for node in shared if not any(node in one.operands and users[one].keys() >= users[node].keys() for one in shared)}
+
+
+def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> bool:
+    if node in stored or len(users) < 2 or node.spec.ndim == 0:
+        return False
+    outer = {id(root.path[0]) if root.path else id(root) for root in users}
+    return node.operator.cost >= (EXPENSIVE if len(outer) == 1 else EXPENSIVE_ACROSS_NESTS)
+
+
+def _computed_nodes(root: Root) -> set[Node]:
+    found: set[Node] = set()
+    pending = [] if root.value is None else [root.value]
+    seen: set[int] = set()
+    while pending:
+        expression = pending.pop()
+        if id(expression) not in seen:
+            seen.add(id(expression))
+            if isinstance(expression, Compute):
+                found.add(expression.node)
+            pending.extend(children(expression))
+    return found
+
+
+# --- roots --------------------------------------------------------------------------------------------------
+
+
+def _roots(graph: Graph, extents: Extents, stored: set[Node]) -> list[Root]:
+    lowering = Lowering(extents, stored)
+    result: list[Root] = []
+    for node in graph.nodes:
+        if node in stored and not node.is_input:
+            result.extend(_roots_of(node, lowering))
+    return result
+
+
+def _axes(symbols: Sequence[Symbol]) -> tuple[Axis, ...]:
+    return tuple(map(Axis, symbols))
+
+
+def _at(axes: Sequence[Axis]) -> tuple[Index, ...]:
+    return tuple(map(of_axis, axes))
+
+
+def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
+    extents = lowering.extents
+    if node.operator.family == "contraction":
+        yield Root(node, "call", reads=tuple(_whole(untransposed(one), extents) for one in node.operands))
+    elif node.operator is m.reshape and merges_dimensions(node):
+        yield Root(node, "view", reads=(_whole(node.operands[0], extents),))
+    elif node.operator.family == "reduction":
+        yield _reduction(node, lowering)
+    elif node.operator.family == "scan":
+        axes = _axes(extents[node])
+        yield _root(node, "scan", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
+    elif node.operator is ix.scatter_add:
+        yield _scatter(node, "scatter", node.operands[0], node.operands[1:], lowering)
+    elif node.operator is ix.index_update:
+        axes = _axes(extents[node])
+        yield _root(node, "store", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
+        yield _scatter(node, "update", node.operands[1], node.operands[2:], lowering)
+    else:
+        axes = _axes(extents[node])
+        yield _root(node, "store", axes, lowering.computed(node, _at(axes)), _at(axes))
+
+
+def _whole(node: Node, extents: Extents) -> Load:
+    """A read of a whole array, at no particular place."""
+    return Load(node, tuple(Index() for _ in extents[node]))
+
+
+def _reduction(node: Node, lowering: Lowering) -> Root:
+    (x,), dims = node.operands, node.attributes["dims"]
+    axes = _axes(lowering.extents[x])
+    kept = [axis for dim, axis in enumerate(axes) if dim not in dims]
+    reduced = frozenset(axes[dim] for dim in dims)
+    kind = "search" if node.operator.name.startswith("arg") else "reduce"
+    return _root(node, kind, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
+
+
+def _scatter(node: Node, kind: str, updates: Node, indices: Sequence[Node], lowering: Lowering) -> Root:
+    axes = _axes(lowering.extents[updates])
+    at, rank = _at(axes), indices[0].spec.ndim
+    positions = tuple(lowering.element(index, at[:rank]) for index in indices)
+    reduced = frozenset(axes)  # where an element goes is known only when it is there
+    return _root(node, kind, axes, lowering.element(updates, at), (*positions, *at[rank:]), reduced)
+
+
+def _root(
+    node: Node,
+    kind: str,
+    axes: tuple[Axis, ...],
+    value: Expression,
+    target: tuple[AnyIndex, ...],
+    reduced: frozenset[Axis] = frozenset(),
+) -> Root:
+    reads = list(loads(value))
+    for index in target:
+        if not isinstance(index, Index):
+            reads.extend(loads(index))  # type: ignore[arg-type]
+    looped = frozenset(axis for axis in axes if axis.extent is not ONE)
+    root = Root(node, kind, axes, value, target, reduced & looped, tuple(reads))
+    root.axes = _loop_order(root)
+    return root
+
+
+def _loop_order(root: Root) -> tuple[Axis, ...]:
+    """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
+    wanted = [axis for axis in root.axes if axis.extent is not ONE]
+    touched = [load.indices for load in root.reads] + [root.target]
+    orders = [[index.axis for index in indices if isinstance(index, Index) and index.axis] for indices in touched]
+    best: list[Axis] = max(orders, key=lambda order: len(set(order)), default=[])
+    missing = [axis for axis in wanted if axis not in best]
+    result = list(dict.fromkeys(best))
+    if root.kind == "search":  # its best value and index are local variables
+        return tuple(sorted(wanted, key=lambda axis: axis in root.reduced))
+    for axis in missing:  # in front of its successor in the natural order
+        later = [one for one in wanted[wanted.index(axis) + 1 :] if one in result]
+        result.insert(result.index(later[0]) if later else len(result), axis)
+    return tuple(result)
+
+
+# --- the loop tree ------------------------------------------------------------------------------------------
+
+
+def _schedule(roots: list[Root]) -> list[Item]:
+    items: list[Item] = []
+    by_node: dict[Node, list[Root]] = {}
+    for root in roots:
+        sources = [one for load in root.reads for one in by_node.get(load.node, ())]
+        sources += by_node.get(root.node, [])
+        _place(items, root, list(root.axes), sources)
+        by_node.setdefault(root.node, []).append(root)
+    return items
+
+
+def _place(items: list[Item], root: Root, remaining: list[Axis], sources: list[Root]) -> None:
+    """Put a root at its place below `items`, whose enclosing loops it has joined already."""
+    if not remaining:
+        items.append(root)
+        return
+    axis = remaining[0]
+    loop = _loop_to_join(items, root, axis, sources)
+    if loop is None:
+        loop = Loop(axis.extent)
+        items.append(loop)
+    root.path.append(loop)
+    root.bound[axis] = loop
+    _place(loop.items, root, remaining[1:], sources)
+
+
+def _loop_to_join(items: list[Item], root: Root, axis: Axis, sources: list[Root]) -> Loop | None:
+    """The last loop that the root fits into, with nothing that it reads made later on."""
+    for item in reversed(items):
+        inside = [one for one in sources if _contains(item, one)]
+        fits = isinstance(item, Loop) and item.extent is axis.extent
+        if fits and all(_same_iteration(item, one, root, axis) for one in inside):
+            return item  # type: ignore[return-value]
+        if inside:
+            return None
+    return None
+
+
+def _contains(item: Item, root: Root) -> bool:
+    return item is root or (isinstance(item, Loop) and item in root.path)
+
+
+def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
+    """Whether each iteration of the loop reads of `source` only what the same iteration has made."""
+    made = source.axis_of(loop)  # type: ignore[arg-type]
+    if made is None or made in source.reduced or loop not in source.complete_in:
+        return False
+    dims = [dim for dim, index in enumerate(source.target) if isinstance(index, Index) and index.axis is made]
+    if len(dims) != 1:
+        return False
+    reads = [load for load in root.reads if load.node is source.node]
+    if source.node is root.node:
+        return False  # an update of what another root of the node has stored
+    return all(
+        isinstance(index := load.indices[dims[0]], Index) and index.axis is axis for load in reads
+    )
+
+
+# --- storage ------------------------------------------------------------------------------------------------
+
+
+def _storage(roots: list[Root], outputs: set[Node]) -> dict[Node, tuple[int, ...]]:
+    """The dimensions that each node's storage needs: those of loops that end before it is read do not go."""
+    users: dict[Node, list[Root]] = {}
+    for root in roots:
+        for load in root.reads:
+            users.setdefault(load.node, []).append(root)
+    kept: dict[Node, tuple[int, ...]] = {}
+    for root in roots:
+        every = tuple(range(len(root.target) if root.kind not in ("call", "view") else root.node.spec.ndim))
+        if root.node in outputs or root.kind in ("call", "view", "scan", "update") or root.node in kept:
+            kept[root.node] = every
+            continue
+        common = root.complete_in
+        for user in users.get(root.node, ()):
+            common = [mine for mine, _ in takewhile(lambda pair: pair[0] is pair[1], zip(common, user.path))]
+        kept[root.node] = tuple(dim for dim in every if not _is_local(root, root.target[dim], common))
+    return kept
+
+
+def _is_local(root: Root, index: AnyIndex, loops: list[Loop]) -> bool:
+    """Whether a dimension is walked by a loop that encloses every use, or has size 1."""
+    if not isinstance(index, Index):
+        return False
+    if index.axis is None:
+        return not index.terms
+    return root.bound.get(index.axis) in loops
+
+

@@ -1,0 +1,42 @@
+"""What the templates lay out: text that is ready, in frozen dataclasses. No template computes anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement, and where in the user's program it comes from."""
+
+    text: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForLoop:
+    """`for variable in range(start, stop)` around lines and loops."""
+
+    variable: str
+    start: str
+    stop: str
+    body: tuple[Line | ForLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One generated function."""
+
+    name: str
+    parameters: tuple[str, ...]
+    prologue: tuple[Line, ...]
+    body: tuple[Line | ForLoop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A generated file: a header of comments, imports, functions."""
+
+    header: tuple[str, ...]
+    imports: tuple[str, ...]
+    kernels: tuple[Kernel, ...]

@@ -1,0 +1,259 @@
+"""From values to elements: the expression of one element of a node, down to what is stored.
+
+`Lowering` is asked for the element of a node at an index tuple. Elementwise operators ask for the elements
+of their operands at the same place, movement operators at another place; stored nodes end the descent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.tracer.errors import UnsupportedError
+from pullback.tracer.graph import Node
+from pullback.tracer.ops import creation
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import indexing as ix
+from pullback.tracer.ops import movement as m
+
+from .expression import (
+    ZERO,
+    AnyIndex,
+    Bound,
+    Compute,
+    Expression,
+    Index,
+    Literal,
+    Load,
+    Position,
+    Quotient,
+    Select,
+    minus,
+    number,
+    of_symbol,
+    plus,
+    times,
+)
+from .extents import ONE, Extents, Symbol, reshape_groups
+
+Indices = tuple[AnyIndex, ...]
+
+
+class Lowering:
+    """Expressions for the nodes of one graph, given the set of those that are stored."""
+
+    def __init__(self, extents: Extents, stored: set[Node]) -> None:
+        self.extents = extents
+        self.stored = stored
+        self._known: dict[tuple[Node, Indices], Expression] = {}
+
+    def element(self, node: Node, indices: Indices) -> Expression:
+        """The element of `node` at `indices`; equal requests give the same object."""
+        key = (node, indices)
+        if key not in self._known:
+            self._known[key] = self._load(node, indices) if node in self.stored else self.computed(node, indices)
+        return self._known[key]
+
+    def _load(self, node: Node, indices: Indices) -> Load:
+        fixed = zip(indices, self.extents[node])
+        return Load(node, tuple(ZERO if symbol is ONE else index for index, symbol in fixed))
+
+    def computed(self, node: Node, indices: Indices) -> Expression:
+        """The element from the node's operands, even if the node is stored."""
+        if node.is_constant:
+            return Literal(node.attributes["value"], node.dtype)
+        rule = _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
+        if rule is None:
+            raise UnsupportedError(f"{node.operator.name} has no lowering")
+        return rule(self, node, indices)
+
+    def symbol_sum(self, symbols: list[Symbol]) -> Index:
+        return plus(*(of_symbol(symbol) for symbol in symbols)) if symbols else ZERO
+
+
+def _elementwise(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    operands = []
+    for operand in node.operands:
+        own = indices[len(indices) - operand.spec.ndim :]
+        symbols = lowering.extents[operand]
+        own = tuple(ZERO if symbol is ONE else index for index, symbol in zip(own, symbols))
+        operands.append(lowering.element(operand, own))
+    return Compute(node, tuple(operands))
+
+
+def _expand(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    (x,) = node.operands
+    own = indices[len(indices) - x.spec.ndim :]
+    own = tuple(ZERO if symbol is ONE else index for index, symbol in zip(own, lowering.extents[x]))
+    return lowering.element(x, own)
+
+
+def _permute(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    dims = node.attributes["dims"]
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    return lowering.element(node.operands[0], tuple(indices[dim] for dim in order))
+
+
+def merges_dimensions(node: Node) -> bool:
+    """Whether a reshape needs division to find an element: it is then a view of a stored array."""
+    return any(len(old) > 1 for old, _ in reshape_groups(node.operands[0].shape, node.shape))
+
+
+def _reshape(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    """Splits of a dimension are index arithmetic; merges were stored (see `merges_dimensions`)."""
+    (x,) = node.operands
+    symbols = lowering.extents[node]
+    own: list[AnyIndex] = [ZERO] * x.spec.ndim
+    for old, new in reshape_groups(x.shape, node.shape):
+        if len(new) == 1:
+            own[old[0]] = indices[new[0]]
+            continue
+        flat = ZERO
+        for dim in new:
+            flat = plus(times(flat, symbols[dim]), _plain(indices[dim], node))
+        own[old[0]] = flat
+    return lowering.element(x, tuple(own))
+
+
+def _plain(index: AnyIndex, node: Node) -> Index:
+    if not isinstance(index, Index):
+        raise NotPlain(node)
+    return index
+
+
+class NotPlain(Exception):
+    """Index arithmetic on an index that is itself loaded from an array: the node must be stored."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.node = node
+
+
+def _slice(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    own = []
+    for dim, index in enumerate(indices):
+        start, step = node.attributes["starts"][dim], node.attributes["steps"][dim]
+        if start == 0 and step == 1:
+            own.append(index)
+        else:
+            own.append(plus(times(_plain(index, node), step), number(start)))
+    return lowering.element(node.operands[0], tuple(own))
+
+
+def _within(
+    lowering: Lowering, node: Node, part: Node, indices: Indices
+) -> tuple[tuple[Bound, ...], Indices]:
+    """The bounds of the region [start:stop:step] that `part` fills, and the place in `part`."""
+    bounds: list[Bound] = []
+    own: list[AnyIndex] = []
+    whole = node.shape
+    for dim, index in enumerate(indices):
+        start, step = node.attributes["starts"][dim], node.attributes["steps"][dim]
+        extent = part.shape[dim]
+        if start == 0 and step == 1 and extent == whole[dim]:
+            own.append(index)
+            continue
+        plain = _plain(index, node)
+        low = number(start)
+        high = plus(low, times(of_symbol(lowering.extents[part][dim]), step))
+        starts_inside = start > 0
+        ends_inside = start + extent * step < whole[dim]
+        bounds.append(Bound(plain, low if starts_inside or step > 1 else None, high if ends_inside else None, step))
+        shifted = minus(plain, low)
+        own.append(shifted if step == 1 else Quotient(shifted, step))
+    return tuple(bounds), tuple(own)
+
+
+def _dilate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    (x,) = node.operands
+    bounds, own = _within(lowering, node, x, indices)
+    return _select(node, bounds, lowering.element(x, own), Literal(0, node.dtype))
+
+
+def _slice_update(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    x, update = node.operands
+    bounds, own = _within(lowering, node, update, indices)
+    return _select(node, bounds, lowering.element(update, own), lowering.element(x, indices))
+
+
+def _select(node: Node, bounds: tuple[Bound, ...], inside: Expression, outside: Expression) -> Expression:
+    return Select(node, bounds, inside, outside) if bounds else inside
+
+
+def _pad(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    (x,) = node.operands
+    bounds: list[Bound] = []
+    own: list[AnyIndex] = []
+    for (before, after), index, symbol in zip(node.attributes["widths"], indices, lowering.extents[x]):
+        if before == after == 0:
+            own.append(index)
+            continue
+        plain, low = _plain(index, node), number(before)
+        high = plus(low, of_symbol(symbol)) if after else None
+        bounds.append(Bound(plain, low if before else None, high))
+        own.append(minus(plain, low))
+    value = Literal(node.attributes["value"], node.dtype)
+    return _select(node, tuple(bounds), lowering.element(x, tuple(own)), value)
+
+
+def _concatenate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    dim = node.attributes["dim"]
+    plain = _plain(indices[dim], node)
+    starts = [ZERO]
+    for piece in node.operands[:-1]:
+        starts.append(plus(starts[-1], of_symbol(lowering.extents[piece][dim])))
+
+    def piece_at(position: int) -> Expression:
+        own = (*indices[:dim], minus(plain, starts[position]), *indices[dim + 1 :])
+        return lowering.element(node.operands[position], own)
+
+    result = piece_at(len(starts) - 1)
+    for position in range(len(starts) - 2, -1, -1):
+        bound = Bound(plain, None, starts[position + 1])
+        result = Select(node, (bound,), piece_at(position), result)
+    return result
+
+
+def _flip(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    own = list(indices)
+    for dim in node.attributes["dims"]:
+        last = plus(of_symbol(lowering.extents[node][dim]), number(-1))
+        own[dim] = minus(last, _plain(indices[dim], node))
+    return lowering.element(node.operands[0], tuple(own))
+
+
+def _gather(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    x, *positions = node.operands
+    rank = positions[0].spec.ndim
+    own = tuple(lowering.element(position, indices[:rank]) for position in positions)
+    return lowering.element(x, tuple(_as_index(one) for one in own) + indices[rank:])
+
+
+def _as_index(expression: Expression) -> AnyIndex:
+    """A position that is computed from positions alone (arange) is plain index arithmetic."""
+    if isinstance(expression, Position):
+        return expression.index
+    if isinstance(expression, Literal):
+        return number(int(expression.value))
+    return expression
+
+
+def _iota(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    return Position(indices[0], node.dtype)
+
+
+_RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
+    "elementwise": _elementwise,
+    e.convert.name: _elementwise,
+    m.expand.name: _expand,
+    m.permute.name: _permute,
+    m.reshape.name: _reshape,
+    m.slice_.name: _slice,
+    m.dilate.name: _dilate,
+    m.slice_update.name: _slice_update,
+    m.pad.name: _pad,
+    m.concatenate.name: _concatenate,
+    m.flip.name: _flip,
+    ix.gather.name: _gather,
+    creation.iota.name: _iota,
+}

@@ -1,0 +1,112 @@
+"""Save or recompute: which forward values the backward function is given, by a minimum cut.
+
+Of the values that backward needs, those are saved whose bytes are fewest, if what lies between them and the
+need is computed again. M. Tao et al. call it the min-cut formulation of rematerialisation; the flow is found
+by shortest augmenting paths (J. Edmonds and R. M. Karp, JACM 19, 1972).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pullback.tracer.graph import Node, toposort
+
+EXPENSIVE = 20
+"""Arithmetic per element from which a value in the cache is cheaper to load than to compute."""
+CACHED_BYTES = 1 << 20
+"""Size up to which a saved value is still in the cache when backward reads it."""
+FOREVER = 1 << 60
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What backward is given, and why: (node, reason) for each value that was weighed."""
+
+    saved: tuple[Node, ...]
+    reasons: tuple[tuple[Node, str], ...]
+
+
+def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
+    """The values to save so that `needed` can be had; `free` ones (inputs, outputs) are in memory anyway."""
+    free = set(free)
+    network = _Network()
+    nodes = [node for node in toposort(needed) if not node.is_constant]
+    for node in nodes:
+        network.add((node, "in"), (node, "out"), _bytes_to_keep(node, free))
+        if node in free or not _may_recompute(node):
+            network.add("source", (node, "in"), FOREVER)
+        for operand in node.operands:
+            if not operand.is_constant:
+                network.add((operand, "out"), (node, "in"), FOREVER)
+    for node in needed:
+        network.add((node, "out"), "sink", FOREVER)
+    reached = network.cut("source", "sink")
+    saved = tuple(node for node in nodes if (node, "in") in reached and (node, "out") not in reached)
+    return Partition(saved, tuple(_reasons(nodes, set(saved), free)))
+
+
+def _bytes_to_keep(node: Node, free: set[Node]) -> int:
+    """Traffic: a saved value is written once and read once; one that is in memory anyway is read."""
+    if node.operator.name in ("full", "iota"):
+        return FOREVER
+    return 1 + (node.spec.nbytes if node in free else 2 * node.spec.nbytes)
+
+
+def _may_recompute(node: Node) -> bool:
+    if node.operator.family in ("elementwise", "movement"):
+        return node.operator.cost < EXPENSIVE or node.spec.nbytes > CACHED_BYTES
+    return node.operator.family in ("creation", "indexing") and node.operator.name in ("full", "iota", "gather")
+
+
+def _reasons(nodes: list[Node], saved: set[Node], free: set[Node]) -> Iterable[tuple[Node, str]]:
+    for node in nodes:
+        if node in saved and node not in free:
+            why = "backward needs it" if _may_recompute(node) else f"{node.operator.name} costs more than a load"
+            yield node, f"saved, {node.spec.nbytes} bytes: {why}"
+        elif node in saved:
+            yield node, "read again: it is in memory anyway"
+        elif node.name:
+            yield node, "recomputed: cheaper than its memory traffic"
+
+
+class _Network:
+    """A flow network as nested dictionaries of capacities."""
+
+    def __init__(self) -> None:
+        self.capacity: dict[object, dict[object, int]] = {}
+
+    def add(self, tail: object, head: object, capacity: int) -> None:
+        self.capacity.setdefault(tail, {})
+        self.capacity.setdefault(head, {}).setdefault(tail, 0)
+        self.capacity[tail][head] = max(self.capacity[tail].get(head, 0), capacity)
+
+    def cut(self, source: object, sink: object) -> set[object]:
+        """The side of the source of a minimum cut."""
+        if source not in self.capacity or sink not in self.capacity:
+            return set()
+        while True:
+            before = self._reachable(source, sink)
+            if sink not in before:
+                return set(before)
+            path = [sink]
+            while path[-1] is not source:
+                path.append(before[path[-1]])
+            edges = list(zip(path[1:], path[:-1]))
+            flow = min(self.capacity[tail][head] for tail, head in edges)
+            for tail, head in edges:
+                self.capacity[tail][head] -= flow
+                self.capacity[head][tail] += flow
+
+    def _reachable(self, source: object, sink: object) -> dict[object, object]:
+        """Every node that has a path of free capacity from the source, with the node before it."""
+        before: dict[object, object] = {source: source}
+        pending = deque([source])
+        while pending and sink not in before:
+            tail = pending.popleft()
+            for head, capacity in self.capacity[tail].items():
+                if capacity > 0 and head not in before:
+                    before[head] = tail
+                    pending.append(head)
+        return before

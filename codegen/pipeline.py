@@ -1,0 +1,141 @@
+"""The recipe: a graph in, functions out. Read `optimise`, `build_forward` and `build_pair` from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pullback.tracer.graph import Graph, Node, make_input, substitute, toposort
+
+from .compile import statistics
+from .differentiate import active_nodes, differentiate
+from .library import lower_contractions
+from .names import noun
+from .partition import Partition, partition
+from .program import Options, Program
+from .simplify import expand_composites, simplify
+
+__all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]
+
+
+def optimise(graph: Graph) -> Graph:
+    """Composites expanded, contractions decided, everything simplified."""
+    graph = expand_composites(graph)
+    graph = simplify(graph)
+    graph = lower_contractions(graph)
+    return simplify(graph)
+
+
+def build_forward(graph: Graph, options: Options = Options()) -> Program:
+    """One function for the graph's outputs."""
+    return Program(optimise(graph), options, title=f"{graph.name}")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A forward function that saves, and the backward function that uses what it saved."""
+
+    forward: Program
+    """Outputs: those of the graph, then the residuals."""
+    backward: Program
+    """Inputs: as `backward_inputs` says, then a cotangent for each of `cotangent_outputs`."""
+    backward_inputs: tuple[tuple[str, int], ...]
+    """("input", k), ("output", k) or ("residual", k)."""
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+    """For each of `wrt`, whether a gradient flows; those without are not among backward's outputs."""
+    partition: Partition
+
+    @property
+    def source(self) -> str:
+        return f"{self.forward.source}\n\n{self.backward.source}"
+
+
+def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = Options()) -> Pair:
+    """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
+    wanted = [graph.inputs[position] for position in wrt]
+    active = active_nodes(graph, wanted)
+    cotangent_outputs = tuple(
+        position for position, node in enumerate(graph.outputs) if node in active
+    )
+    cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
+    joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
+    joint = optimise(joint)
+    count = len(graph.outputs)
+    outputs, gradients = joint.outputs[:count], joint.outputs[count:]
+
+    needed = _needed_by_backward(gradients, set(cotangents))
+    choice = partition(needed, {*graph.inputs, *outputs})
+    residuals = [node for node in choice.saved if node not in graph.inputs and node not in outputs]
+    forward = Graph(f"{graph.name}", graph.inputs, (*outputs, *residuals), graph.origin)
+    backward, sources = _backward_graph(graph, outputs, residuals, choice.saved, cotangents, gradients)
+    return Pair(
+        Program(forward, options, f"forward of {graph.name}", f"{graph.name}_forward", residuals),
+        Program(backward, options, f"backward of {graph.name}", f"{graph.name}_backward"),
+        sources,
+        cotangent_outputs,
+        connected,
+        choice,
+    )
+
+
+def _cotangent_input(graph: Graph, position: int) -> Node:
+    output = graph.outputs[position]
+    name = output.name or ("value" if len(graph.outputs) == 1 else f"value_{position}")
+    return make_input(output.spec, f"d_{name}")
+
+
+def _joint_graph(
+    graph: Graph, wanted: Sequence[Node], positions: Sequence[int], cotangents: Sequence[Node]
+) -> tuple[Graph, tuple[bool, ...]]:
+    """The outputs and the gradients of those of `wanted` that have one, in one graph."""
+    total: dict[Node, Node] = {}
+    for position, cotangent in zip(positions, cotangents):
+        output = graph.outputs[position]
+        total[output] = total[output] + cotangent if output in total else cotangent
+    gradients = differentiate(graph, wanted, total)
+    found = [_with_name(gradient, node) for gradient, node in zip(gradients, wanted) if gradient is not None]
+    joint = Graph(graph.name, (*graph.inputs, *cotangents), (*graph.outputs, *found), graph.origin)
+    return joint, tuple(gradient is not None for gradient in gradients)
+
+
+def _with_name(gradient: Node, node: Node) -> Node:
+    return replace(gradient, name=f"d_{node.name}") if node.name and gradient.operands else gradient
+
+
+def _needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> list[Node]:
+    """The forward values that the backward part reads: those without a cotangent behind them."""
+    nodes = list(toposort(gradients))
+    backward: set[Node] = set(cotangents)
+    for node in nodes:
+        if any(operand in backward for operand in node.operands):
+            backward.add(node)
+    needed = {operand for node in nodes if node in backward for operand in node.operands if operand not in backward}
+    needed |= {node for node in gradients if node not in backward}
+    return [node for node in nodes if node in needed and not node.is_constant]
+
+
+def _backward_graph(
+    graph: Graph,
+    outputs: Sequence[Node],
+    residuals: Sequence[Node],
+    saved: Sequence[Node],
+    cotangents: Sequence[Node],
+    gradients: Sequence[Node],
+) -> tuple[Graph, tuple[tuple[str, int], ...]]:
+    """The backward part with saved values as inputs, and where each of those comes from."""
+    replacements: dict[Node, Node] = {}
+    sources: list[tuple[str, int]] = []
+    inputs: list[Node] = []
+    for node in saved:
+        if node in graph.inputs:
+            sources.append(("input", graph.inputs.index(node)))
+            inputs.append(node)
+            continue
+        kind, place = ("output", outputs) if node in outputs else ("residual", residuals)
+        sources.append((kind, list(place).index(node)))
+        name = f"saved_{node.name or noun(node.operator.name)}"
+        replacements[node] = make_input(node.spec, name, node.origin)
+        inputs.append(replacements[node])
+    new = substitute(gradients, replacements)
+    return Graph(f"{graph.name}_backward", (*inputs, *cotangents), new, graph.origin), tuple(sources)

@@ -1,0 +1,241 @@
+"""The plan of a program: its arrays and their names, and the stages in which its loops run.
+
+Most programs have one stage, one generated function. A loop with enough work to share between threads is a
+stage of its own, a function over `range(start, stop)` of its iterations; what threads add up is kept apart
+for each and combined afterwards, in order, so that results depend on the number of threads only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops import movement as m
+from pullback.tracer.spec import Spec
+
+from .compile import ArrayType, ScalarType
+from .expression import Compute, Expression, children
+from .fuse import Item, Loop, LoopTree, Root, fuse
+from .layout import ForLoop, Kernel, Line
+from .names import NamePool, noun
+from .write import Arrays, Writer
+
+INT64 = np.dtype("int64")
+WORTH_THREADS = 60_000.0
+"""Estimated nanoseconds of a loop above which threads gain more than they cost (about 15,000)."""
+NANOSECONDS_PER_ACCESS = 0.3
+NANOSECONDS_PER_COST = 0.04
+COMBINE: dict[str, Callable[..., Any]] = {
+    "sum": np.add.reduce,
+    "scatter_add": np.add.reduce,
+    "prod": np.multiply.reduce,
+    "amax": np.maximum.reduce,
+    "amin": np.minimum.reduce,
+    "all": np.logical_and.reduce,
+    "any": np.logical_or.reduce,
+}
+
+
+@dataclass(frozen=True)
+class Output:
+    """How an output of the graph is had: from an array that is filled, an input, or a constant."""
+
+    node: Node
+    shape: tuple[int, ...]
+    position: int = -1
+    """Among the arrays that are filled; -1 for an input or a constant."""
+
+
+@dataclass
+class Stage:
+    """One generated function."""
+
+    items: list[Item]
+    shared: Loop | None = None
+    """The loop whose iterations are shared between threads, if any."""
+    arrays: list[Node] = field(default_factory=list)
+    integers: dict[str, int] = field(default_factory=dict)
+    partial: list[Node] = field(default_factory=list)
+    """Totals that each thread has for itself, to be combined."""
+    private: list[Node] = field(default_factory=list)
+    """Scratch that each thread has for itself."""
+    prologue: tuple[Line, ...] = ()
+    body: tuple[Line | ForLoop, ...] = ()
+    called: frozenset[str] = frozenset()
+    parameters: tuple[str, ...] = ()
+
+    def kernel(self, name: str) -> Kernel:
+        return Kernel(name, self.parameters, self.prologue, self.body)
+
+
+class Plan:
+    """Everything about a program that generation decides."""
+
+    def __init__(self, graph: Graph, stem: str, residuals: frozenset[Node], parallel: bool | None) -> None:
+        self.graph = graph
+        bases = [_base(node) for node in graph.outputs]
+        stored = list(dict.fromkeys(node for node in bases if not node.is_input and not node.is_constant))
+        self.tree: LoopTree = fuse(graph, stored)
+        self.outputs = [
+            Output(base, node.shape, stored.index(base) if base in stored else -1)
+            for node, base in zip(graph.outputs, bases)
+        ]
+        self.stages = _split_into_stages(self.tree, parallel)
+        used = {load.node for root in self.tree.roots for load in root.reads if load.node.is_input}
+        self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
+        self.inputs = [graph.inputs[position] for position in self.used_inputs]
+        self.filled = [*stored, *(node for node in self.tree.kept if self._needs_scratch(node, stored))]
+        self.names = self._array_names(NamePool({"np", "range", "kernel", stem}), len(stored), residuals)
+        for stage in self.stages:
+            self._write(stage, stem)
+
+    @property
+    def extent_names(self) -> dict[Any, str]:
+        return self._writer.reserved
+
+    @property
+    def allocated(self) -> list[Spec]:
+        """The specs of the arrays that the program fills: outputs, then scratch."""
+        return [self.storage_spec(node) for node in self.filled]
+
+    def storage_spec(self, node: Node) -> Spec:
+        if node.is_input:
+            return node.spec
+        return Spec(tuple(node.shape[dim] for dim in self.tree.kept[node]), node.dtype)
+
+    def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
+        specs = [self.storage_spec(node) for node in stage.arrays]
+        arrays = [ArrayType(spec.dtype, spec.ndim, "C") for spec in specs]
+        return (*arrays, *(ScalarType(INT64) for _ in stage.parameters[len(arrays) :]))
+
+    # --- arrays -------------------------------------------------------------------------------------------
+
+    def _needs_scratch(self, node: Node, stored: list[Node]) -> bool:
+        roots = [root for root in self.tree.roots if root.node is node]
+        if node in stored or any(root.kind == "view" for root in roots):
+            return False
+        whole = any(root.kind in ("call", "scatter", "update", "scan") for root in roots)
+        return bool(self.tree.kept[node]) or whole or self._crosses_stages(node, roots)
+
+    def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
+        """Whether a total is made in one function and read in another."""
+        readers = [root for root in self.tree.roots if any(load.node is node for load in root.reads)]
+        return len({id(self._stage_of(root)) for root in (*roots, *readers)}) > 1
+
+    def _stage_of(self, root: Root) -> Stage:
+        top: Item = root.path[0] if root.path else root
+        return next(stage for stage in self.stages if any(item is top for item in stage.items))
+
+    def _array_names(self, pool: NamePool, outputs: int, residuals: frozenset[Node]) -> dict[Node, str]:
+        names = {node: pool.take(node.name or "x") for node in self.inputs}
+        for place, node in enumerate(self.filled):
+            names[node] = pool.take(_array_name(node, place < outputs, node in residuals))
+        return names
+
+    # --- stages -------------------------------------------------------------------------------------------
+
+    def _write(self, stage: Stage, stem: str) -> None:
+        pool = NamePool({"np", "range", "kernel", "start", "stop", stem, *self.names.values()})
+        arrays = Arrays(self.names, pool, stage.integers)
+        writer = self._writer = Writer(self.tree, arrays)
+        stage.body = writer.write(stage.items, stage.shared)
+        stage.prologue = tuple(writer.prologue)
+        stage.called = frozenset(writer.called)
+        words = set(re.findall(r"\w+", repr((stage.prologue, stage.body))))
+        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.names[node] in words]
+        bounds = ("start", "stop") if stage.shared else ()
+        stage.parameters = (*(self.names[node] for node in stage.arrays), *stage.integers, *bounds)
+        if stage.shared:
+            roots = [root for root in self.tree.roots if root.path[:1] == [stage.shared]]
+            inside = {root.node for root in roots}
+            stage.partial = [root.node for root in roots if root.first_reduced is stage.shared and root.node in self.names]
+            stage.private = [
+                node for node in stage.arrays if node in inside and node not in stage.partial and self._is_private(node, stage.shared)
+            ]
+
+    def _is_private(self, node: Node, loop: Loop) -> bool:
+        """Whether the storage of a node lacks the dimension that the shared loop walks."""
+        root = next(one for one in self.tree.roots if one.node is node)
+        axis = root.axis_of(loop)
+        dims = [dim for dim, index in enumerate(root.target) if getattr(index, "axis", None) is axis]
+        return not any(dim in self.tree.kept[node] for dim in dims)
+
+
+def _array_name(node: Node, is_output: bool, is_residual: bool) -> str:
+    if is_residual:
+        return f"saved_{node.name or noun(node.operator.name)}"
+    if node.name:
+        return node.name
+    if is_output:
+        return "gradient" if node.origin.is_backward else "value"
+    return f"{noun(node.operator.name)}s"
+
+
+def _base(node: Node) -> Node:
+    """The node behind reshapes of an output: its array is filled, and handed out in the other shape."""
+    while node.operator is m.reshape:
+        node = node.operands[0]
+    return node
+
+
+# --- which loops threads share ------------------------------------------------------------------------------
+
+
+def _split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
+    stages: list[Stage] = []
+    for item in tree.items:
+        if isinstance(item, Loop) and _is_shared(item, tree, parallel):
+            stages.append(Stage([item], item))
+        elif stages and stages[-1].shared is None:
+            stages[-1].items.append(item)
+        else:
+            stages.append(Stage([item]))
+    return stages
+
+
+def _is_shared(loop: Loop, tree: LoopTree, parallel: bool | None) -> bool:
+    roots = [root for root in tree.roots if root.path[:1] == [loop]]
+    if parallel is False or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
+        return False
+    return parallel is True or sum(map(_estimated_nanoseconds, roots)) > WORTH_THREADS
+
+
+def _can_share(root: Root, loop: Loop) -> bool:
+    """Whether the iterations of the loop are independent, but for totals that can be combined."""
+    axis = root.axis_of(loop)
+    if root.kind in ("store", "reduce", "scatter", "search"):
+        return axis not in root.reduced or root.node.operator.name in COMBINE
+    return root.kind == "scan" and root.target[root.node.attributes["dim"]] is not axis and not _scans(root, axis)
+
+
+def _scans(root: Root, axis: Any) -> bool:
+    return getattr(root.target[root.node.attributes["dim"]], "axis", None) is axis
+
+
+def _estimated_nanoseconds(root: Root) -> float:
+    points = math.prod(axis.extent.value for axis in root.axes)
+    cost = 0 if root.value is None else _cost(root.value, set())
+    return points * (NANOSECONDS_PER_ACCESS * (1 + len(root.reads)) + NANOSECONDS_PER_COST * cost)
+
+
+def _cost(expression: Expression, seen: set[int]) -> int:
+    if id(expression) in seen:
+        return 0
+    seen.add(id(expression))
+    own = expression.node.operator.cost if isinstance(expression, Compute) else 0
+    return own + sum(_cost(child, seen) for child in children(expression))
+
+
+def combined(node: Node, partials: np.ndarray, out: np.ndarray) -> None:
+    """Combine what threads have added up, in the order of the threads."""
+    COMBINE[node.operator.name](partials, axis=0, out=out)
+
+
+def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
+    return [stem] if len(stages) == 1 else [f"{stem}_{number}" for number in range(1, len(stages) + 1)]

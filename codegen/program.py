@@ -1,0 +1,234 @@
+"""A program: the generated functions for a graph, their source, and how to call them with arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pullback.tracer.errors import UnsupportedError
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.version import __version__
+
+from . import compile as machine
+from . import store
+from .explain import explain_tree
+from .layout import Module
+from .plan import Output, Plan, Stage, combined, stage_names
+from .threads import get_num_threads, run_in_threads
+
+FLOAT16 = np.dtype("float16")
+Kernel = Callable[..., Any]
+Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How programs are generated and compiled."""
+
+    fastmath: bool = True
+    """Sums may be reordered and products fused into sums; nan and inf stay what they are."""
+    parallel: bool | None = None
+    """Loops over threads: always, never, or (None) above a measured size."""
+
+
+class Program:
+    """The generated functions for the outputs of an optimised graph."""
+
+    def __init__(
+        self, graph: Graph, options: Options, title: str, stem: str = "", residuals: Sequence[Node] = ()
+    ) -> None:
+        self.graph = graph
+        self.residuals = frozenset(residuals)
+        self.options = options
+        self.title = title
+        self.stem = stem or graph.name
+        self.compiled = False
+        self._run: Runner = self._compile_and_run
+        _require_compilable(graph)
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """The outputs for C-contiguous arrays with exactly the shapes and dtypes of the graph's inputs."""
+        return self._run(arrays)
+
+    # --- generation ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+
+    @property
+    def name(self) -> str:
+        """The name of the generated function: the user's, and a hash of what it does."""
+        text = repr([(stage.body, stage.parameters) for stage in self._plan.stages])
+        return f"{self.stem}_{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+    @cached_property
+    def source(self) -> str:
+        """The generated Python of this program."""
+        return _emitted(self._plan, self.name, _header(self.title, self.graph, self._plan), comments=True)
+
+    @cached_property
+    def path(self) -> Path:
+        """The file that holds `source`."""
+        return store.write_module(self.source, self.stem)
+
+    def explain(self) -> str:
+        """The loops, what is stored, what calls a library: as text."""
+        return explain_tree(self.title, self._plan.tree, self._plan.names)
+
+    # --- execution ----------------------------------------------------------------------------------------
+
+    def _compile_and_run(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        kernels = _compiled_kernels(self._plan, self.options)
+        if kernels:
+            self.path  # noqa: B018  the file is there for whoever looks for it
+        self._run = make_runner(self._plan, kernels)
+        self.compiled = True
+        return self._run(arrays)
+
+    def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""
+        module = store.load_module(self.path)
+        names = stage_names(self.name, self._plan.stages)
+        with np.errstate(all="ignore"):
+            return make_runner(self._plan, [getattr(module, name) for name in names])(arrays)
+
+
+def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> str:
+    from .emit import emit
+
+    names = stage_names(name, plan.stages)
+    kernels = tuple(stage.kernel(one) for one, stage in zip(names, plan.stages))
+    return emit(Module(header, _imports(plan), kernels), comments)
+
+
+def _imports(plan: Plan) -> tuple[str, ...]:
+    """The import lines for the names that the functions use."""
+    from .vector_math import FUNCTIONS
+
+    called = frozenset().union(*(stage.called for stage in plan.stages))
+    types = sorted(name for name in called if name != "bool" and name in np.sctypeDict)
+    groups = [
+        [f"from math import {', '.join(constants)}"] if (constants := sorted(called & {"inf", "nan"})) else [],
+        ["import numpy as np"] if "np.dot" in called else [],
+        [f"from numpy import {', '.join(types)}"] if types else [],
+        [f"from pullback.codegen.vector_math import {', '.join(vector)}"] if (vector := sorted(called & set(FUNCTIONS))) else [],
+    ]
+    blocks = [groups[0], groups[1] + groups[2], groups[3]]
+    lines = [line for block in blocks if block for line in ("", *block)]
+    return tuple(lines[1:])
+
+
+def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
+    """Machine code of the source without its comments and the user's names, which is all it depends on."""
+    if not plan.stages:
+        return []
+    source = _emitted(plan, "kernel", (), comments=False)
+    module = store.load_module(store.write_module(source, "kernel"))
+    flags = machine.DEFAULT_OPTIONS if options.fastmath else machine.CompileOptions(fastmath=frozenset())
+    return [
+        machine.compile_function(module, name, plan.argument_types(stage), flags)
+        for name, stage in zip(stage_names("kernel", plan.stages), plan.stages)
+    ]
+
+
+# --- running --------------------------------------------------------------------------------------------------
+
+
+def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
+    """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
+    allocations = [(spec.shape, spec.dtype) for spec in plan.allocated]
+    plain = all(
+        one.position == place and one.shape == allocations[place][0] for place, one in enumerate(plan.outputs)
+    )
+    everything = plan.used_inputs == list(range(len(plan.graph.inputs)))
+    if plain and everything and len(kernels) == 1 and plan.stages[0].shared is None:
+        in_order = plan.stages[0].arrays == [*plan.inputs, *plan.filled]
+        if in_order:
+            return _plain_runner(kernels[0], allocations, tuple(plan.stages[0].integers.values()), len(plan.outputs))
+    return _staged_runner(plan, kernels, allocations)
+
+
+def _plain_runner(
+    kernel: Kernel, allocations: list[tuple[tuple[int, ...], np.dtype]], integers: tuple[int, ...], count: int
+) -> Runner:
+    """One serial function that takes all inputs and fills the outputs as they are."""
+    empty = np.empty
+
+    def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        filled = [empty(shape, dtype) for shape, dtype in allocations]
+        kernel(*arrays, *filled, *integers)
+        return tuple(filled[:count])
+
+    return run
+
+
+def _staged_runner(
+    plan: Plan, kernels: Sequence[Kernel], allocations: list[tuple[tuple[int, ...], np.dtype]]
+) -> Runner:
+    def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        filled = [np.empty(shape, dtype) for shape, dtype in allocations]
+        values = {node: arrays[position] for position, node in zip(plan.used_inputs, plan.inputs)}
+        values.update(zip(plan.filled, filled))
+        for stage, kernel in zip(plan.stages, kernels):
+            _run_stage(stage, kernel, values)
+        return tuple(_output(one, arrays, filled, plan) for one in plan.outputs)
+
+    return run
+
+
+def _run_stage(stage: Stage, kernel: Kernel, values: dict[Node, np.ndarray]) -> None:
+    integers = tuple(stage.integers.values())
+    if stage.shared is None:
+        kernel(*[values[node] for node in stage.arrays], *integers)
+        return
+    extent = stage.shared.extent.value
+    number = max(1, min(get_num_threads(), extent))
+    bounds = [extent * part // number for part in range(number + 1)]
+    own = {node: np.empty((number, *values[node].shape), values[node].dtype) for node in (*stage.partial, *stage.private)}
+    calls = []
+    for part in range(number):
+        # An array of one dimension would give a scalar here, so slice and reshape.
+        parts = {node: whole[part : part + 1].reshape(whole.shape[1:]) for node, whole in own.items()}
+        arguments = [parts.get(node, values[node]) for node in stage.arrays]
+        calls.append((*arguments, *integers, bounds[part], bounds[part + 1]))
+    run_in_threads(kernel, calls)
+    for node in stage.partial:
+        combined(node, own[node], values[node])
+
+
+def _output(output: Output, arrays: Sequence[np.ndarray], filled: list[np.ndarray], plan: Plan) -> np.ndarray:
+    if output.position >= 0:
+        return filled[output.position].reshape(output.shape)
+    if output.node.is_constant:
+        return np.full(output.shape, output.node.attributes["value"], output.node.dtype)
+    return np.array(arrays[plan.graph.inputs.index(output.node)]).reshape(output.shape)
+
+
+def _require_compilable(graph: Graph) -> None:
+    for node in (*graph.inputs, *graph.nodes):
+        if node.dtype == FLOAT16:
+            raise UnsupportedError(
+                f"{graph.name}: {node.name or node.operator.name} is {node.spec}; compiled code has no float16. "
+                f"Convert to float32 before the call, or call the undecorated function."
+            )
+
+
+def _header(title: str, graph: Graph, plan: Plan) -> tuple[str, ...]:
+    """What the function is, where the user's function stands, and the signature with named extents."""
+    place = f", {graph.origin.place}" if graph.origin.line else ""
+
+    def described(name: str, node: Node, shape: tuple[int, ...]) -> str:
+        symbols = plan.tree.extents[node] if shape == node.shape else ()
+        names = [plan.extent_names.get(symbol, str(symbol.value)) for symbol in symbols] or map(str, shape)
+        return f"{name}: {node.dtype}[{', '.join(names)}]"
+
+    inputs = ", ".join(described(plan.names.get(node, node.name), node, node.shape) for node in graph.inputs)
+    outputs = ", ".join(described(plan.names.get(one.node, "value"), one.node, one.shape) for one in plan.outputs)
+    return (f"Generated by pullback {__version__}: {title}{place}", f"  {inputs}", f"  -> {outputs}")

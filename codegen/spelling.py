@@ -1,0 +1,77 @@
+"""How indices, constants and scalar expressions are spelled as Python."""
+
+from __future__ import annotations
+
+import ast
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from pullback.tracer.spec import INT64
+
+FLOAT64 = np.dtype("float64")
+
+
+@lru_cache(maxsize=1024)
+def _parsed(template: str, names: tuple[str, ...]) -> ast.expr:
+    text = template.format(**{name: f"__{name}__" for name in names})
+    return ast.parse(text, mode="eval").body
+
+
+class _Fill(ast.NodeTransformer):
+    """Replaces the placeholders of a template, and gives its literals the dtype of the operator."""
+
+    def __init__(self, operands: dict[str, ast.expr], dtype: np.dtype) -> None:
+        self.operands = operands
+        self.dtype = dtype
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == "inf":
+            return literal(math.inf, self.dtype)
+        return self.operands.get(node.id, node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return literal(node.value, self.dtype)  # type: ignore[arg-type]
+
+
+def fill(template: str, operands: dict[str, ast.expr], dtype: np.dtype) -> ast.expr:
+    """A scalar template with expressions for its operands; brackets come from ast.unparse."""
+    names = tuple(operands)
+    tree = _parsed(template, names)
+    copied = ast.parse(ast.unparse(tree), mode="eval").body if not isinstance(tree, ast.Name) else tree
+    return _Fill({f"__{name}__": value for name, value in operands.items()}, dtype).visit(copied)
+
+
+def literal(value: bool | int | float, dtype: np.dtype) -> ast.expr:
+    """A constant of a dtype: plain for float64, int64 and bool, else in a conversion."""
+    if dtype.kind == "b":
+        return ast.Constant(bool(value))
+    plain = _float(float(value)) if dtype.kind == "f" else ast.Constant(int(value))
+    if dtype in (FLOAT64, INT64):
+        return plain
+    if dtype.kind == "f" and math.isfinite(value):
+        plain = ast.Constant(float(str(dtype.type(value))))  # as short as the dtype allows
+    return call(dtype.name, plain)
+
+
+def _float(value: float) -> ast.expr:
+    if math.isnan(value):
+        return ast.Name("nan")
+    if math.isinf(value):
+        return ast.Name("inf") if value > 0 else ast.UnaryOp(ast.USub(), ast.Name("inf"))
+    return ast.Constant(value)
+
+
+def call(function: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(function), list(arguments), [])
+
+
+def unparse(expression: ast.expr) -> str:
+    return ast.unparse(ast.fix_missing_locations(expression))
+
+
+def called_names(expression: ast.expr) -> set[str]:
+    """The functions and constants that an expression needs imported."""
+    names = {node.func.id for node in ast.walk(expression) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return names | {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id in ("inf", "nan")}

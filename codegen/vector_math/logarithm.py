@@ -1,0 +1,135 @@
+"""log and what follows from it: log2, log10, log1p, softplus, asinh, acosh, atanh.
+
+x = 2**e * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and with s = f / (2 + f)
+log(1 + f) = 2 artanh(s) = f - s * (f - s**2 * p(s**2)), p a polynomial (Cody and Waite, chapter 5).
+"""
+
+from __future__ import annotations
+
+import math
+
+from . import coefficients
+from .exponential import exp
+from .primitives import (
+    Bits, Number, by_format, copysign, elementary, format_of, from_bits, hardware_sqrt, polynomial, select, split, to_bits, typed,
+)
+
+LOG_2 = by_format(lambda number_format: split(coefficients.LOG_2, number_format, number_format.fraction_bits - 10))
+_LOG10_2 = by_format(lambda number_format: split(coefficients.LOG10_2, number_format, number_format.fraction_bits - 10))
+_SQRT_HALF = math.sqrt(0.5)
+
+
+def split_exponent(x: Number) -> tuple[Number, Number, Bits]:
+    """m with sqrt(1/2) <= m < sqrt(2) and e in x = m * 2**e, for finite x > 0; and e + bias as bits if x is normal."""
+    number_format = format_of(x)
+    shift = float(number_format.fraction_bits + 2)
+    subnormal = x < number_format.smallest_normal
+    lowest = number_format.bits_of(_SQRT_HALF)
+    bits = to_bits(select(subnormal, x * 2.0**shift, x)) + (number_format.bits_of(1.0) - lowest)
+    biased = bits >> number_format.fraction_bits
+    unit = 2.0**number_format.fraction_bits
+    e = from_bits(biased | number_format.bits_of(unit)) - select(
+        subnormal, typed(unit + number_format.bias + shift, x), unit + number_format.bias
+    )
+    m = from_bits((bits & ((1 << number_format.fraction_bits) - 1)) + lowest)
+    return m, e, biased
+
+
+def _log_reduced(f: Number) -> tuple[Number, Number]:
+    """log(1 + f) - f for f of a reduced argument, in two parts: -f**2 / 2 and the rest."""
+    s = f / (2.0 + f)
+    square = s * s
+    half_square = 0.5 * f * f
+    series = square * polynomial(square, coefficients.LOG[format_of(f).name])
+    return half_square, s * (half_square + series)
+
+
+def _finish(x: Number, y: Number, pole: float) -> Number:
+    """y with the values at the ends of the domain, which starts at `pole`."""
+    y = select(x > pole, y, select(x == pole, typed(-math.inf, x), math.nan))
+    return select(x == math.inf, x, y)
+
+
+@elementary
+def log(x: Number) -> Number:
+    """The natural logarithm; -inf at 0, nan below."""
+    m, e, _ = split_exponent(x)
+    f = m - 1.0
+    log_2_high, log_2_low = LOG_2[format_of(x).name]
+    half_square, rest = _log_reduced(f)
+    return _finish(x, e * log_2_high - ((half_square - (rest + e * log_2_low)) - f), 0.0)
+
+
+@elementary
+def log2(x: Number) -> Number:
+    """The logarithm to base 2, exact for powers of 2."""
+    m, e, _ = split_exponent(x)
+    f = m - 1.0
+    half_square, rest = _log_reduced(f)
+    return _finish(x, e + (f - (half_square - rest)) * float(1 / coefficients.LOG_2), 0.0)
+
+
+@elementary
+def log10(x: Number) -> Number:
+    """The logarithm to base 10."""
+    m, e, _ = split_exponent(x)
+    f = m - 1.0
+    half_square, rest = _log_reduced(f)
+    log10_2_high, log10_2_low = _LOG10_2[format_of(x).name]
+    log_m = (f - (half_square - rest)) * float(coefficients.LOG10_2 / coefficients.LOG_2)
+    return _finish(x, e * log10_2_high + (e * log10_2_low + log_m), 0.0)
+
+
+def _log1p(x: Number, low: Number = 0.0) -> Number:
+    """log(1 + x + low) for finite x > -1, with the rounding error of 1 + x put back."""
+    number_format = format_of(x)
+    u = 1.0 + x
+    rounded = u - 1.0
+    error = (1.0 - (u - rounded)) + (x - rounded) + low
+    m, e, biased = split_exponent(u)
+    inverse = from_bits((2 * number_format.bias - biased) << number_format.fraction_bits)
+    f = (m - 1.0) + select(x < 2.0**64, error * inverse, 0.0)
+    log_2_high, log_2_low = LOG_2[number_format.name]
+    half_square, rest = _log_reduced(f)
+    return e * log_2_high - ((half_square - (rest + e * log_2_low)) - f)
+
+
+@elementary
+def log1p(x: Number) -> Number:
+    """log(1 + x), without cancellation near 0."""
+    return select(x == 0.0, x, _finish(x, _log1p(x), -1.0))
+
+
+@elementary
+def softplus(x: Number) -> Number:
+    """log(1 + e**x), without overflow."""
+    return select(x < 0.0, 0.0, x) + _log1p(exp(-abs(x)))
+
+
+@elementary
+def asinh(x: Number) -> Number:
+    """The inverse hyperbolic sine, log(x + sqrt(x**2 + 1)) for x >= 0 and odd."""
+    a = abs(x)
+    large = a > 2.0 ** (format_of(x).fraction_bits // 2 + 4)
+    y = select(large, a - 1.0, a + a * (a / (1.0 + hardware_sqrt(a * a + 1.0))))
+    y = _log1p(y) + select(large, typed(float(coefficients.LOG_2), x), 0.0)
+    return select((a < math.inf) & (a > 16.0 * format_of(x).smallest_normal), copysign(y, x), x)
+
+
+@elementary
+def acosh(x: Number) -> Number:
+    """The inverse hyperbolic cosine, log(x + sqrt(x**2 - 1)); nan below 1."""
+    large = x > 2.0 ** (format_of(x).fraction_bits // 2 + 4)
+    above = x - 1.0
+    y = select(large, above, above + hardware_sqrt(above * 2.0 + above * above))
+    y = _log1p(y) + select(large, typed(float(coefficients.LOG_2), x), 0.0)
+    return select(x >= 1.0, select(x == math.inf, x, y), math.nan)
+
+
+@elementary
+def atanh(x: Number) -> Number:
+    """The inverse hyperbolic tangent, log((1 + x) / (1 - x)) / 2; nan beyond -1 and 1."""
+    a = abs(x)
+    y = 0.5 * _log1p(2.0 * a / (1.0 - a))
+    y = select(a < 1.0, y, select(a == 1.0, typed(math.inf, x), math.nan))
+    return select(a > 16.0 * format_of(x).smallest_normal, copysign(y, x), x)

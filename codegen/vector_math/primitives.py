@@ -1,0 +1,181 @@
+"""What elementary functions are made of besides arithmetic: selection, bits, rounding, polynomials.
+
+Each works on NumPy scalars and arrays, and on symbols, for which `staged` writes LLVM instructions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Number = Any  # a NumPy float, an array of floats, or a Symbol
+Bits = Any  # the same with unsigned integers
+Condition = Any  # the same with truth values
+
+FUNCTIONS: dict[str, Callable[..., Number]] = {}
+
+
+class Symbol:
+    """A number that is not known yet; the one in use is `staged.Staged`."""
+
+
+def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
+    """Declare a function for generated code; uncompiled, it takes floats, NumPy scalars and arrays."""
+
+    @functools.wraps(function)
+    def call(*arguments: Number) -> Number:
+        if any(isinstance(argument, Symbol) for argument in arguments):
+            return function(*arguments)
+        numbers = [x if isinstance(x, (np.floating, np.ndarray)) else np.float64(x) for x in arguments]
+        with np.errstate(all="ignore"):
+            return function(*numbers)
+
+    FUNCTIONS[function.__name__] = call
+    return call
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format (IEEE 754-2019, section 3.4)."""
+
+    name: str
+    float_type: type
+    bits_type: type
+    fraction_bits: int
+    bias: int
+
+    @property
+    def rounder(self) -> float:
+        """Adding 1.5 * 2**fraction_bits leaves the nearest integer of a number in the lowest bits."""
+        return 1.5 * 2.0**self.fraction_bits
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+    def bits_of(self, x: float) -> int:
+        return int(self.float_type(x).view(self.bits_type))
+
+
+FLOAT32 = Format("float32", np.float32, np.uint32, fraction_bits=23, bias=127)
+FLOAT64 = Format("float64", np.float64, np.uint64, fraction_bits=52, bias=1023)
+_FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
+
+
+def format_of(x: Number) -> Format:
+    """The format of a number: the degree of a polynomial and the parts of a constant depend on it."""
+    return _FORMATS[x.format_name if isinstance(x, Symbol) else x.dtype.name]
+
+
+def select(condition: Condition, chosen: Number, other: Number) -> Number:
+    """`chosen` where the condition holds, else `other`; both are computed."""
+    if isinstance(condition, Symbol):
+        return condition.select(chosen, other)
+    return np.where(condition, chosen, other)[()]
+
+
+def typed(number: float, like: Number) -> Number:
+    """A constant of the type of `like`, where no other operand gives it one."""
+    return like.like(number) if isinstance(like, Symbol) else like.dtype.type(number)
+
+
+def to_bits(x: Number) -> Bits:
+    """The bits of a number as an unsigned integer."""
+    return x.to_bits() if isinstance(x, Symbol) else x.view(format_of(x).bits_type)
+
+
+def from_bits(bits: Bits) -> Number:
+    """The number with these bits."""
+    return bits.from_bits() if isinstance(bits, Symbol) else bits.view(f"float{8 * bits.itemsize}")
+
+
+def _intrinsic(name: str, compute: Callable[..., Any]) -> Callable[..., Number]:
+    """A function that is one instruction of most processors: LLVM's name for it, and NumPy's function."""
+
+    def call(x: Number, *others: Number) -> Number:
+        for operand in (x, *others):
+            if isinstance(operand, Symbol):
+                return operand.like(x).intrinsic(name, *others)
+        return compute(x, *others)
+
+    return call
+
+
+hardware_sqrt = _intrinsic("sqrt", np.sqrt)
+hardware_floor = _intrinsic("floor", np.floor)
+hardware_ceil = _intrinsic("ceil", np.ceil)
+hardware_trunc = _intrinsic("trunc", np.trunc)
+hardware_rint = _intrinsic("rint", np.rint)
+copysign = _intrinsic("copysign", np.copysign)
+
+
+def _exact_multiply_add(a: Number, b: Number, c: Number) -> Number:
+    """a * b + c with one rounding, for NumPy: the error of each step is found and added at the end.
+
+    Dekker (1971) splits the product, Knuth's two-sum gives the error of the sum.
+    """
+    if np.result_type(a, b, c) == np.float32:
+        return (np.float64(a) * np.float64(b) + c).astype(np.float32)
+    product = a * b
+    a_high, b_high = (x * 134217729.0 - (x * 134217729.0 - x) for x in (a, b))
+    a_low, b_low = a - a_high, b - b_high
+    error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    total = product + c
+    other = total - product
+    rest = (product - (total - other)) + (c - other)
+    exact = total + (rest + error)
+    return np.where(np.isfinite(exact), exact, total)[()]
+
+
+fused_multiply_add = _intrinsic("fma", _exact_multiply_add)
+
+
+def libm_if_large(name: str, x: Number, limit: float, otherwise: Number) -> Number:
+    """The C library's function where |x| >= limit, which should be rare, and `otherwise` where not."""
+    large = x.libm_if_large(name, limit) if isinstance(x, Symbol) else getattr(np, name)(x)
+    return select(abs(x) >= limit, large, otherwise)
+
+
+def exact_product(a: Number, b: Number) -> tuple[Number, Number]:
+    """The rounded product and its rounding error."""
+    product = a.unfused_product(b) if isinstance(a, Symbol) else a * b
+    return product, fused_multiply_add(a, b, -product)
+
+
+def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
+    """The sum of coefficients[k] * x**k, by Estrin's scheme: short chains of dependent operations."""
+    terms: list[Any] = list(coefficients)
+    power = x
+    while len(terms) > 1:
+        pairs = [low + high * power for low, high in zip(terms[::2], terms[1::2])]
+        terms = pairs + ([terms[-1]] if len(terms) % 2 else [])
+        power = power * power
+    return terms[0]
+
+
+def split(value: Fraction, number_format: Format, *bits: int) -> list[float]:
+    """Floats that add up to `value`, the k-th of them with at most `bits[k]` bits, and the rest in a last one.
+
+    A product of a short part with a small integer is exact.
+    """
+    parts = []
+    for size in bits:
+        exponent = 0
+        while abs(value) * Fraction(2) ** -exponent >= 2**size:
+            exponent += 1
+        while abs(value) * Fraction(2) ** -exponent < 2 ** (size - 1):
+            exponent -= 1
+        part = Fraction(int(value * Fraction(2) ** -exponent)) * Fraction(2) ** exponent
+        parts.append(float(part))
+        value -= part
+    return [*parts, float(number_format.float_type(float(value)))]
+
+
+def by_format(make: Callable[[Format], Any]) -> Mapping[str, Any]:
+    """`make(format)` for each format, by its name."""
+    return {name: make(number_format) for name, number_format in _FORMATS.items()}

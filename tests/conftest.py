@@ -1,0 +1,70 @@
+"""What every test shares: the folder of compiled code, golden files, hypothesis' settings."""
+
+import difflib
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+GOLDEN_FOLDER = Path(__file__).parent / "golden"
+
+# Compiling takes longer than hypothesis' deadline, and does so once per structure.
+hypothesis.settings.register_profile(
+    "pullback", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("pullback")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it."""
+    cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
+    if cache is not None:
+        os.environ.setdefault("PULLBACK_CACHE_DIR", str(cache.mkdir("pullback-compiled")))
+
+
+def normalised(text: str) -> str:
+    """`text` without what changes from version to version: the version and the hashes in names."""
+    text = re.sub(r"pullback \d+(\.\w+)+", "pullback VERSION", text)
+    return re.sub(r"_[0-9a-f]{6,64}\b", "_HASH", text)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """A function that compares a text with the golden file of the running test.
+
+    `golden(text)` compares with tests/golden/MODULE.TEST.txt, `golden(text, "backward.py")` with
+    tests/golden/MODULE.TEST.backward.py.txt, and fails with a diff. `pytest --update-golden` writes the
+    file; read its change as any other before committing it.
+    """
+    module = request.path.stem.removeprefix("test_")
+    test = re.sub(r"\W+", "-", request.node.name.removeprefix("test_")).strip("-")
+    update = request.config.getoption("--update-golden")
+
+    def compare(text: str, name: str = "") -> None:
+        path = GOLDEN_FOLDER / ".".join(part for part in (module, test, name, "txt") if part)
+        actual = normalised(text).rstrip("\n") + "\n"
+        if update:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(actual, encoding="utf-8", newline="\n")
+            return
+        if not path.exists():
+            pytest.fail(f"There is no {path.name} yet: `pytest --update-golden` writes it.", pytrace=False)
+        expected = path.read_text(encoding="utf-8")
+        if actual != expected:
+            diff = difflib.unified_diff(
+                expected.splitlines(), actual.splitlines(), path.name, "now", lineterm=""
+            )
+            pytest.fail(
+                "\n".join(diff) + "\nIf the change is meant: `pytest --update-golden`.", pytrace=False
+            )
+
+    return compare

@@ -1,0 +1,151 @@
+"""Imports go one way, heavy ones stay in one place, and the package list is the folders'."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {
+    "pullback.tracer": ROOT / "tracer",
+    "pullback.codegen": ROOT / "codegen",
+    "pullback.runtime": ROOT / "runtime",
+    "pullback.examples": ROOT / "examples",
+    "pullback": ROOT / "pullback",
+}
+# What each layer may import from, besides the outside world. The examples are users: the face only.
+ALLOWED = {
+    "pullback.tracer": {"pullback.tracer"},
+    "pullback.codegen": {"pullback.tracer", "pullback.codegen"},
+    "pullback.runtime": {"pullback.tracer", "pullback.codegen", "pullback.runtime"},
+    "pullback.examples": {"pullback", "pullback.examples"},
+    "pullback": set(FOLDERS),
+}
+ONLY_IMPORTER = {
+    "numba": {"pullback.codegen.numba_backend"},
+    "llvmlite": {
+        "pullback.codegen.compile",
+        "pullback.codegen.entry",
+        "pullback.codegen.numba_backend",
+        "pullback.codegen.vector_math.staged",
+    },
+    "jinja2": {"pullback.codegen.emit"},
+}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the distribution by its dotted name; a package is named by its folder."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            name = ".".join((package, *(part for part in parts if part != "__init__")))
+            found[name] = path
+    return found
+
+
+MODULES = modules()
+
+
+def layer(name: str) -> str | None:
+    """The layer of a dotted name; None for the outside world."""
+    fitting = [package for package in FOLDERS if f"{name}.".startswith(f"{package}.")]
+    return max(fitting, key=len, default=None)
+
+
+def imports(module: str, source: str, is_package: bool = False) -> Iterator[tuple[int, str]]:
+    """(line, absolute dotted name) of every import in `source`, wherever it stands."""
+    enclosing = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = enclosing[: len(enclosing) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                submodule = f"{base}.{alias.name}"
+                yield node.lineno, submodule if submodule in MODULES else base
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            for argument in node.args[:1]:
+                if isinstance(argument, ast.Constant):
+                    yield node.lineno, str(argument.value)
+
+
+def violations(module: str, source: str, is_package: bool = False) -> list[str]:
+    """One line for each import in `source` that the layers forbid."""
+    own = layer(module)
+    assert own is not None
+    found = []
+    for line, name in imports(module, source, is_package):
+        target = layer(name)
+        if target is not None and target not in ALLOWED[own]:
+            found.append(f"{module}:{line} imports {name}: {own} may import {sorted(ALLOWED[own])}")
+        importers = ONLY_IMPORTER.get(name.split(".")[0])
+        if importers is not None and module not in importers:
+            found.append(f"{module}:{line} imports {name}: only {', '.join(sorted(importers))} may")
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_follow_the_layers(module: str) -> None:
+    path = MODULES[module]
+    assert violations(module, path.read_text(encoding="utf-8"), path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("pullback.tracer.graph", "from ..codegen import emit"),
+        ("pullback.tracer.graph", "from .. import codegen"),
+        ("pullback.tracer.graph", "import pullback"),
+        ("pullback.tracer.ops.elementwise", "def lazily():\n    from ...runtime import tensor"),
+        ("pullback.codegen.fuse", "import pullback.runtime"),
+        ("pullback.codegen.fuse", "from numba import njit"),
+        ("pullback.codegen.compile", "import jinja2"),
+        ("pullback.runtime.tensor", "from pullback import sin"),
+        ("pullback.runtime.tensor", "import importlib\nimportlib.import_module('numba.core')"),
+        ("pullback.examples.digits", "from pullback.codegen import emit"),
+    ],
+)
+def test_a_forbidden_import_is_found(module: str, source: str) -> None:
+    assert len(violations(module, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("pullback.tracer.ops.elementwise", "from ..spec import Spec\nfrom . import families"),
+        ("pullback.codegen.numba_backend", "import numba\nfrom ..tracer import graph"),
+        ("pullback.codegen.emit", "from jinja2 import Environment"),
+        ("pullback.runtime.tensor", "from .. import tracer, codegen\nimport numpy"),
+        ("pullback.examples.digits", "import pullback as pb"),
+    ],
+)
+def test_an_allowed_import_passes(module: str, source: str) -> None:
+    assert violations(module, source) == []
+
+
+def test_import_pullback_loads_no_compiler(tmp_path: Path) -> None:
+    heavy = {"numba", "llvmlite", "jinja2", "rich"}
+    program = f"import sys, pullback; print(sorted({heavy} & sys.modules.keys()))"
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "[]\n"
+
+
+def test_package_list_is_the_folders() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    folders_with_code = {
+        ".".join((package, *path.parent.relative_to(folder).parts))
+        for package, folder in FOLDERS.items()
+        for path in folder.rglob("*.py")
+    }
+    packages_in_folders = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+    assert folders_with_code == packages_in_folders, "a folder with code lacks its __init__.py"
+    assert set(setuptools["packages"]) == packages_in_folders
+    assert {name: ROOT / folder for name, folder in setuptools["package-dir"].items()} == FOLDERS

@@ -1,0 +1,57 @@
+"""Every error that pullback raises on purpose; each says what was found, what was expected, what to do.
+
+All derive from `PullbackError` and from the built-in class that the same mistake raises in PyTorch or
+NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
+"""
+
+
+class PullbackError(Exception):
+    """The base class of pullback's own errors."""
+
+
+class ShapeError(PullbackError, RuntimeError, ValueError):
+    """Shapes that do not fit together, or do not fit the operator."""
+
+
+class DTypeError(PullbackError, RuntimeError, TypeError):
+    """A dtype that is not supported, or not by this operator."""
+
+
+class DimensionError(PullbackError, IndexError):
+    """A dimension or an index out of range."""
+
+
+class ArgumentError(PullbackError, TypeError, ValueError):
+    """An argument of the wrong kind, an option that does not exist, or options that exclude each other."""
+
+
+class GradientError(PullbackError, RuntimeError):
+    """A gradient that does not exist, or whose ingredients are gone (overwritten, freed, detached)."""
+
+
+class TraceError(PullbackError, RuntimeError):
+    """A Python function that cannot be traced: it needs a value that does not exist yet, or leaks one."""
+
+
+class LeakedTraceError(TraceError):
+    """A traced value used after its trace ended."""
+
+
+class MutationError(TraceError):
+    """A traced function that writes into its arguments."""
+
+
+class OutputError(TraceError):
+    """A traced function that returns something other than tensors, arrays and containers of them."""
+
+
+class UnsupportedError(PullbackError, NotImplementedError, TypeError):
+    """A function or an option that pullback does not have."""
+
+
+class CompilationError(PullbackError, RuntimeError):
+    """Machine code could not be made of generated source; the message names the file."""
+
+
+class GraphError(PullbackError, AssertionError):
+    """A graph that breaks its own rules: a defect of a pass, never of the user's program."""

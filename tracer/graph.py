@@ -1,0 +1,266 @@
+"""The graph: values in static single assignment, each one the result of one operator.
+
+A `Node` is frozen and knows its operands, so a node is a graph of its own; a `Graph` names the inputs and
+outputs that belong together and lists the nodes between them in an order in which they can be computed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .errors import GraphError, LeakedTraceError, PullbackError
+from .operator import Operator, Value
+from .ops import creation
+from .ops import elementwise as e
+from .origin import UNKNOWN, Origin, current_origin
+from .spec import BOOL, Spec
+
+_serial = itertools.count()
+Scalar = bool | int | float
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Node(Value):
+    """One value of a graph: what computes it, from what, and where the user wrote it."""
+
+    operator: Operator
+    operands: tuple[Node, ...]
+    attributes: Mapping[str, Any]
+    spec: Spec
+    origin: Origin = UNKNOWN
+    name: str = ""
+    """The user's name for it; of an input, the path of the argument."""
+    serial: int = field(default_factory=_serial.__next__)
+
+    rank = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    @property
+    def is_input(self) -> bool:
+        return self.operator is creation.parameter
+
+    @property
+    def is_constant(self) -> bool:
+        return self.operator is creation.full
+
+    @property
+    def scalar_value(self) -> Scalar | None:
+        """The value of a constant, whatever its shape."""
+        return self.attributes["value"] if self.operator is creation.full else None
+
+    @classmethod
+    def apply(cls, operator: Operator, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Node:
+        return make_node(operator, lift(operator, operands), attributes)
+
+    def __bool__(self) -> bool:
+        raise LeakedTraceError("a value of a graph has no truth value")
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'node'} {self.operator.name} {self.spec}>"
+
+    def __add__(self, other: Any) -> Node:
+        return e.add(self, other)
+
+    def __radd__(self, other: Any) -> Node:
+        return e.add(other, self)
+
+    def __sub__(self, other: Any) -> Node:
+        return e.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Node:
+        return e.subtract(other, self)
+
+    def __mul__(self, other: Any) -> Node:
+        return e.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Node:
+        return e.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Node:
+        return e.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Node:
+        return e.divide(other, self)
+
+    def __pow__(self, exponent: float) -> Node:
+        return e._power(self, exponent)
+
+    def __neg__(self) -> Node:
+        return e.negative(self)
+
+
+def make_node(operator: Operator, operands: tuple[Node, ...], attributes: Mapping[str, Any], **where: Any) -> Node:
+    """A new node, its spec inferred, its origin the user's current line unless given."""
+    spec = operator.infer(*(operand.spec for operand in operands), **attributes)
+    if "origin" not in where:
+        where["origin"] = current_origin()
+        where.setdefault("name", where["origin"].target)
+    return Node(operator, operands, dict(attributes), spec, **where)
+
+
+def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
+    return Node(creation.parameter, (), {"spec": spec}, spec, origin, name)
+
+
+def constant(value: Scalar, spec: Spec) -> Node:
+    """One value everywhere."""
+    attributes = {"shape": spec.shape, "value": spec.dtype.type(value).item(), "dtype": spec.dtype}
+    return Node(creation.full, (), attributes, spec)
+
+
+def lift(operator: Operator, operands: tuple[Any, ...]) -> tuple[Node, ...]:
+    """Operands as nodes: a Python scalar takes the dtype of the nodes beside it."""
+    dtypes = [operand.dtype for operand in operands if isinstance(operand, Node)]
+    values = dtypes[1:] if operator is e.where and isinstance(operands[0], Node) else dtypes
+    dtype = values[0] if values else dtypes[0]
+    return tuple(operand if isinstance(operand, Node) else _lift_one(operand, dtype) for operand in operands)
+
+
+def _lift_one(operand: Any, dtype: np.dtype) -> Node:
+    if isinstance(operand, bool | int | float | np.generic):
+        own = operand.dtype if isinstance(operand, np.generic) else dtype
+        if isinstance(operand, bool):
+            own = BOOL
+        return constant(operand.item() if isinstance(operand, np.generic) else operand, Spec((), own))
+    if isinstance(operand, np.ndarray):
+        from .trace import current_trace
+
+        return current_trace().capture(operand)
+    raise GraphError(f"{type(operand).__name__} {operand!r} is no operand")
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Inputs, outputs, and every node that the outputs need, operands before results."""
+
+    name: str
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    origin: Origin = UNKNOWN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_nodes", tuple(toposort(self.outputs)))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes that the outputs need, operands first, in the order in which they were made."""
+        return self._nodes  # type: ignore[attr-defined,no-any-return]
+
+    def with_outputs(self, outputs: Iterable[Node]) -> Graph:
+        return Graph(self.name, self.inputs, tuple(outputs), self.origin)
+
+    def check(self) -> Graph:
+        """Raise GraphError, with the surroundings, where the graph breaks its own rules; else return it."""
+        known = set(self.inputs)
+        for node in self.nodes:
+            if node.is_input and node not in known:
+                raise GraphError(f"{node!r} is an input that the graph does not list\n{self}")
+            if any(operand not in known for operand in node.operands):
+                raise GraphError(f"{node!r} comes before its operands\n{self}")
+            try:
+                expected = node.operator.infer(*(one.spec for one in node.operands), **node.attributes)
+            except PullbackError as error:
+                raise GraphError(f"{node!r} does not accept its operands: {error}\n{self}") from error
+            if expected != node.spec:
+                raise GraphError(f"{node!r} has spec {node.spec}, its operands give {expected}\n{self}")
+            known.add(node)
+        return self
+
+    def __str__(self) -> str:
+        return format_graph(self)
+
+
+def toposort(outputs: Iterable[Node]) -> Iterator[Node]:
+    """Every node that the outputs need, in the order of creation, which puts operands before results."""
+    seen: set[Node] = set()
+    pending = list(outputs)
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending.extend(node.operands)
+    return iter(sorted(seen, key=lambda node: node.serial))
+
+
+def rebuild(graph: Graph, change: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
+    """The graph with every node replaced by `change(node, new operands)`, from the inputs on."""
+    new: dict[Node, Node] = {node: node for node in graph.inputs}
+    for node in graph.nodes:
+        if node not in new:
+            new[node] = change(node, tuple(new[operand] for operand in node.operands))
+    return graph.with_outputs(new[output] for output in graph.outputs)
+
+
+def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
+    """The node itself if nothing changed, else the same operator on other operands."""
+    if all(new is old for new, old in zip(operands, node.operands)):
+        return node
+    return make_node(node.operator, operands, node.attributes, origin=node.origin, name=node.name)
+
+
+def substitute(outputs: Iterable[Node], replacements: Mapping[Node, Node]) -> tuple[Node, ...]:
+    """The outputs with some nodes exchanged for others of the same spec."""
+    new = dict(replacements)
+    outputs = tuple(outputs)
+    for node in toposort(outputs):
+        if node not in new:
+            new[node] = with_operands(node, tuple(new[operand] for operand in node.operands))
+    return tuple(new[output] for output in outputs)
+
+
+def format_graph(graph: Graph) -> str:
+    """The graph as text: one line a node, with the user's line behind it."""
+    names = node_names(graph)
+    inputs = ", ".join(f"{names[node]}: {node.spec}" for node in graph.inputs)
+    lines = [f"graph {graph.name}({inputs}):"]
+    for node in graph.nodes:
+        if node.is_input:
+            continue
+        operands = [names[operand] for operand in node.operands]
+        attributes = [f"{key}={value}" for key, value in node.attributes.items()]
+        text = f"    {names[node]}: {node.spec} = {node.operator.name}({', '.join(operands + attributes)})"
+        lines.append(f"{text:<72}  # {_comment(node.origin)}" if node.origin.line else text)
+    lines.append(f"    return {', '.join(names[node] for node in graph.outputs)}")
+    return "\n".join(lines)
+
+
+def _comment(origin: Origin) -> str:
+    if origin.is_backward:
+        return f"backward of {origin.place} ({origin.rule})"
+    return f"{origin.place}  {origin.text}"
+
+
+def node_names(graph: Graph) -> dict[Node, str]:
+    """A distinct, readable name for each node: the user's where there is one."""
+    names: dict[Node, str] = {}
+    taken: dict[str, int] = {}
+    for node in (*graph.inputs, *graph.nodes):
+        if node in names:
+            continue
+        base = node.name or f"{node.operator.name}_"
+        count = taken.get(base, 0)
+        taken[base] = count + 1
+        names[node] = f"{base}{count}" if not node.name else base if not count else f"{base}_{count}"
+    return names
+
+
+__all__ = [
+    "Graph", "Node", "constant", "format_graph", "lift", "make_input", "make_node", "node_names",
+    "rebuild", "substitute", "toposort", "with_operands",
+]  # fmt: skip

@@ -1,0 +1,27 @@
+"""The meaning of a graph: each operator applied to its operands, one after another.
+
+Slow and plain: the reference that generated code is compared with. Because operators take whatever carries
+a value, the same function evaluates a graph on ndarrays, on Tensors, where it is recorded and can be
+differentiated once more, and on the nodes of another graph, which splices it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .graph import Graph, Node
+from .operator import Array
+
+
+def evaluate_graph(graph: Graph, values: Sequence[Array]) -> tuple[Array, ...]:
+    """The values of the graph's outputs, given those of its inputs in order.
+
+    An input of the graph that is an output as well is returned itself. Raises ValueError for a wrong number of
+    values; shapes and dtypes are for the caller to get right.
+    """
+    known: dict[Node, Array] = dict(zip(graph.inputs, values, strict=True))
+    for node in graph.nodes:
+        if node not in known:
+            operands = [known[operand] for operand in node.operands]
+            known[node] = node.operator(*operands, **node.attributes)
+    return tuple(known[output] for output in graph.outputs)

@@ -1,0 +1,196 @@
+"""What an operator is. One operator is one declaration (see `ops/`); this file says what it holds.
+
+An operator called on ndarrays evaluates; on graph nodes it extends the graph; on tensors it does what the
+runtime's tape wants. So a rule written with operators runs in all three, and can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .spec import Spec, spec_of
+
+Attributes = Mapping[str, Any]
+Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
+
+OPERATORS: dict[str, Operator] = {}
+
+
+class Value:
+    """The base of what carries values other than ndarrays; the highest `rank` among operands decides."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+    rank = 0
+
+    @classmethod
+    def apply(cls, operator: Operator, operands: tuple[Array, ...], attributes: Attributes) -> Array:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rule:
+    """A vjp rule for one operand: its function, and the names of what it needs.
+
+    Parameters are found by name: `g` is the cotangent of the result, `y` the result, an operand's name
+    that operand, `<operand>_spec` its spec, `y_spec` the result's, and the rest attributes. For a variadic
+    operand, `index` says which one, and `specs` are the specs of all; its own name stands for the tuple of
+    them. What is not named is not saved.
+    """
+
+    function: Callable[..., Array]
+    parameters: tuple[str, ...]
+
+    @property
+    def needs_result(self) -> bool:
+        return "y" in self.parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One operator: names, shape rule, value, vjp rules, and how it lowers."""
+
+    name: str
+    family: str
+    operands: tuple[str, ...]
+    """Names of the operands; a last one that starts with `*` takes any number."""
+    infer: Callable[..., Spec]
+    """(*operand specs, **attributes) -> Spec of the result. Raises ShapeError or DTypeError."""
+    evaluate: Callable[..., Any]
+    """(*ndarrays, **attributes) -> ndarray, with NumPy or SciPy."""
+    rules: Mapping[str, Rule]
+    """By operand name; an operand without one has no gradient."""
+    grad_fn: str
+    """The name of the tape's node is `{grad_fn}Backward0`, as PyTorch prints it."""
+    doc: str = ""
+    scalar: str | None = None
+    """Elementwise: the expression of one element, e.g. `tanh({x})`."""
+    body: Callable[..., Array] | None = None
+    """Composite: the same in simpler operators, for what comes after differentiation."""
+    domain: tuple[float, float] = (-3.0, 3.0)
+    """Where tests draw operands from."""
+    cost: int = 1
+    """Arithmetic per element, in multiplications: what it costs to compute again."""
+    traits: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def variadic(self) -> bool:
+        return self.operands[-1:] != () and self.operands[-1].startswith("*")
+
+    def operand_name(self, position: int) -> str:
+        """The name that rules know the operand at `position` by."""
+        if self.variadic and position >= len(self.operands) - 1:
+            return self.operands[-1][1:]
+        return self.operands[position]
+
+    def rule_for(self, position: int) -> Rule | None:
+        return self.rules.get(self.operand_name(position))
+
+    def is_differentiable(self) -> bool:
+        return bool(self.rules)
+
+    def needs(self, positions: Sequence[int], count: int) -> tuple[frozenset[int], bool]:
+        """(operand positions, whether the result) that the rules of these operands, of `count`, read.
+
+        It is what a tape saves, and what a compiled forward pass may have to hand to its backward pass.
+        """
+        wanted: set[int] = set()
+        result = False
+        names = [self.operand_name(position) for position in range(count)]
+        for position in positions:
+            rule = self.rule_for(position)
+            if rule is not None:
+                result = result or rule.needs_result
+                wanted.update(index for index, name in enumerate(names) if name in rule.parameters)
+        return frozenset(wanted), result
+
+    def pull_back(
+        self,
+        position: int,
+        cotangent: Array,
+        operands: Sequence[Array],
+        specs: Sequence[Spec],
+        result: Array,
+        result_spec: Spec,
+        attributes: Attributes,
+    ) -> Array:
+        """The cotangent of the operand at `position`, of the shape that the rule gives it (see `unbroadcast`)."""
+        rule = self.rules[self.operand_name(position)]
+        arguments = []
+        for parameter in rule.parameters:
+            if parameter == "g":
+                arguments.append(cotangent)
+            elif parameter == "y":
+                arguments.append(result)
+            elif parameter == "y_spec":
+                arguments.append(result_spec)
+            elif parameter == "index":
+                arguments.append(position - len(self.operands) + 1)
+            elif parameter == "specs":
+                arguments.append(tuple(specs))
+            elif parameter.endswith("_spec"):
+                arguments.append(specs[self.operands.index(parameter[:-5])])
+            elif parameter in attributes:
+                arguments.append(attributes[parameter])
+            elif self.variadic and parameter == self.operands[-1][1:]:
+                arguments.append(tuple(operands[len(self.operands) - 1 :]))
+            else:
+                arguments.append(operands[self.operands.index(parameter)])
+        return rule.function(*arguments)
+
+    def __call__(self, *operands: Array, **attributes: Any) -> Array:
+        carrier: type[Value] | None = None
+        for operand in operands:
+            if isinstance(operand, Value) and (carrier is None or operand.rank > carrier.rank):
+                carrier = type(operand)
+        if carrier is not None:
+            return carrier.apply(self, operands, attributes)
+        return self.evaluate(*operands, **attributes)
+
+    def result_spec(self, *arrays: np.ndarray, **attributes: Any) -> Spec:
+        return self.infer(*map(spec_of, arrays), **attributes)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+
+def make_rules(name: str, vjp: Mapping[str, Callable[..., Array]]) -> dict[str, Rule]:
+    """Rules from `{operand: function}`; the functions' parameter names say what they need."""
+    return {
+        operand: Rule(function, tuple(inspect.signature(function).parameters))
+        for operand, function in vjp.items()
+    }
+
+
+def declare(
+    name: str,
+    family: str,
+    operands: str,
+    *,
+    vjp: Mapping[str, Callable[..., Array]] | None = None,
+    **fields: Any,
+) -> Operator:
+    """Make an operator and enter it in the table. `operands` are names with spaces between: "a b"."""
+    if name in OPERATORS:
+        raise ValueError(f"an operator {name!r} exists already")
+    title = fields.pop("grad_fn", None) or "".join(part.capitalize() for part in name.split("_"))
+    operator = Operator(
+        name=name,
+        family=family,
+        operands=tuple(operands.split()),
+        rules=make_rules(name, vjp or {}),
+        grad_fn=title,
+        **fields,
+    )
+    OPERATORS[name] = operator
+    return operator
+
+
+def operators(family: str | None = None) -> Iterator[Operator]:
+    """All operators, or those of a family, in the order of their declaration."""
+    return (one for one in OPERATORS.values() if family in (None, one.family))

@@ -1,0 +1,5 @@
+"""The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
+
+from . import composite, contraction, creation, elementwise, indexing, movement, reduction
+
+__all__ = ["composite", "contraction", "creation", "elementwise", "indexing", "movement", "reduction"]

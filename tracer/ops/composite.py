@@ -1,0 +1,214 @@
+"""Operators made of others: one node on the tape and one rule, a `body` of simpler operators for what follows.
+
+In a graph they stay whole until it is differentiated, so that their own, better rule is used.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..operator import Array, Operator, declare
+from ..spec import Spec, reduced_shape
+from .elementwise import absolute, equal, exp, isfinite, log, multiply, sign, sqrt, where
+from .movement import concatenate, expand, reshape, slice_
+from .reduction import amax, restore_dims, sum_
+
+
+def composite(
+    name: str,
+    *,
+    infer: Callable[..., Spec],
+    body: Callable[..., Array],
+    vjp: Mapping[str, Callable[..., Array]],
+    **fields: Any,
+) -> Operator:
+    """Declare an operator by its body, which evaluates it as well."""
+    return declare(name, "composite", "x", infer=infer, evaluate=body, body=body, vjp=vjp, **fields)
+
+
+def _same(x: Spec, **attributes: Any) -> Spec:
+    return x
+
+
+def _reduced(x: Spec, dims: tuple[int, ...], keepdim: bool, **attributes: Any) -> Spec:
+    return x.with_shape(reduced_shape(x.shape, dims, keepdim))
+
+
+def _spec(x: Array) -> Spec:
+    return Spec(tuple(x.shape), np.dtype(getattr(x.dtype, "numpy", x.dtype)))
+
+
+def count_of(x_spec: Spec, dims: tuple[int, ...]) -> int:
+    """How many elements a reduction over `dims` combines."""
+    return math.prod(x_spec.shape[dim] for dim in dims)
+
+
+def _over(total: Array, count: float) -> Array:
+    """total / count; of nothing nan, with no warning."""
+    return total * (1.0 / count if count else math.nan)
+
+
+def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    return _over(sum_(x, dims=dims, keepdim=keepdim), count_of(_spec(x), dims))
+
+
+mean = composite(
+    "mean",
+    infer=_reduced,
+    body=_mean,
+    vjp={
+        "x": lambda g, x_spec, dims: expand(
+            _over(restore_dims(g, x_spec, dims), count_of(x_spec, dims)), shape=x_spec.shape
+        )
+    },
+    doc="the mean; nan of nothing",
+)
+
+
+def _variance(x: Array, dims: tuple[int, ...], keepdim: bool, correction: float) -> Array:
+    centred = x - _mean(x, dims, True)
+    freedom = max(count_of(_spec(x), dims) - correction, 0)
+    return _over(sum_(centred * centred, dims=dims, keepdim=keepdim), freedom)
+
+
+def _variance_cotangent(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...], correction: float) -> Array:
+    freedom = max(count_of(x_spec, dims) - correction, 0)
+    return restore_dims(_over(g, 0.5 * freedom), x_spec, dims) * (x - mean(x, dims=dims, keepdim=True))
+
+
+var = composite(
+    "var",
+    infer=_reduced,
+    body=_variance,
+    vjp={"x": _variance_cotangent},
+    doc="the variance: squared deviations over n - correction",
+)
+std = composite(
+    "std",
+    infer=_reduced,
+    body=lambda x, dims, keepdim, correction: sqrt(_variance(x, dims, keepdim, correction)),
+    vjp={
+        "x": lambda g, x, y, x_spec, dims, correction: _variance_cotangent(
+            _zero_at(y, 0.5 * g), x, x_spec, dims, correction
+        )
+    },
+    doc="the standard deviation: the root of var; the derivative where it is 0 is taken as 0",
+)
+
+
+def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    """Shifted by the largest, so that nothing overflows; an infinite one is not subtracted from itself."""
+    largest = amax(x, dims=dims, keepdim=True)
+    shift = where(isfinite(largest), largest, 0.0)
+    total = log(sum_(exp(x - shift), dims=dims, keepdim=True)) + shift
+    return total if keepdim else sum_(total, dims=dims, keepdim=False)
+
+
+logsumexp = composite(
+    "logsumexp",
+    infer=_reduced,
+    body=_logsumexp,
+    vjp={
+        "x": lambda g, x, y, x_spec, dims: restore_dims(g, x_spec, dims)
+        * exp(x - _finite(restore_dims(y, x_spec, dims)))
+    },
+    doc="log(sum(exp(x))) without overflow",
+)
+
+
+def _finite(x: Array) -> Array:
+    """x, with infinities replaced by 0, so that inf - inf does not arise."""
+    return where(isfinite(x), x, 0.0)
+
+
+def _softmax(x: Array, dim: int) -> Array:
+    weights = exp(x - amax(x, dims=(dim,), keepdim=True))
+    return weights / sum_(weights, dims=(dim,), keepdim=True)
+
+
+def _log_softmax(x: Array, dim: int) -> Array:
+    shifted = x - amax(x, dims=(dim,), keepdim=True)
+    return shifted - log(sum_(exp(shifted), dims=(dim,), keepdim=True))
+
+
+softmax = composite(
+    "softmax",
+    infer=_same,
+    body=_softmax,
+    vjp={"x": lambda g, y, dim: y * (g - sum_(multiply(g, y), dims=(dim,), keepdim=True))},
+    doc="exp(x) over its sum along a dimension",
+)
+log_softmax = composite(
+    "log_softmax",
+    infer=_same,
+    body=_log_softmax,
+    grad_fn="LogSoftmax",
+    vjp={"x": lambda g, y, dim: g - exp(y) * sum_(g, dims=(dim,), keepdim=True)},
+    doc="the logarithm of softmax",
+)
+
+
+def _zero_at(y: Array, g: Array) -> Array:
+    """g / y, and 0 where y is 0, in this and in every further derivative."""
+    at_zero = equal(y, 0.0)
+    return where(at_zero, 0.0, g / where(at_zero, 1.0, y))
+
+
+def _norm(x: Array, dims: tuple[int, ...], keepdim: bool, order: float) -> Array:
+    if order == 2:
+        return sqrt(sum_(x * x, dims=dims, keepdim=keepdim))
+    if order == 1:
+        return sum_(absolute(x), dims=dims, keepdim=keepdim)
+    return sum_(absolute(x) ** order, dims=dims, keepdim=keepdim) ** (1.0 / order)
+
+
+def _norm_cotangent(
+    g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int, ...], order: float
+) -> Array:
+    g = restore_dims(g, x_spec, dims)
+    if order == 1:
+        return g * sign(x)
+    y = restore_dims(y, x_spec, dims)
+    if order == 2:
+        return _zero_at(y, g) * x
+    return _zero_at(y ** (order - 1.0), g) * sign(x) * absolute(x) ** (order - 1.0)
+
+
+norm = composite(
+    "norm",
+    infer=_reduced,
+    body=_norm,
+    grad_fn="LinalgVectorNorm",
+    vjp={"x": _norm_cotangent},
+    doc="(sum |x| ** order) ** (1 / order), for a finite order above 0; the derivative at 0 is 0",
+)
+
+
+def _with_new_dim(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    return (*shape[:dim], 1, *shape[dim:])
+
+
+def _infer_stack(*specs: Spec, dim: int) -> Spec:
+    shape = specs[0].shape
+    return specs[0].with_shape((*shape[:dim], len(specs), *shape[dim:]))
+
+
+def _stack(*xs: Array, dim: int) -> Array:
+    return concatenate(*(reshape(x, shape=_with_new_dim(tuple(x.shape), dim)) for x in xs), dim=dim)
+
+
+def _layer(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
+    """The part of the cotangent `g` that belongs to operand `index`."""
+    shape = specs[index].shape
+    starts = tuple(index if axis == dim else 0 for axis in range(len(shape) + 1))
+    stops = (*shape[:dim], index + 1, *shape[dim:])
+    return reshape(slice_(g, starts=starts, stops=stops, steps=(1,) * len(stops)), shape=shape)
+
+
+stack = declare(
+    "stack", "composite", "*xs", infer=_infer_stack, body=_stack,
+    evaluate=lambda *xs, dim: np.stack(xs, axis=dim),
+    vjp={"xs": _layer}, doc="arrays of one shape side by side along a new dimension",
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""One operator behind matmul, dot, tensordot and einsum: a sum of products over shared indices.
+
+`subscripts` is einsum's text for two operands, e.g. "ij,jk->ik". Each index occurs once in an operand,
+and every index of an operand occurs in the other or in the result (sum the others before).
+"""
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..operator import declare
+from ..spec import Spec
+from .elementwise import common_dtype
+
+GRAD_FN = {"ab,bc->ac": "Mm", "ab,b->a": "Mv", "a,a->": "Dot", "abc,acd->abd": "Bmm"}
+
+
+def split_subscripts(subscripts: str) -> tuple[str, str, str]:
+    """("ij", "jk", "ik") of "ij,jk->ik"."""
+    operands, result = subscripts.split("->")
+    left, right = operands.split(",")
+    return left, right, result
+
+
+def _infer(a: Spec, b: Spec, subscripts: str) -> Spec:
+    left, right, result = split_subscripts(subscripts)
+    extents = dict(zip(left, a.shape))
+    for letter, extent in zip(right, b.shape):
+        if extents.setdefault(letter, extent) != extent:
+            raise ShapeError(
+                f"{subscripts}: index {letter} has size {extents[letter]} in {a} and {extent} in {b}; "
+                f"the sizes of a shared index must be equal."
+            )
+    return Spec(tuple(extents[letter] for letter in result), common_dtype("contract", (a, b)))
+
+
+def _evaluate(a: np.ndarray, b: np.ndarray, subscripts: str) -> np.ndarray:
+    left, right, result = split_subscripts(subscripts)
+    if len(left) <= 2 and len(right) <= 2 and left[-1:] == right[:1] and result == left[:-1] + right[1:]:
+        return np.dot(a, b)
+    summed = set(left) & set(right) - set(result)
+    batch = [letter for letter in result if letter in left and letter in right]
+    if len(summed) > 1 or not batch:
+        axes = [[text.index(letter) for letter in sorted(summed)] for text in (left, right)]
+        if not batch:
+            product = np.tensordot(a, b, axes=axes)
+            order = [letter for letter in left + right if letter not in summed]
+            return product.transpose([order.index(letter) for letter in result])
+        return np.einsum(subscripts, a, b, optimize=True)
+    return _batched(a, b, left, right, result, batch, sorted(summed))
+
+
+def _batched(
+    a: np.ndarray, b: np.ndarray, left: str, right: str, result: str, batch: list[str], summed: list[str]
+) -> np.ndarray:
+    """np.matmul on (batch, rows, summed) x (batch, summed, columns), each group of indices merged to one."""
+    rows = [letter for letter in left if letter not in batch + summed]
+    columns = [letter for letter in right if letter not in batch + summed]
+    extents = dict(zip(left + right, a.shape + b.shape))
+
+    def grouped(array: np.ndarray, text: str, *groups: list[str]) -> np.ndarray:
+        moved = array.transpose([text.index(letter) for group in groups for letter in group])
+        leading = [extents[letter] for letter in groups[0]]
+        return moved.reshape(leading + [int(np.prod([extents[one] for one in group])) for group in groups[1:]])
+
+    product = np.matmul(grouped(a, left, batch, rows, summed), grouped(b, right, batch, summed, columns))
+    order = batch + rows + columns
+    product = product.reshape([extents[letter] for letter in order])
+    return product.transpose([order.index(letter) for letter in result])
+
+
+def _canonical(subscripts: str) -> str:
+    """The same with indices renamed a, b, c ... in order of appearance."""
+    names: dict[str, str] = {}
+    for letter in subscripts:
+        if letter.isalpha():
+            names.setdefault(letter, chr(ord("a") + len(names)))
+    return "".join(names.get(letter, letter) for letter in subscripts)
+
+
+def contraction_title(subscripts: str) -> str:
+    """The name that PyTorch gives the tape's node of this contraction."""
+    return GRAD_FN.get(_canonical(subscripts), "Bmm")
+
+
+def _left_rule(g, b, subscripts):  # type: ignore[no-untyped-def]
+    left, right, result = split_subscripts(subscripts)
+    return contract(g, b, subscripts=f"{result},{right}->{left}")
+
+
+def _right_rule(g, a, subscripts):  # type: ignore[no-untyped-def]
+    left, right, result = split_subscripts(subscripts)
+    return contract(a, g, subscripts=f"{left},{result}->{right}")
+
+
+contract = declare(
+    "contract",
+    "contraction",
+    "a b",
+    infer=_infer,
+    evaluate=_evaluate,
+    grad_fn="Mm",
+    vjp={"a": _left_rule, "b": _right_rule},
+    doc="the sum over shared indices of the product of two arrays",
+)

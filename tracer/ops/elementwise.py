@@ -1,0 +1,360 @@
+"""Operators on one element at a time: operands of one dtype broadcast, the result has their common shape.
+
+`scalar` is the expression of one element in generated code; functions in it come from
+`codegen/vector_math`. Derivatives of special functions follow the NIST Digital Library of Mathematical
+Functions (dlmf.nist.gov), sections 4 (elementary), 5 (gamma) and 7 (error functions).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError
+from ..operator import Array, Operator, declare
+from ..spec import BOOL, Spec, broadcast_shapes
+from .lazy import scipy_special
+
+CHEAP, DIVISION, TRANSCENDENTAL = 1, 4, 20
+TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+LOG_2 = math.log(2.0)
+LOG_10 = math.log(10.0)
+
+
+def common_dtype(name: str, specs: tuple[Spec, ...]) -> np.dtype:
+    dtypes = {spec.dtype for spec in specs}
+    if len(dtypes) > 1:
+        raise DTypeError(f"{name}: operands of one dtype expected, found {', '.join(map(str, specs))}.")
+    return specs[0].dtype
+
+
+def elementwise(
+    name: str,
+    operands: str = "x",
+    *,
+    numpy: Callable[..., Any],
+    scalar: str,
+    vjp: Mapping[str, Callable[..., Array]] | None = None,
+    predicate: bool = False,
+    masked: bool = False,
+    **fields: Any,
+) -> Operator:
+    """Declare an elementwise operator; a `predicate` gives bools, a `masked` one takes a bool operand first."""
+
+    def infer(*specs: Spec, **attributes: Any) -> Spec:
+        dtype = common_dtype(name, specs[1:] if masked else specs)
+        if masked and specs[0].dtype != BOOL:
+            raise DTypeError(f"{name}: the condition must be bool, found {specs[0]}.")
+        shape = broadcast_shapes(*(spec.shape for spec in specs), function=name)
+        return Spec(shape, BOOL if predicate else dtype)
+
+    return declare(
+        name, "elementwise", operands, infer=infer, evaluate=numpy, scalar=scalar, vjp=vjp, **fields
+    )
+
+
+# --- arithmetic -------------------------------------------------------------------------------------
+
+add = elementwise(
+    "add", "a b", numpy=np.add, scalar="{a} + {b}",
+    vjp={"a": lambda g: g, "b": lambda g: g}, doc="a + b",
+)  # fmt: skip
+subtract = elementwise(
+    "subtract", "a b", numpy=np.subtract, scalar="{a} - {b}", grad_fn="Sub",
+    vjp={"a": lambda g: g, "b": lambda g: -g}, doc="a - b",
+)  # fmt: skip
+multiply = elementwise(
+    "multiply", "a b", numpy=np.multiply, scalar="{a} * {b}", grad_fn="Mul",
+    vjp={"a": lambda g, b: g * b, "b": lambda g, a: g * a}, doc="a * b",
+)  # fmt: skip
+divide = elementwise(
+    "divide", "a b", numpy=np.true_divide, scalar="{a} / {b}", grad_fn="Div", cost=DIVISION,
+    vjp={"a": lambda g, b: g / b, "b": lambda g, b, y: -g * (y / b)},
+    domain=(0.5, 3.0), doc="a / b",
+)  # fmt: skip
+negative = elementwise(
+    "negative", numpy=np.negative, scalar="-{x}", grad_fn="Neg", vjp={"x": lambda g: -g}, doc="-x"
+)
+power = elementwise(
+    "power", "a b", numpy=np.power, scalar="power({a}, {b})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
+    vjp={
+        "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
+        "b": lambda g, a, b, y: g * where(logical_and(equal(a, 0.0), greater_equal(b, 0.0)), 0.0, y * log(a)),
+    },
+    domain=(0.2, 2.5), doc="a to the power b; 0 ** 0 is 1",
+)  # fmt: skip
+power_constant = elementwise(
+    "power_constant", "x", scalar="power({x}, {exponent})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
+    numpy=lambda x, exponent: np.power(x, np.asarray(exponent, x.dtype)),
+    vjp={"x": lambda g, x, exponent: zeros_like(g) if exponent == 0 else g * (exponent * _power(x, exponent - 1))},
+    domain=(0.2, 2.5), doc="x to a constant power, known when traced",
+)  # fmt: skip
+reciprocal = elementwise(
+    "reciprocal", numpy=np.reciprocal, scalar="1.0 / {x}", cost=DIVISION,
+    vjp={"x": lambda g, y: -g * y * y}, domain=(0.5, 3.0), doc="1 / x",
+)  # fmt: skip
+absolute = elementwise(
+    "absolute", numpy=np.absolute, scalar="abs({x})", grad_fn="Abs",
+    vjp={"x": lambda g, x: g * sign(x)}, doc="|x|; the derivative at 0 is 0",
+)  # fmt: skip
+floor_divide = elementwise(
+    "floor_divide", "a b", numpy=np.floor_divide, scalar="floor_divide({a}, {b})", cost=DIVISION,
+    domain=(0.5, 3.0), doc="a / b, rounded to minus infinity",
+)  # fmt: skip
+remainder = elementwise(
+    "remainder", "a b", numpy=np.remainder, scalar="remainder({a}, {b})", cost=2 * DIVISION,
+    vjp={"a": lambda g: g, "b": lambda g, a, b: -g * floor_divide(a, b)},
+    domain=(0.5, 3.0), doc="a - b * floor(a / b): the sign of b",
+)  # fmt: skip
+maximum = elementwise(
+    "maximum", "a b", numpy=np.maximum, scalar="maximum({a}, {b})",
+    vjp={
+        "a": lambda g, a, b: where(greater(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
+        "b": lambda g, a, b: where(greater(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
+    },
+    doc="the larger; nan if either is; equal operands share the gradient",
+)  # fmt: skip
+minimum = elementwise(
+    "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})",
+    vjp={
+        "a": lambda g, a, b: where(less(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
+        "b": lambda g, a, b: where(less(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
+    },
+    doc="the smaller; nan if either is; equal operands share the gradient",
+)  # fmt: skip
+clamp = elementwise(
+    "clamp", "x low high", scalar="minimum(maximum({x}, {low}), {high})",
+    numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    vjp={
+        "x": lambda g, x, low, high: where(logical_and(greater_equal(x, low), less_equal(x, high)), g, 0.0),
+        "low": lambda g, x, low, high: where(logical_and(less(x, low), less(low, high)), g, 0.0),
+        "high": lambda g, x, low, high: where(
+            logical_or(greater(x, high), greater_equal(low, high)), g, 0.0
+        ),
+    },
+    doc="x held between low and high; passes the gradient on both bounds",
+)  # fmt: skip
+
+# --- roots, exponentials, logarithms -------------------------------------------------------------------
+
+sqrt = elementwise(
+    "sqrt", numpy=np.sqrt, scalar="sqrt({x})", cost=DIVISION,
+    vjp={"x": lambda g, y: g / (2.0 * y)}, domain=(0.2, 3.0), doc="the square root",
+)  # fmt: skip
+rsqrt = elementwise(
+    "rsqrt", numpy=lambda x: np.reciprocal(np.sqrt(x)), scalar="rsqrt({x})", cost=2 * DIVISION,
+    vjp={"x": lambda g, y: -0.5 * g * y * y * y}, domain=(0.2, 3.0), doc="1 / sqrt(x)",
+)  # fmt: skip
+cbrt = elementwise(
+    "cbrt", numpy=np.cbrt, scalar="cbrt({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g / (3.0 * y * y)}, domain=(0.2, 3.0), doc="the cube root",
+)  # fmt: skip
+square = elementwise(
+    "square", numpy=np.square, scalar="{x} * {x}", grad_fn="Pow",
+    vjp={"x": lambda g, x: g * (2.0 * x)}, doc="x * x",
+)  # fmt: skip
+exp = elementwise(
+    "exp", numpy=np.exp, scalar="exp({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g * y}, doc="e ** x",
+)  # fmt: skip
+exp2 = elementwise(
+    "exp2", numpy=np.exp2, scalar="exp2({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g * (y * LOG_2)}, doc="2 ** x",
+)  # fmt: skip
+expm1 = elementwise(
+    "expm1", numpy=np.expm1, scalar="expm1({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g * (y + 1.0)}, doc="e ** x - 1, exact near 0",
+)  # fmt: skip
+log = elementwise(
+    "log", numpy=np.log, scalar="log({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g / x}, domain=(0.2, 3.0), doc="the natural logarithm",
+)  # fmt: skip
+log2 = elementwise(
+    "log2", numpy=np.log2, scalar="log2({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g / (x * LOG_2)}, domain=(0.2, 3.0), doc="the logarithm to base 2",
+)  # fmt: skip
+log10 = elementwise(
+    "log10", numpy=np.log10, scalar="log10({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g / (x * LOG_10)}, domain=(0.2, 3.0), doc="the logarithm to base 10",
+)  # fmt: skip
+log1p = elementwise(
+    "log1p", numpy=np.log1p, scalar="log1p({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g / (x + 1.0)}, domain=(-0.7, 3.0), doc="log(1 + x), exact near 0",
+)  # fmt: skip
+logaddexp = elementwise(
+    "logaddexp", "a b", numpy=np.logaddexp, cost=3 * TRANSCENDENTAL,
+    scalar="maximum({a}, {b}) if {a} == {b} and abs({a}) == inf else maximum({a}, {b}) + log1p(exp(-abs({a} - {b})))",
+    vjp={"a": lambda g, a, y: g * exp(a - y), "b": lambda g, b, y: g * exp(b - y)},
+    doc="log(exp(a) + exp(b)) without overflow",
+)  # fmt: skip
+
+# --- trigonometric and hyperbolic -----------------------------------------------------------------------
+
+sin = elementwise(
+    "sin", numpy=np.sin, scalar="sin({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * cos(x)}, doc="the sine, of radians",
+)  # fmt: skip
+cos = elementwise(
+    "cos", numpy=np.cos, scalar="cos({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: -g * sin(x)}, doc="the cosine, of radians",
+)  # fmt: skip
+tan = elementwise(
+    "tan", numpy=np.tan, scalar="tan({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g * (1.0 + y * y)}, domain=(-1.2, 1.2), doc="the tangent, of radians",
+)  # fmt: skip
+asin = elementwise(
+    "asin", numpy=np.arcsin, scalar="asin({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9), doc="the arc sine, in radians",
+)  # fmt: skip
+acos = elementwise(
+    "acos", numpy=np.arccos, scalar="acos({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: -g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9), doc="the arc cosine, in radians",
+)  # fmt: skip
+atan = elementwise(
+    "atan", numpy=np.arctan, scalar="atan({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g / (1.0 + x * x)}, doc="the arc tangent, in radians",
+)  # fmt: skip
+atan2 = elementwise(
+    "atan2", "a b", numpy=np.arctan2, scalar="atan2({a}, {b})", cost=TRANSCENDENTAL,
+    vjp={"a": lambda g, a, b: g * (b / (a * a + b * b)), "b": lambda g, a, b: g * (-a / (a * a + b * b))},
+    domain=(0.3, 3.0), doc="the angle of the point (b, a), in radians",
+)  # fmt: skip
+sinh = elementwise(
+    "sinh", numpy=np.sinh, scalar="sinh({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * cosh(x)}, doc="the hyperbolic sine",
+)  # fmt: skip
+cosh = elementwise(
+    "cosh", numpy=np.cosh, scalar="cosh({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * sinh(x)}, doc="the hyperbolic cosine",
+)  # fmt: skip
+tanh = elementwise(
+    "tanh", numpy=np.tanh, scalar="tanh({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g * (1.0 - y * y)}, doc="the hyperbolic tangent",
+)  # fmt: skip
+asinh = elementwise(
+    "asinh", numpy=np.arcsinh, scalar="asinh({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * rsqrt(x * x + 1.0)}, doc="the inverse hyperbolic sine",
+)  # fmt: skip
+acosh = elementwise(
+    "acosh", numpy=np.arccosh, scalar="acosh({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * rsqrt(x * x - 1.0)}, domain=(1.2, 4.0), doc="the inverse hyperbolic cosine",
+)  # fmt: skip
+atanh = elementwise(
+    "atanh", numpy=np.arctanh, scalar="atanh({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g / (1.0 - x * x)}, domain=(-0.9, 0.9), doc="the inverse hyperbolic tangent",
+)  # fmt: skip
+hypot = elementwise(
+    "hypot", "a b", numpy=np.hypot, scalar="hypot({a}, {b})", cost=2 * DIVISION,
+    vjp={"a": lambda g, a, y: g * (a / y), "b": lambda g, b, y: g * (b / y)},
+    domain=(0.3, 3.0), doc="sqrt(a*a + b*b) without overflow",
+)  # fmt: skip
+
+# --- activations and special functions -------------------------------------------------------------------
+
+sigmoid = elementwise(
+    "sigmoid", numpy=lambda x: scipy_special().expit(x), scalar="sigmoid({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, y: g * (y * (1.0 - y))}, doc="1 / (1 + exp(-x))",
+)  # fmt: skip
+softplus = elementwise(
+    "softplus", numpy=lambda x: np.logaddexp(x, np.zeros((), x.dtype)), scalar="softplus({x})",
+    cost=2 * TRANSCENDENTAL, vjp={"x": lambda g, x: g * sigmoid(x)}, doc="log(1 + exp(x)) without overflow",
+)  # fmt: skip
+relu = elementwise(
+    "relu", numpy=lambda x: np.maximum(x, np.zeros((), x.dtype)), scalar="maximum({x}, 0.0)",
+    vjp={"x": lambda g, y: where(greater(y, 0.0), g, 0.0)}, doc="max(x, 0); the derivative at 0 is 0",
+)  # fmt: skip
+erf = elementwise(
+    "erf", numpy=lambda x: scipy_special().erf(x), scalar="erf({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-(x * x)))}, doc="the error function (DLMF 7.2.1)",
+)  # fmt: skip
+erfc = elementwise(
+    "erfc", numpy=lambda x: scipy_special().erfc(x), scalar="erfc({x})", cost=TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * (-TWO_OVER_SQRT_PI * exp(-(x * x)))}, doc="1 - erf(x), exact in the tail",
+)  # fmt: skip
+lgamma = elementwise(
+    "lgamma", numpy=lambda x: scipy_special().gammaln(x), scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0), doc="log |gamma(x)| (DLMF 5.2)",
+)  # fmt: skip
+digamma = elementwise(
+    "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * trigamma(x)}, domain=(0.3, 4.0), doc="the derivative of lgamma (DLMF 5.2.2)",
+)  # fmt: skip
+trigamma = elementwise(
+    "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
+    cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0), doc="the derivative of digamma (DLMF 5.15)",
+)  # fmt: skip
+
+# --- steps: their derivative is zero almost everywhere ----------------------------------------------------
+
+sign = elementwise(
+    "sign", numpy=np.sign, scalar="sign({x})", vjp={"x": lambda g: zeros_like(g)}, doc="-1, 0 or 1; nan for nan"
+)
+floor = elementwise(
+    "floor", numpy=np.floor, scalar="floor({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded down"
+)
+ceil = elementwise("ceil", numpy=np.ceil, scalar="ceil({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded up")
+trunc = elementwise(
+    "trunc", numpy=np.trunc, scalar="trunc({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded to zero"
+)
+round_half_even = elementwise(
+    "round_half_even", numpy=np.rint, scalar="round_half_even({x})", grad_fn="Round",
+    vjp={"x": lambda g: zeros_like(g)}, doc="rounded to the nearest integer, halves to the even one",
+)  # fmt: skip
+
+# --- comparison and logic -----------------------------------------------------------------------------
+
+equal = elementwise("equal", "a b", numpy=np.equal, scalar="{a} == {b}", predicate=True, doc="a == b")
+not_equal = elementwise("not_equal", "a b", numpy=np.not_equal, scalar="{a} != {b}", predicate=True, doc="a != b")
+less = elementwise("less", "a b", numpy=np.less, scalar="{a} < {b}", predicate=True, doc="a < b")
+less_equal = elementwise("less_equal", "a b", numpy=np.less_equal, scalar="{a} <= {b}", predicate=True, doc="a <= b")
+greater = elementwise("greater", "a b", numpy=np.greater, scalar="{a} > {b}", predicate=True, doc="a > b")
+greater_equal = elementwise(
+    "greater_equal", "a b", numpy=np.greater_equal, scalar="{a} >= {b}", predicate=True, doc="a >= b"
+)
+isnan = elementwise("isnan", numpy=np.isnan, scalar="{x} != {x}", predicate=True, doc="whether x is nan")
+isinf = elementwise("isinf", numpy=np.isinf, scalar="abs({x}) == inf", predicate=True, doc="whether x is infinite")
+isfinite = elementwise(
+    "isfinite", numpy=np.isfinite, scalar="abs({x}) < inf", predicate=True, doc="neither infinite nor nan"
+)
+logical_and = elementwise("logical_and", "a b", numpy=np.logical_and, scalar="{a} & {b}", predicate=True, doc="both, of bools")
+logical_or = elementwise("logical_or", "a b", numpy=np.logical_or, scalar="{a} | {b}", predicate=True, doc="either, of bools")
+logical_xor = elementwise("logical_xor", "a b", numpy=np.logical_xor, scalar="{a} ^ {b}", predicate=True, doc="one, of bools")
+logical_not = elementwise("logical_not", numpy=np.logical_not, scalar="not {x}", predicate=True, doc="the opposite, of bools")
+bitwise_and = elementwise("bitwise_and", "a b", numpy=np.bitwise_and, scalar="{a} & {b}", doc="a & b of integers")
+bitwise_or = elementwise("bitwise_or", "a b", numpy=np.bitwise_or, scalar="{a} | {b}", doc="a | b of integers")
+bitwise_xor = elementwise("bitwise_xor", "a b", numpy=np.bitwise_xor, scalar="{a} ^ {b}", doc="a ^ b of integers")
+bitwise_not = elementwise("bitwise_not", numpy=np.bitwise_not, scalar="~{x}", doc="~x of integers")
+where = elementwise(
+    "where", "condition a b", numpy=np.where, scalar="{a} if {condition} else {b}", masked=True,
+    vjp={
+        "a": lambda g, condition: where(condition, g, 0.0),
+        "b": lambda g, condition: where(condition, 0.0, g),
+    },
+    doc="a where the condition holds, else b",
+)  # fmt: skip
+
+# --- dtype and identity --------------------------------------------------------------------------------
+
+convert = declare(
+    "convert", "elementwise", "x",
+    infer=lambda x, dtype: Spec(x.shape, dtype),
+    evaluate=lambda x, dtype: np.asarray(x).astype(dtype),
+    scalar="{dtype}({x})", grad_fn="ToCopy",
+    vjp={"x": lambda g, x_spec: convert(g, dtype=x_spec.dtype)},
+    doc="x in another dtype",
+)  # fmt: skip
+identity = elementwise(
+    "identity", numpy=np.copy, scalar="{x}", grad_fn="Clone", vjp={"x": lambda g: g}, doc="x itself, as a new value"
+)
+zeros_like = elementwise("zeros_like", numpy=np.zeros_like, scalar="0.0", doc="zero, of x's shape")
+stop_gradient = elementwise("stop_gradient", numpy=np.copy, scalar="{x}", doc="x, with no gradient through it")
+
+
+def _power(x: Array, exponent: float) -> Array:
+    """x ** exponent in the simplest operator for it."""
+    if exponent == 0:
+        return zeros_like(x) + 1.0
+    if exponent == 1:
+        return x
+    return multiply(x, x) if exponent == 2 else power_constant(x, exponent=exponent)

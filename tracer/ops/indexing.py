@@ -1,0 +1,98 @@
+"""Operators with integer arrays as positions: gather, its transpose scatter_add, and index_update.
+
+The index arrays have one common shape; they address the first dimensions of the array, so the result of a
+gather has the shape `indices.shape + x.shape[len(indices):]`. They are int64, and not negative: the
+functions above these operators check bounds and wrap negative positions.
+"""
+
+import math
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..operator import declare
+from ..spec import Spec
+from .elementwise import zeros_like
+
+
+def _positions(specs: tuple[Spec, ...], function: str) -> tuple[int, ...]:
+    shapes = {spec.shape for spec in specs}
+    if len(shapes) != 1:
+        raise ShapeError(f"{function}: index arrays of one shape expected, found {', '.join(map(str, specs))}.")
+    return shapes.pop()
+
+
+def _infer_gather(x: Spec, *indices: Spec) -> Spec:
+    return x.with_shape(_positions(indices, "gather") + x.shape[len(indices) :])
+
+
+def _infer_scatter_add(updates: Spec, *indices: Spec, shape: tuple[int, ...]) -> Spec:
+    _require_updates("scatter_add", updates, indices, shape)
+    return updates.with_shape(shape)
+
+
+def _infer_index_update(x: Spec, updates: Spec, *indices: Spec) -> Spec:
+    _require_updates("index assignment", updates, indices, x.shape)
+    return x
+
+
+def _require_updates(
+    function: str, updates: Spec, indices: tuple[Spec, ...], shape: tuple[int, ...]
+) -> None:
+    expected = _positions(indices, function) + shape[len(indices) :]
+    if updates.shape != expected:
+        raise ShapeError(f"{function}: updates of shape {expected} expected, found {updates}.")
+
+
+def _evaluate_scatter_add(updates: np.ndarray, *indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros with updates added at the indices. bincount is many times faster than np.add.at."""
+    size = math.prod(shape)
+    if updates.dtype == np.float64 and size and indices[0].size:
+        inner = math.prod(shape[len(indices) :])
+        rows = np.ravel_multi_index(tuple(indices), shape[: len(indices)])
+        flat = rows.reshape(-1, 1) * inner + np.arange(inner)
+        return np.bincount(flat.reshape(-1), np.ravel(updates), minlength=size).reshape(shape)
+    result = np.zeros(shape, updates.dtype)
+    np.add.at(result, tuple(indices), updates)
+    return result
+
+
+def _evaluate_index_update(x: np.ndarray, updates: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+    result = np.array(x)
+    result[tuple(indices)] = updates
+    return result
+
+
+gather = declare(
+    "gather",
+    "indexing",
+    "x *indices",
+    infer=_infer_gather,
+    evaluate=lambda x, *indices: x[tuple(indices)],
+    grad_fn="Index",
+    vjp={"x": lambda g, x_spec, indices: scatter_add(g, *indices, shape=x_spec.shape)},
+    doc="x at the positions that the index arrays name",
+)
+scatter_add = declare(
+    "scatter_add",
+    "indexing",
+    "updates *indices",
+    infer=_infer_scatter_add,
+    evaluate=_evaluate_scatter_add,
+    grad_fn="IndexBackward",
+    vjp={"updates": lambda g, indices: gather(g, *indices)},
+    doc="zeros with updates added at the positions that the index arrays name; repeated ones add up",
+)
+index_update = declare(
+    "index_update",
+    "indexing",
+    "x updates *indices",
+    infer=_infer_index_update,
+    evaluate=_evaluate_index_update,
+    grad_fn="IndexPut",
+    vjp={
+        "x": lambda g, indices: index_update(g, zeros_like(gather(g, *indices)), *indices),
+        "updates": lambda g, indices: gather(g, *indices),
+    },
+    doc="x with the elements at the positions replaced; of repeated positions the last wins",
+)

@@ -1,0 +1,9 @@
+"""SciPy's modules, imported when first used: importing pullback stays quick."""
+
+from types import ModuleType
+
+
+def scipy_special() -> ModuleType:
+    import scipy.special
+
+    return scipy.special

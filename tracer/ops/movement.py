@@ -1,0 +1,206 @@
+"""Operators that move elements and compute nothing; generated code has them as index arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from ..operator import Array, Operator, declare
+from ..spec import Spec, broadcast_shapes
+from .elementwise import zeros_like
+
+
+def movement(name: str, operands: str = "x", **fields: Any) -> Operator:
+    return declare(name, "movement", operands, cost=0, **fields)
+
+
+# --- reshape ------------------------------------------------------------------------------------------
+
+
+def _infer_reshape(x: Spec, shape: tuple[int, ...]) -> Spec:
+    if math.prod(shape) != x.size:
+        raise ShapeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
+    return x.with_shape(shape)
+
+
+reshape = movement(
+    "reshape",
+    infer=_infer_reshape,
+    evaluate=lambda x, shape: np.reshape(x, shape),
+    grad_fn="View",
+    vjp={"x": lambda g, x_spec: reshape(g, shape=x_spec.shape)},
+    doc="the same elements in another shape",
+)
+
+# --- permute ------------------------------------------------------------------------------------------
+
+
+def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+permute = movement(
+    "permute",
+    infer=lambda x, dims: x.with_shape(tuple(x.shape[dim] for dim in dims)),
+    evaluate=lambda x, dims: np.transpose(x, dims),
+    vjp={"x": lambda g, dims: permute(g, dims=inverse_permutation(dims))},
+    doc="the dimensions in another order",
+)
+
+# --- expand -------------------------------------------------------------------------------------------
+
+
+def _infer_expand(x: Spec, shape: tuple[int, ...]) -> Spec:
+    if broadcast_shapes(x.shape, shape, function="expand") != shape:
+        raise ShapeError(f"expand: {x} does not expand to {shape}.")
+    return x.with_shape(shape)
+
+
+expand = movement(
+    "expand",
+    infer=_infer_expand,
+    evaluate=lambda x, shape: np.broadcast_to(x, shape),
+    vjp={"x": lambda g: g},  # differentiate sums it to the shape of x, as for every broadcast
+    doc="dimensions of size 1 repeated, new ones in front",
+)
+
+# --- slice --------------------------------------------------------------------------------------------
+
+
+def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
+    return x.with_shape(tuple(len(range(*bounds)) for bounds in zip(starts, stops, steps)))
+
+
+def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
+    return tuple(map(slice, starts, stops, steps))
+
+
+slice_ = movement(
+    "slice",
+    infer=_infer_slice,
+    evaluate=lambda x, starts, stops, steps: x[_slices(starts, stops, steps)],
+    vjp={
+        "x": lambda g, x_spec, starts, stops, steps: dilate(
+            g, shape=x_spec.shape, starts=starts, stops=stops, steps=steps
+        )
+    },
+    doc="x[start:stop:step] on every dimension; steps are positive",
+)
+
+
+def _evaluate_dilate(
+    x: np.ndarray, shape: tuple[int, ...], starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]
+) -> np.ndarray:
+    result = np.zeros(shape, x.dtype)
+    result[_slices(starts, stops, steps)] = x
+    return result
+
+
+dilate = movement(
+    "dilate",
+    infer=lambda x, shape, starts, stops, steps: x.with_shape(shape),
+    evaluate=_evaluate_dilate,
+    grad_fn="SliceBackward",
+    vjp={"x": lambda g, starts, stops, steps: slice_(g, starts=starts, stops=stops, steps=steps)},
+    doc="zeros of the given shape with x written at [start:stop:step]: the transpose of slice",
+)
+
+
+def _evaluate_slice_update(
+    x: np.ndarray, update: np.ndarray, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]
+) -> np.ndarray:
+    result = np.array(x)
+    result[_slices(starts, stops, steps)] = update
+    return result
+
+
+slice_update = movement(
+    "slice_update",
+    "x update",
+    infer=lambda x, update, starts, stops, steps: x,
+    evaluate=_evaluate_slice_update,
+    grad_fn="CopySlices",
+    vjp={
+        "x": lambda g, starts, stops, steps: slice_update(
+            g,
+            zeros_like(slice_(g, starts=starts, stops=stops, steps=steps)),
+            starts=starts,
+            stops=stops,
+            steps=steps,
+        ),
+        "update": lambda g, starts, stops, steps: slice_(g, starts=starts, stops=stops, steps=steps),
+    },
+    doc="x with x[start:stop:step] replaced by update",
+)
+
+# --- pad, concatenate, flip ---------------------------------------------------------------------------
+
+
+def _infer_pad(x: Spec, widths: tuple[tuple[int, int], ...], value: float) -> Spec:
+    return x.with_shape(tuple(before + extent + after for extent, (before, after) in zip(x.shape, widths)))
+
+
+def _unpad(g: Array, x_spec: Spec, widths: tuple[tuple[int, int], ...]) -> Array:
+    starts = tuple(before for before, _ in widths)
+    stops = tuple(before + extent for extent, (before, _) in zip(x_spec.shape, widths))
+    return slice_(g, starts=starts, stops=stops, steps=(1,) * len(starts))
+
+
+pad = movement(
+    "pad",
+    infer=_infer_pad,
+    evaluate=lambda x, widths, value: np.pad(x, widths, constant_values=value),
+    grad_fn="ConstantPadNd",
+    vjp={"x": _unpad},
+    doc="a constant before and after, on every dimension",
+)
+
+
+def _infer_concatenate(*specs: Spec, dim: int) -> Spec:
+    first = specs[0]
+    for position, spec in enumerate(specs):
+        if spec.dtype != first.dtype:
+            raise DTypeError(f"cat: tensors of one dtype expected, found {', '.join(map(str, specs))}.")
+        if spec.ndim != first.ndim or any(
+            extent != expected
+            for axis, (extent, expected) in enumerate(zip(spec.shape, first.shape))
+            if axis != dim
+        ):
+            raise ShapeError(
+                f"cat: Sizes of tensors must match except in dimension {dim}. "
+                f"Expected {first} but got {spec} for tensor number {position} in the list."
+            )
+    total = sum(spec.shape[dim] for spec in specs)
+    return first.with_shape((*first.shape[:dim], total, *first.shape[dim + 1 :]))
+
+
+def _piece(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
+    """The part of the cotangent `g` that belongs to operand `index`."""
+    start = sum(spec.shape[dim] for spec in specs[:index])
+    shape = specs[index].shape
+    starts = tuple(start if axis == dim else 0 for axis in range(len(shape)))
+    stops = tuple(offset + extent for offset, extent in zip(starts, shape))
+    return slice_(g, starts=starts, stops=stops, steps=(1,) * len(shape))
+
+
+concatenate = movement(
+    "concatenate",
+    "*xs",
+    infer=_infer_concatenate,
+    evaluate=lambda *xs, dim: np.concatenate(xs, axis=dim),
+    grad_fn="Cat",
+    vjp={"xs": _piece},
+    doc="arrays one after another along a dimension",
+)
+
+flip = movement(
+    "flip",
+    infer=lambda x, dims: x,
+    evaluate=lambda x, dims: np.flip(x, dims).copy(),  # not a view: writes must not reach x
+    vjp={"x": lambda g, dims: flip(g, dims=dims)},
+    doc="the given dimensions backwards",
+)

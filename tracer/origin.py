@@ -1,0 +1,145 @@
+"""Where in the user's program a value came from: file, line, text, and the variable that it was assigned to."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import CodeType, FrameType
+
+# The folders of this distribution: frames in them are not the user's. In a checkout they are the top-level
+# folders, installed they are sub-packages; examples are user code.
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(_HERE)
+_INSTALLED = os.path.exists(os.path.join(_ROOT, "__init__.py"))
+_FACE = _ROOT if _INSTALLED else os.path.join(_ROOT, "pullback")
+_OWN_FOLDERS = frozenset(
+    (_FACE, *(os.path.join(_ROOT, folder) for folder in ("tracer", "codegen", "runtime")), os.path.join(_HERE, "ops"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A place in the user's source; `rule` names the operator whose vjp rule made a backward value."""
+
+    filename: str
+    line: int
+    text: str
+    target: str = ""
+    rule: str = ""
+
+    @property
+    def place(self) -> str:
+        """`model.py:5`"""
+        return f"{os.path.basename(self.filename)}:{self.line}" if self.line else self.filename
+
+    @property
+    def is_backward(self) -> bool:
+        return bool(self.rule)
+
+
+UNKNOWN = Origin("", 0, "")
+_override: ContextVar[Origin | None] = ContextVar("origin", default=None)
+
+
+@contextmanager
+def located_at(origin: Origin) -> Iterator[None]:
+    """Values made inside come from `origin`, whatever line is being executed."""
+    token = _override.set(replace(origin, target=""))
+    try:
+        yield
+    finally:
+        _override.reset(token)
+
+
+def backward_of(origin: Origin, rule: str) -> AbstractContextManager[None]:
+    """Values made inside come from the vjp rule of an operator that ran at `origin`."""
+    return located_at(replace(origin, rule=rule))
+
+
+def current_origin() -> Origin:
+    """The innermost place outside of pullback that is being executed."""
+    override = _override.get()
+    if override is not None:
+        return override
+    frame = user_frame()
+    if frame is None:
+        return UNKNOWN
+    return _origin_at(frame.f_code, frame.f_lasti)
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of code that is not part of pullback."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own_code(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+@lru_cache(maxsize=4096)
+def is_own_code(filename: str) -> bool:
+    folder = os.path.dirname(filename)
+    return folder in _OWN_FOLDERS or os.path.dirname(folder) in _OWN_FOLDERS - {_FACE} or filename.startswith("<frozen")
+
+
+@lru_cache(maxsize=16384)
+def _origin_at(code: CodeType, instruction: int) -> Origin:
+    start, end, column, end_column = list(code.co_positions())[instruction // 2]
+    line = start or code.co_firstlineno
+    statement, target = _statements(code.co_filename).lookup(line, end, column, end_column)
+    text = linecache.getline(code.co_filename, statement or line).strip()
+    return Origin(code.co_filename, line, text, target)
+
+
+def place_of_caller() -> str:
+    """`model.py:5  hidden = pb.tanh(x)`: for error messages; empty where there is no source."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}  {text}".rstrip()
+
+
+class _Statements:
+    """The statements of a file: which one covers a line, and which names its expressions are assigned to."""
+
+    def __init__(self, tree: ast.Module | None) -> None:
+        self.first_line: dict[int, int] = {}
+        self.targets: dict[tuple[int, int | None, int, int | None], str] = {}
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    self.first_line.setdefault(line, node.lineno)
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self._enter(node.targets[0], node.value)
+            elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+                where = node if isinstance(node, ast.AugAssign) else node.value
+                self._enter(node.target, where)
+
+    def _enter(self, target: ast.expr, value: ast.expr | ast.stmt) -> None:
+        if isinstance(target, ast.Name):
+            key = (value.lineno, value.end_lineno, value.col_offset, value.end_col_offset)
+            self.targets[key] = target.id
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for one, expression in zip(target.elts, value.elts):
+                self._enter(one, expression)
+
+    def lookup(
+        self, line: int, end: int | None, column: int | None, end_column: int | None
+    ) -> tuple[int, str]:
+        target = self.targets.get((line, end, column or 0, end_column), "")
+        return self.first_line.get(line, line), target
+
+
+@lru_cache(maxsize=256)
+def _statements(filename: str) -> _Statements:
+    try:
+        return _Statements(ast.parse("".join(linecache.getlines(filename))))
+    except (SyntaxError, ValueError):  # no Python source: a notebook magic, a template, a binary file
+        return _Statements(None)

@@ -1,0 +1,112 @@
+"""What is known of an array before it has a value: its shape and its dtype."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import DTypeError, ShapeError
+
+FLOATS = tuple(np.dtype(name) for name in ("float16", "float32", "float64"))
+SIGNED = tuple(np.dtype(name) for name in ("int8", "int16", "int32", "int64"))
+UNSIGNED = tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
+BOOL = np.dtype("bool")
+INT64 = np.dtype("int64")
+SUPPORTED = frozenset((*FLOATS, *SIGNED, *UNSIGNED, BOOL))
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Shape and dtype of an array; prints as `float32[3, 4]`."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.kind == "f"
+
+    def with_shape(self, shape: tuple[int, ...]) -> Spec:
+        return Spec(shape, self.dtype)
+
+    def with_dtype(self, dtype: np.dtype) -> Spec:
+        return Spec(self.shape, dtype)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def spec_of(array: np.ndarray) -> Spec:
+    return Spec(array.shape, array.dtype)
+
+
+def require_supported(dtype: np.dtype, function: str, argument: str = "input") -> None:
+    """Raise DTypeError for objects, strings, structures, complex numbers and dates."""
+    if dtype not in SUPPORTED:
+        raise DTypeError(
+            f"{function}: {argument} has dtype {dtype}; expected a bool, integer or real floating dtype. "
+            f"Convert it first, e.g. with .astype(float)."
+        )
+
+
+def broadcast_shapes(*shapes: tuple[int, ...], function: str = "broadcast") -> tuple[int, ...]:
+    """The common shape under NumPy's rules; ShapeError where there is none."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
+    rank = max(map(len, shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for position, extent in enumerate(shape, rank - len(shape)):
+            if extent != 1:
+                if result[position] not in (1, extent):
+                    raise ShapeError(
+                        f"{function}: shapes {', '.join(map(str, shapes))} do not broadcast: dimension "
+                        f"{position} has sizes {result[position]} and {extent}. Sizes must be equal or 1; "
+                        f"reshape or unsqueeze one operand."
+                    )
+                result[position] = extent
+    return tuple(result)
+
+
+def normalised_dim(dim: int, ndim: int, function: str) -> int:
+    """`dim` counted from the front; DimensionError if it is out of range. 0-d counts as 1-d, as in PyTorch."""
+    bound = max(ndim, 1)
+    if not -bound <= dim < bound:
+        raise DimensionError(
+            f"{function}: Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], "
+            f"but got {dim})"
+        )
+    return dim % bound
+
+
+def normalised_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, function: str) -> tuple[int, ...]:
+    """All dims for None, else a sorted tuple of distinct non-negative dims."""
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, int | np.integer):
+        return (normalised_dim(int(dim), ndim, function),) if ndim else ()
+    dims = tuple(normalised_dim(int(one), ndim, function) for one in dim)
+    if len(set(dims)) < len(dims):
+        raise DimensionError(f"{function}: dim {tuple(dim)} names a dimension more than once.")
+    return tuple(sorted(dims)) if ndim else ()
+
+
+def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    if keepdim:
+        return tuple(1 if axis in dims else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in dims)
