@@ -43,7 +43,11 @@ class Formulas:
         return None
 
     def _candidates(self, value: float) -> Iterator[tuple[str, float, int]]:
-        if not math.isfinite(value) or value == 0 or (float(value).is_integer() and abs(value) <= LARGEST_PLAIN):
+        if (
+            not math.isfinite(value)
+            or value == 0
+            or (float(value).is_integer() and abs(value) <= LARGEST_PLAIN)
+        ):
             return
         for numerator in NUMERATORS:
             for operation, target in (("*", value / numerator), ("/", numerator / value)):

@@ -62,4 +62,3 @@ def named_cotangent(cotangent: Node, primal: Node) -> Node:
     if cotangent.name or not primal.name or not cotangent.operands:
         return cotangent
     return replace(cotangent, name=f"d_{primal.name}")
-

@@ -47,10 +47,15 @@ def _statement(line: Line, depth: int) -> str:
     if not line.comment:
         return code
     comment = f"# {line.comment}"
-    if len(code) + 2 + len(comment) <= LINE_LENGTH:
-        return f"{code:<{COMMENT_COLUMN - 2}}  {comment}" if len(code) < COMMENT_COLUMN - 1 else f"{code}  {comment}"
+    beside = f"{code:<{COMMENT_COLUMN - 2}}  {comment}"
+    if len(beside) <= LINE_LENGTH:
+        return beside
     indent = "    " * depth
-    return f"{indent}{comment[: LINE_LENGTH - len(indent)]}\n{code}"
+    return f"{indent}{shortened(comment, LINE_LENGTH - len(indent))}\n{code}"
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 4]} ..."
 
 
 def _signature(kernel: Kernel) -> str:

@@ -29,7 +29,8 @@ def _root_line(root: Root, names: dict[Node, str]) -> str:
     kept = f"array {where} ({node.spec})" if where else "a local variable"
     origin = f"  # {node.origin.place}" if node.origin.line else ""
     verbs = {
-        "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": f"{node.operator.name} into",
+        "call": "gemm into", "view": "reshaped view", "store": "store",
+        "reduce": f"{node.operator.name} into",
         "search": f"{node.operator.name} into", "scan": f"{node.operator.name} into",
         "scatter": "scatter-add into", "update": "write at indices into",
     }  # fmt: skip

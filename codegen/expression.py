@@ -121,8 +121,8 @@ class Select:
     outside: Expression
 
 
-Expression = Union[Load, Compute, Literal, Position, Select]
-AnyIndex = Union[Index, Quotient, Expression]
+Expression = Union[Load, Compute, Literal, Position, Select]  # noqa: UP007  of forward references
+AnyIndex = Union[Index, Quotient, Expression]  # noqa: UP007
 ZERO = Index()
 
 
@@ -154,7 +154,11 @@ def times(index: Index, factor: int | Symbol) -> Index:
         if factor is ONE:
             return index
         return Index(tuple(Term(term.coefficient, (*term.factors, factor)) for term in index.terms))
-    return Index(tuple(Term(term.coefficient * factor, term.factors) for term in index.terms)) if factor else ZERO
+    return (
+        Index(tuple(Term(term.coefficient * factor, term.factors) for term in index.terms))
+        if factor
+        else ZERO
+    )
 
 
 def minus(first: Index, second: Index) -> Index:
@@ -208,5 +212,3 @@ def axes_of(expression: Expression) -> set[Axis]:
     for child in children(expression):
         axes |= axes_of(child)
     return axes
-
-

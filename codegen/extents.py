@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
-from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.contraction import split_subscripts
+from pullback.tracer.ops.creation import iota
 
 
 @dataclass(eq=False)
@@ -100,7 +100,6 @@ def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     """Slice, pad and the like: a dimension of unchanged size is untouched."""
     pairs = zip(node.operands[0].shape, node.shape, operands[0])
     return tuple(symbol if before == after else fresh(after) for before, after, symbol in pairs)
-
 
 
 def _permute(node: Node, operands: list[Symbols]) -> Symbols:

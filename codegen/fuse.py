@@ -32,7 +32,7 @@ from .library import untransposed
 from .lower import Lowering, NotPlain, merges_dimensions
 
 EXPENSIVE = 20
-"""Arithmetic per element from which a value is worth a place in the cache rather than a second computation."""
+"""Arithmetic per element from which a value is worth a place in the cache, not a second computation."""
 EXPENSIVE_ACROSS_NESTS = 60
 """The same for a value that would have to go through memory."""
 
@@ -131,9 +131,15 @@ def _worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
     for root in roots:
         for node in _computed_nodes(root):
             users.setdefault(node, {})[id(root.path[-1]) if root.path else id(root)] = root
-    shared = {node for node, found in users.items() if _recomputed_too_often(node, list(found.values()), stored)}
+    shared = {
+        node for node, found in users.items() if _recomputed_too_often(node, list(found.values()), stored)
+    }
     # What is only needed for another stored value need not be stored itself.
-    return {node for node in shared if not any(node in one.operands and users[one].keys() >= users[node].keys() for one in shared)}
+    return {
+        node
+        for node in shared
+        if not any(node in one.operands and users[one].keys() >= users[node].keys() for one in shared)
+    }
 
 
 def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> bool:
@@ -243,7 +249,9 @@ def _loop_order(root: Root) -> tuple[Axis, ...]:
     """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
     wanted = [axis for axis in root.axes if axis.extent is not ONE]
     touched = [load.indices for load in root.reads] + [root.target]
-    orders = [[index.axis for index in indices if isinstance(index, Index) and index.axis] for indices in touched]
+    orders = [
+        [index.axis for index in indices if isinstance(index, Index) and index.axis] for indices in touched
+    ]
     best: list[Axis] = max(orders, key=lambda order: len(set(order)), default=[])
     missing = [axis for axis in wanted if axis not in best]
     result = list(dict.fromkeys(best))
@@ -311,9 +319,7 @@ def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
     reads = [load for load in root.reads if load.node is source.node]
     if source.node is root.node:
         return False  # an update of what another root of the node has stored
-    return all(
-        isinstance(index := load.indices[dims[0]], Index) and index.axis is axis for load in reads
-    )
+    return all(isinstance(index := load.indices[dims[0]], Index) and index.axis is axis for load in reads)
 
 
 # --- storage ------------------------------------------------------------------------------------------------
@@ -345,5 +351,3 @@ def _is_local(root: Root, index: AnyIndex, loops: list[Loop]) -> bool:
     if index.axis is None:
         return not index.terms
     return root.bound.get(index.axis) in loops
-
-

@@ -67,7 +67,8 @@ def _as_sum(letters: Letters, operands: tuple[Node, ...]) -> Node:
     """The product of the operands, broadcast against each other, summed over the shared indices."""
     order = [*letters.result, *letters.summed]
     left, right = (
-        _aligned(operand, text, order, letters) for operand, text in zip(operands, (letters.left, letters.right))
+        _aligned(operand, text, order, letters)
+        for operand, text in zip(operands, (letters.left, letters.right))
     )
     product = e.multiply(left, right)
     dims = tuple(range(len(letters.result), len(order)))
@@ -83,7 +84,7 @@ def _aligned(operand: Node, text: str, order: list[str], letters: Letters) -> No
 
 
 def _as_gemm(letters: Letters, operands: tuple[Node, ...]) -> Node:
-    """Both operands as matrices, or stacks of matrices: (batch, rows, summed) and (batch, summed, columns)."""
+    """Operands as matrices, or stacks of them: (batch, rows, summed) and (batch, summed, columns)."""
     left, right = operands
     batch, rows, columns, summed = letters.batch, letters.rows, letters.columns, letters.summed
     if list(letters.result) == [*batch, *columns, *rows] and rows:
@@ -125,7 +126,7 @@ def is_transposed(operand: Node) -> bool:
 
 def write_call(node: Node, writer: Writer) -> list[Line | ForLoop]:
     """The statement that computes a product of matrices, in a loop over the batch if there is one."""
-    from .write import comment_of
+    from .element import comment_of
 
     names = [writer.array(untransposed(operand)) for operand in node.operands]
     result = writer.array(node)

@@ -51,7 +51,9 @@ class Lowering:
         """The element of `node` at `indices`; equal requests give the same object."""
         key = (node, indices)
         if key not in self._known:
-            self._known[key] = self._load(node, indices) if node in self.stored else self.computed(node, indices)
+            self._known[key] = (
+                self._load(node, indices) if node in self.stored else self.computed(node, indices)
+            )
         return self._known[key]
 
     def _load(self, node: Node, indices: Indices) -> Load:
@@ -158,7 +160,9 @@ def _within(
         high = plus(low, times(of_symbol(lowering.extents[part][dim]), step))
         starts_inside = start > 0
         ends_inside = start + extent * step < whole[dim]
-        bounds.append(Bound(plain, low if starts_inside or step > 1 else None, high if ends_inside else None, step))
+        bounds.append(
+            Bound(plain, low if starts_inside or step > 1 else None, high if ends_inside else None, step)
+        )
         shifted = minus(plain, low)
         own.append(shifted if step == 1 else Quotient(shifted, step))
     return tuple(bounds), tuple(own)

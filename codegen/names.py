@@ -8,10 +8,11 @@ import re
 LOOP_VARIABLES = ("i", "j", "k", "l")
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 NOUNS = {
-    "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference", "multiply": "product",
-    "prod": "product", "contract": "product", "divide": "quotient", "reciprocal": "inverse", "negative": "opposite",
-    "amax": "largest", "amin": "smallest", "maximum": "larger", "minimum": "smaller", "where": "chosen",
-    "power": "powered", "power_constant": "powered", "sqrt": "root", "convert": "converted",
+    "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference",
+    "multiply": "product", "prod": "product", "contract": "product", "divide": "quotient",
+    "reciprocal": "inverse", "negative": "opposite", "amax": "largest", "amin": "smallest",
+    "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
+    "power_constant": "powered", "sqrt": "root", "convert": "converted",
 }  # fmt: skip
 
 

@@ -57,13 +57,21 @@ def _bytes_to_keep(node: Node, free: set[Node]) -> int:
 def _may_recompute(node: Node) -> bool:
     if node.operator.family in ("elementwise", "movement"):
         return node.operator.cost < EXPENSIVE or node.spec.nbytes > CACHED_BYTES
-    return node.operator.family in ("creation", "indexing") and node.operator.name in ("full", "iota", "gather")
+    return node.operator.family in ("creation", "indexing") and node.operator.name in (
+        "full",
+        "iota",
+        "gather",
+    )
 
 
 def _reasons(nodes: list[Node], saved: set[Node], free: set[Node]) -> Iterable[tuple[Node, str]]:
     for node in nodes:
         if node in saved and node not in free:
-            why = "backward needs it" if _may_recompute(node) else f"{node.operator.name} costs more than a load"
+            why = (
+                "backward needs it"
+                if _may_recompute(node)
+                else f"{node.operator.name} costs more than a load"
+            )
             yield node, f"saved, {node.spec.nbytes} bytes: {why}"
         elif node in saved:
             yield node, "read again: it is in memory anyway"

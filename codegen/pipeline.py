@@ -1,4 +1,4 @@
-"""The recipe: a graph in, functions out. Read `optimise`, `build_forward` and `build_pair` from top to bottom."""
+"""The recipe: a graph in, functions out. Read `optimise`, `build_forward` and `build_pair` first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .differentiate import active_nodes, differentiate
 from .library import lower_contractions
 from .names import noun
 from .partition import Partition, partition
-from .program import Options, Program
+from .program import DEFAULT_OPTIONS, Options, Program
 from .simplify import expand_composites, simplify
 
 __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]
@@ -20,13 +20,13 @@ __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statist
 
 def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, everything simplified."""
-    graph = expand_composites(graph)
     graph = simplify(graph)
+    graph = simplify(expand_composites(graph))
     graph = lower_contractions(graph)
     return simplify(graph)
 
 
-def build_forward(graph: Graph, options: Options = Options()) -> Program:
+def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
     return Program(optimise(graph), options, title=f"{graph.name}")
 
@@ -51,13 +51,11 @@ class Pair:
         return f"{self.forward.source}\n\n{self.backward.source}"
 
 
-def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = Options()) -> Pair:
+def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
     """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
     wanted = [graph.inputs[position] for position in wrt]
     active = active_nodes(graph, wanted)
-    cotangent_outputs = tuple(
-        position for position, node in enumerate(graph.outputs) if node in active
-    )
+    cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
     cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
     joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
     joint = optimise(joint)
@@ -110,7 +108,9 @@ def _needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> lis
     for node in nodes:
         if any(operand in backward for operand in node.operands):
             backward.add(node)
-    needed = {operand for node in nodes if node in backward for operand in node.operands if operand not in backward}
+    needed = {
+        operand for node in nodes if node in backward for operand in node.operands if operand not in backward
+    }
     needed |= {node for node in gradients if node not in backward}
     return [node for node in nodes if node in needed and not node.is_constant]
 

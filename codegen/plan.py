@@ -20,11 +20,12 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
 from .compile import ArrayType, ScalarType
+from .element import Arrays
 from .expression import Compute, Expression, children
 from .fuse import Item, Loop, LoopTree, Root, fuse
 from .layout import ForLoop, Kernel, Line
 from .names import NamePool, noun
-from .write import Arrays, Writer
+from .write import Writer
 
 INT64 = np.dtype("int64")
 WORTH_THREADS = 60_000.0
@@ -154,9 +155,13 @@ class Plan:
         if stage.shared:
             roots = [root for root in self.tree.roots if root.path[:1] == [stage.shared]]
             inside = {root.node for root in roots}
-            stage.partial = [root.node for root in roots if root.first_reduced is stage.shared and root.node in self.names]
+            stage.partial = [
+                root.node for root in roots if root.first_reduced is stage.shared and root.node in self.names
+            ]
             stage.private = [
-                node for node in stage.arrays if node in inside and node not in stage.partial and self._is_private(node, stage.shared)
+                node
+                for node in stage.arrays
+                if node in inside and node not in stage.partial and self._is_private(node, stage.shared)
             ]
 
     def _is_private(self, node: Node, loop: Loop) -> bool:
@@ -211,7 +216,11 @@ def _can_share(root: Root, loop: Loop) -> bool:
     axis = root.axis_of(loop)
     if root.kind in ("store", "reduce", "scatter", "search"):
         return axis not in root.reduced or root.node.operator.name in COMBINE
-    return root.kind == "scan" and root.target[root.node.attributes["dim"]] is not axis and not _scans(root, axis)
+    return (
+        root.kind == "scan"
+        and root.target[root.node.attributes["dim"]] is not axis
+        and not _scans(root, axis)
+    )
 
 
 def _scans(root: Root, axis: Any) -> bool:

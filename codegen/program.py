@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.tracer.errors import UnsupportedError
+from pullback.tracer.errors import DimensionError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.version import __version__
 
@@ -22,6 +24,7 @@ from .layout import Module
 from .plan import Output, Plan, Stage, combined, stage_names
 from .threads import get_num_threads, run_in_threads
 
+RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
@@ -35,6 +38,9 @@ class Options:
     """Sums may be reordered and products fused into sums; nan and inf stay what they are."""
     parallel: bool | None = None
     """Loops over threads: always, never, or (None) above a measured size."""
+
+
+DEFAULT_OPTIONS = Options()
 
 
 class Program:
@@ -53,14 +59,24 @@ class Program:
         _require_compilable(graph)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """The outputs for C-contiguous arrays with exactly the shapes and dtypes of the graph's inputs."""
-        return self._run(arrays)
+        """The outputs for C-contiguous arrays with exactly the shapes and dtypes of the graph's inputs.
+
+        Raises DimensionError for an index array with a position outside of what it indexes.
+        """
+        try:
+            return self._run(arrays)
+        except IndexError as error:
+            raise DimensionError(
+                f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
+                f"Indices count from 0 to the size of the dimension less one, or back from -1."
+            ) from None
 
     # --- generation ---------------------------------------------------------------------------------------
 
     @cached_property
     def _plan(self) -> Plan:
-        return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+        with deep_recursion():
+            return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
 
     @property
     def name(self) -> str:
@@ -100,6 +116,17 @@ class Program:
             return make_runner(self._plan, [getattr(module, name) for name in names])(arrays)
 
 
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for the descent into long chains of operators, a few Python frames each."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> str:
     from .emit import emit
 
@@ -115,10 +142,14 @@ def _imports(plan: Plan) -> tuple[str, ...]:
     called = frozenset().union(*(stage.called for stage in plan.stages))
     types = sorted(name for name in called if name != "bool" and name in np.sctypeDict)
     groups = [
-        [f"from math import {', '.join(constants)}"] if (constants := sorted(called & {"inf", "nan"})) else [],
+        [f"from math import {', '.join(constants)}"]
+        if (constants := sorted(called & {"inf", "nan"}))
+        else [],
         ["import numpy as np"] if "np.dot" in called else [],
         [f"from numpy import {', '.join(types)}"] if types else [],
-        [f"from pullback.codegen.vector_math import {', '.join(vector)}"] if (vector := sorted(called & set(FUNCTIONS))) else [],
+        [f"from pullback.codegen.vector_math import {', '.join(vector)}"]
+        if (vector := sorted(called & set(FUNCTIONS)))
+        else [],
     ]
     blocks = [groups[0], groups[1] + groups[2], groups[3]]
     lines = [line for block in blocks if block for line in ("", *block)]
@@ -138,7 +169,7 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
     ]
 
 
-# --- running --------------------------------------------------------------------------------------------------
+# --- running ----------------------------------------------------------------------------------------------
 
 
 def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
@@ -151,7 +182,9 @@ def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     if plain and everything and len(kernels) == 1 and plan.stages[0].shared is None:
         in_order = plan.stages[0].arrays == [*plan.inputs, *plan.filled]
         if in_order:
-            return _plain_runner(kernels[0], allocations, tuple(plan.stages[0].integers.values()), len(plan.outputs))
+            return _plain_runner(
+                kernels[0], allocations, tuple(plan.stages[0].integers.values()), len(plan.outputs)
+            )
     return _staged_runner(plan, kernels, allocations)
 
 
@@ -191,7 +224,10 @@ def _run_stage(stage: Stage, kernel: Kernel, values: dict[Node, np.ndarray]) -> 
     extent = stage.shared.extent.value
     number = max(1, min(get_num_threads(), extent))
     bounds = [extent * part // number for part in range(number + 1)]
-    own = {node: np.empty((number, *values[node].shape), values[node].dtype) for node in (*stage.partial, *stage.private)}
+    own = {
+        node: np.empty((number, *values[node].shape), values[node].dtype)
+        for node in (*stage.partial, *stage.private)
+    }
     calls = []
     for part in range(number):
         # An array of one dimension would give a scalar here, so slice and reshape.
@@ -215,7 +251,8 @@ def _require_compilable(graph: Graph) -> None:
     for node in (*graph.inputs, *graph.nodes):
         if node.dtype == FLOAT16:
             raise UnsupportedError(
-                f"{graph.name}: {node.name or node.operator.name} is {node.spec}; compiled code has no float16. "
+                f"{graph.name}: {node.name or node.operator.name} is {node.spec}; "
+                f"compiled code has no float16. "
                 f"Convert to float32 before the call, or call the undecorated function."
             )
 
@@ -230,5 +267,7 @@ def _header(title: str, graph: Graph, plan: Plan) -> tuple[str, ...]:
         return f"{name}: {node.dtype}[{', '.join(names)}]"
 
     inputs = ", ".join(described(plan.names.get(node, node.name), node, node.shape) for node in graph.inputs)
-    outputs = ", ".join(described(plan.names.get(one.node, "value"), one.node, one.shape) for one in plan.outputs)
+    outputs = ", ".join(
+        described(plan.names.get(one.node, "value"), one.node, one.shape) for one in plan.outputs
+    )
     return (f"Generated by pullback {__version__}: {title}{place}", f"  {inputs}", f"  -> {outputs}")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
-from pullback.tracer.ops import creation
+from pullback.tracer.ops import composite, creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
@@ -304,6 +304,15 @@ def _where(node: Node) -> Node | None:
     return _same_shape(a, node) if a is b else None
 
 
+@rewrite("exp")
+def _exp(node: Node) -> Node | None:
+    """exp(log_softmax(x)) is softmax(x), which shares what it needs with the former."""
+    (x,) = node.operands
+    if x.operator is composite.log_softmax:
+        return composite.softmax(x.operands[0], **x.attributes)
+    return None
+
+
 # --- movement ---------------------------------------------------------------------------------------------
 
 
@@ -414,4 +423,3 @@ def _search_without_keepdim(node: Node) -> Node | None:
     attributes = {**node.attributes, "keepdim": False}
     inner = make_node(node.operator, node.operands, attributes, origin=node.origin, name=node.name)
     return m.reshape(inner, shape=node.shape)
-

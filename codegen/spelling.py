@@ -73,5 +73,11 @@ def unparse(expression: ast.expr) -> str:
 
 def called_names(expression: ast.expr) -> set[str]:
     """The functions and constants that an expression needs imported."""
-    names = {node.func.id for node in ast.walk(expression) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return names | {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id in ("inf", "nan")}
+    names = {
+        node.func.id
+        for node in ast.walk(expression)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return names | {
+        node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id in ("inf", "nan")
+    }

@@ -47,7 +47,7 @@ def set_num_threads(number: int) -> None:
 
 
 def run_in_threads(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
-    """Call the function with each tuple of arguments, the first one in this thread; return when all are done."""
+    """Call the function with each tuple of arguments, the first in this thread; return when all are done."""
     _start_workers(len(calls) - 1)
     done: SimpleQueue[BaseException | None] = SimpleQueue()
     for arguments in calls[1:]:

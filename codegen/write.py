@@ -1,47 +1,21 @@
-"""From a loop tree to statements: names, loops, accumulators, and a comment for each statement.
-
-An expression that several statements use, that the user has named, or that does not change in the loop is
-a local variable, written in the outermost loop in which its value is known; others are written in place.
-"""
+"""From a loop tree to statements: loops, stores, accumulators, and calls of the library."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from pullback.tracer.graph import Node
-from pullback.tracer.origin import Origin
 from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
-from .constants import Formulas
-from .expression import (
-    AnyIndex,
-    Axis,
-    Bound,
-    Compute,
-    Expression,
-    Index,
-    Literal,
-    Load,
-    Position,
-    Quotient,
-    Select,
-    Term,
-    children,
-    number,
-)
-from .extents import ONE, Symbol
-from .fuse import Item, Loop, LoopTree, Root
+from .element import ElementWriter, Scope, comment_of, subscript
+from .expression import Expression, Index, Literal, Quotient, number
+from .fuse import Item, Loop, Root
 from .layout import ForLoop, Line
 from .library import write_call
-from .names import EXTENTS, NamePool, loop_variable, noun
-
-LONGEST_EXPRESSION = 72
-LARGEST_LITERAL_OFFSET = 8
+from .names import loop_variable, noun
 
 ACCUMULATE = {
     "sum": "{total} + {x}",
@@ -53,357 +27,8 @@ ACCUMULATE = {
 }
 
 
-@dataclass
-class Arrays:
-    """The names of a kernel's arrays and integers, and which extents can be read from which array."""
-
-    names: dict[Node, str]
-    pool: NamePool
-    integers: dict[str, int] = field(default_factory=dict)
-    """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
-
-
-@dataclass(eq=False)
-class Scope:
-    """The body of a loop while it is written: its statements, and the expressions that have names there."""
-
-    loop: Loop | None
-    parent: Scope | None
-    lines: list[Line | ForLoop] = field(default_factory=list)
-    known: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def chain(self) -> list[Scope]:
-        """The scopes from the outermost to this one."""
-        return [*(self.parent.chain if self.parent else ()), self]
-
-
-class Writer:
-    """Writes the loop tree of one kernel."""
-
-    def __init__(self, tree: LoopTree, arrays: Arrays) -> None:
-        self.tree = tree
-        self.arrays = arrays
-        self.called: set[str] = set()
-        self.prologue: list[Line] = []
-        self._extent_names: dict[Symbol, str] = {}
-        self._offset_names: dict[int, str] = {}
-        self._keys: dict[tuple[object, ...], int] = {}
-        self._key_of: dict[Expression | AnyIndex, int] = {}
-        self._uses: dict[int, int] = {}
-        self._depths: dict[tuple[Expression, Scope], int] = {}
-        self._conditional: dict[Expression, bool] = {}
-        self._variables: dict[Loop, str] = {}
-        self._root_variables: dict[Axis, str] = {}
-        self._locals: dict[Node, str] = {}
-        self._completed: dict[Node, list[Loop]] = {root.node: root.complete_in for root in tree.roots}
-        self.reserved: dict[Symbol, str] = {}
-        for symbol in (one for node in tree.graph.inputs for one in tree.extents[node] if one is not ONE):
-            if symbol not in self.reserved:
-                self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
-        self._views: dict[Node, str] = {}
-        self._shared: Loop | None = None
-        self._best_names: dict[Root, str] = {}
-        self._constant_names: dict[tuple[object, ...], str] = {}
-        self._formulas = Formulas([symbol for node in tree.graph.inputs for symbol in tree.extents[node]])
-
-    # --- extents and indices ------------------------------------------------------------------------------
-
-    def extent(self, symbol: Symbol) -> str:
-        """The name of an extent, read once at the top of the kernel from an array or given as an argument."""
-        symbol = symbol.find()
-        if symbol is ONE:
-            return "1"
-        if symbol not in self._extent_names:
-            source = self._array_with(symbol)
-            name = self._extent_names[symbol] = self.reserved.get(symbol) or self.arrays.pool.take_first(EXTENTS)
-            if source is None:
-                self.arrays.integers[name] = symbol.value
-            else:
-                self.prologue.append(Line(f"{name} = {source}"))
-        return self._extent_names[symbol]
-
-    def _array_with(self, symbol: Symbol) -> str | None:
-        for node, name in self.arrays.names.items():
-            dims = range(node.spec.ndim) if node.is_input else self.tree.kept.get(node, ())
-            symbols = self.tree.extents[node]
-            for position, dim in enumerate(dims):
-                if symbols[dim] is symbol:
-                    return f"{name}.shape[{position}]"
-        return None
-
-    def _integer(self, value: int) -> ast.expr:
-        """A number in index arithmetic; a large one depends on shapes and is an argument."""
-        if abs(value) <= LARGEST_LITERAL_OFFSET:
-            return ast.Constant(value)
-        if value not in self._offset_names:
-            name = self.arrays.pool.take("offset")
-            self._offset_names[value] = name
-            self.arrays.integers[name] = value
-        return ast.Name(self._offset_names[value])
-
-    def index(self, index: AnyIndex, scope: Scope) -> ast.expr:
-        if isinstance(index, Quotient):
-            return ast.BinOp(self.index(index.index, scope), ast.FloorDiv(), self._integer(index.divisor))
-        if not isinstance(index, Index):
-            return self.value(index, scope)
-        result: ast.expr | None = None
-        for term in sorted(index.terms, key=lambda one: one.coefficient < 0):
-            result = self._add_term(result, term)
-        return result or ast.Constant(0)
-
-    def _add_term(self, total: ast.expr | None, term: Term) -> ast.expr:
-        coefficient = term.coefficient if total is None else abs(term.coefficient)
-        product: ast.expr | None = None
-        for factor in term.factors:
-            name = ast.Name(self._root_variables[factor] if isinstance(factor, Axis) else self.extent(factor))
-            product = name if product is None else ast.BinOp(product, ast.Mult(), name)
-        if product is None:
-            product = self._integer(coefficient)
-        elif coefficient != 1:
-            product = ast.BinOp(self._integer(coefficient), ast.Mult(), product)
-        if total is None:
-            return product
-        return ast.BinOp(total, ast.Sub() if term.coefficient < 0 else ast.Add(), product)
-
-    def _literal(self, literal: Literal) -> ast.expr:
-        """A constant; one that follows from extents is computed from them at the top."""
-        found = self._formulas.find(float(literal.value), literal.dtype) if literal.dtype.kind == "f" else None
-        if found is None:
-            return sp.literal(literal.value, literal.dtype)
-        if (*found, literal.dtype) not in self._constant_names:
-            operation, factors, less, numerator = found
-            product = " * ".join(self.extent(symbol) for symbol in factors) + (f" - {less}" if less else "")
-            product = f"({product})" if " " in product else product
-            name = self.arrays.pool.take("scale")
-            self._constant_names[(*found, literal.dtype)] = name
-            value = ast.parse(f"{numerator!r} {operation} {product}", mode="eval").body
-            if literal.dtype.itemsize < 8:
-                value = sp.call(literal.dtype.name, value)
-                self.called.add(literal.dtype.name)
-            self.prologue.append(Line(f"{name} = {sp.unparse(value)}"))
-        return ast.Name(self._constant_names[(*found, literal.dtype)])
-
-    # --- expressions --------------------------------------------------------------------------------------
-
-    def key(self, expression: Expression | AnyIndex) -> int:
-        """A number that is the same for expressions with the same value in the current loops."""
-        if expression not in self._key_of:
-            self._key_of[expression] = self._keys.setdefault(self._structure(expression), len(self._keys))
-        return self._key_of[expression]
-
-    def _structure(self, expression: Expression | AnyIndex) -> tuple[object, ...]:
-        if isinstance(expression, Load):
-            return ("load", expression.node, *map(self.key, expression.indices))
-        if isinstance(expression, Compute):
-            attributes = repr(sorted(expression.node.attributes.items(), key=lambda item: item[0]))
-            return (expression.node.operator, expression.node.dtype, attributes, *map(self.key, expression.operands))
-        if isinstance(expression, Literal):
-            return ("literal", repr(expression.value), expression.dtype)
-        if isinstance(expression, Position):
-            return ("position", self.key(expression.index), expression.dtype)
-        if isinstance(expression, Select):
-            bounds = tuple((self.key(one.index), one.low, one.high, one.step) for one in expression.bounds)
-            return ("select", bounds, self.key(expression.inside), self.key(expression.outside))
-        if isinstance(expression, Quotient):
-            return ("quotient", self.key(expression.index), expression.divisor)
-        return ("index", tuple((one.coefficient, tuple(map(self._factor, one.factors))) for one in expression.terms))
-
-    def _factor(self, factor: Axis | Symbol) -> object:
-        return self._root_variables[factor] if isinstance(factor, Axis) else factor.find()
-
-    def count_uses(self, expression: Expression, seen: set[int]) -> None:
-        """Count how many different expressions use each one, over all roots of a loop body."""
-        key = self.key(expression)
-        self._uses[key] = self._uses.get(key, 0) + 1
-        if key not in seen:
-            seen.add(key)
-            for child in children(expression):
-                self.count_uses(child, seen)
-
-    def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ast.expr:
-        """The expression as Python: the name it has, a new name, or written out in place."""
-        key = self.key(expression)
-        for one in scope.chain:
-            if key in one.known:
-                return ast.Name(one.known[key])
-        if isinstance(expression, Literal):
-            return self._literal(expression)
-        place = scope if conditional else self._outermost(expression, scope)
-        text = self._written_out(expression, place, conditional)
-        if self._deserves_name(expression, key, text, place is not scope) and not conditional:
-            return ast.Name(self._assign(expression, key, text, place))
-        return text
-
-    def _deserves_name(self, expression: Expression, key: int, text: ast.expr, hoisted: bool) -> bool:
-        if isinstance(expression, Load):
-            return hoisted and bool(expression.indices) and not isinstance(text, ast.Name)
-        if isinstance(expression, Position):
-            return False
-        named = isinstance(expression, Compute) and bool(expression.node.name)
-        shared = self._uses.get(key, 0) > 1
-        return named or shared or hoisted or len(sp.unparse(text)) > LONGEST_EXPRESSION
-
-    def _assign(self, expression: Expression, key: int, text: ast.expr, scope: Scope) -> str:
-        node = expression.node  # type: ignore[union-attr]
-        name = self.arrays.pool.take(self._wanted_name(expression, scope))
-        scope.known[key] = name
-        self.line(scope, f"{name} = {sp.unparse(text)}", text, node.origin if not isinstance(expression, Load) else None, expression)
-        return name
-
-    def _wanted_name(self, expression: Expression, scope: Scope) -> str:
-        """The user's name, or the operator's; with the loops' variables where an array has that name."""
-        node = expression.node  # type: ignore[union-attr]
-        place = "".join(self._variables[one.loop] for one in scope.chain if one.loop)
-        if isinstance(expression, Load):
-            return f"{self.array(node)}_{place}"
-        wanted = node.name or noun(node.operator.name)
-        return f"{wanted}_{place}" if wanted in self.arrays.names.values() and place else wanted
-
-    def line(
-        self, scope: Scope, text: str, expression: ast.expr | None, origin: Origin | None, value: Expression | None = None
-    ) -> None:
-        if expression is not None:
-            self.called |= sp.called_names(expression)
-        origins = [] if origin is None else [origin]
-        if value is not None:
-            origins += self._inlined_origins(value, scope)
-        scope.lines.append(Line(text, comment_of(origins)))
-
-    def _inlined_origins(self, expression: Expression, scope: Scope) -> list[Origin]:
-        """Where the parts of an expression come from that are written out in place."""
-        found: list[Origin] = []
-        for child in children(expression):
-            key = self.key(child)
-            if any(key in one.known for one in scope.chain) or isinstance(child, Load | Literal):
-                continue
-            if isinstance(child, Compute):
-                found.append(child.node.origin)
-            found.extend(self._inlined_origins(child, scope))
-        return found
-
-    def _outermost(self, expression: Expression, scope: Scope) -> Scope:
-        """The outermost scope in which everything that the expression reads is known."""
-        if not isinstance(expression, Compute | Load) or self._is_conditional(expression):
-            return scope
-        chain = scope.chain
-        return chain[self._depth(expression, chain)]
-
-    def _is_conditional(self, expression: Expression) -> bool:
-        if expression not in self._conditional:
-            inner = any(map(self._is_conditional, children(expression)))
-            self._conditional[expression] = inner or isinstance(expression, Select)
-        return self._conditional[expression]
-
-    def _depth(self, expression: Expression, chain: list[Scope]) -> int:
-        """How many loops a statement must be inside of to compute the expression."""
-        key = (expression, chain[-1])
-        if key not in self._depths:
-            self._depths[key] = self._computed_depth(expression, chain)
-        return self._depths[key]
-
-    def _computed_depth(self, expression: Expression, chain: list[Scope]) -> int:
-        loops = [one.loop for one in chain]
-        depth = 0
-        if isinstance(expression, Load | Position | Select):
-            indices = expression.indices if isinstance(expression, Load) else ()
-            if isinstance(expression, Position):
-                indices = (expression.index,)
-            for index in indices:
-                if isinstance(index, Index | Quotient):
-                    for axis in index.axes:
-                        depth = max(depth, self._depth_of(axis, chain))
-            if isinstance(expression, Load):
-                made_in = self._completed.get(expression.node, [])
-                for position, loop in enumerate(made_in, 1):
-                    if position < len(loops) and loops[position] is loop:
-                        depth = max(depth, position)
-                    else:
-                        break
-        for child in children(expression):
-            depth = max(depth, self._depth(child, chain))
-        return depth
-
-    def _depth_of(self, axis: Axis, chain: list[Scope]) -> int:
-        variable = self._root_variables[axis]
-        return next(depth for depth, one in enumerate(chain) if one.loop and self._variables[one.loop] == variable)
-
-    def _written_out(self, expression: Expression, scope: Scope, conditional: bool) -> ast.expr:
-        if isinstance(expression, Load):
-            return self.element(expression.node, expression.indices, scope)
-        if isinstance(expression, Position):
-            return self._converted(self.index(expression.index, scope), expression.dtype)
-        if isinstance(expression, Select):
-            return self._select(expression, scope)
-        assert isinstance(expression, Compute)
-        return self._computed(expression, scope, conditional)
-
-    def _computed(self, expression: Compute, scope: Scope, conditional: bool) -> ast.expr:
-        node, operator = expression.node, expression.node.operator
-        values = [self.value(operand, scope, conditional) for operand in expression.operands]
-        attributes = dict(node.attributes)
-        template = operator.scalar or ""
-        operands = dict(zip(operator.operands, values))
-        if "dtype" in attributes:
-            return self._converted(values[0], attributes["dtype"])
-        if "exponent" in attributes:
-            operands["exponent"] = sp.literal(attributes["exponent"], node.dtype)
-        result = sp.fill(template, operands, node.operands[0].dtype if node.operands else node.dtype)
-        if node.dtype.kind in "iu" and node.dtype.itemsize < 8:  # Numba widens small integers
-            return self._converted(result, node.dtype)
-        return result
-
-    def _converted(self, value: ast.expr, dtype: np.dtype) -> ast.expr:
-        return sp.call("bool" if dtype.kind == "b" else dtype.name, value)
-
-    def _select(self, expression: Select, scope: Scope) -> ast.expr:
-        inside = self.value(expression.inside, scope, conditional=True)
-        outside = self.value(expression.outside, scope, conditional=True)
-        tests = [test for bound in expression.bounds for test in self._tests(bound, scope)]
-        condition = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-        return ast.IfExp(condition, inside, outside)
-
-    def _tests(self, bound: Bound, scope: Scope) -> list[ast.expr]:
-        index = self.index(bound.index, scope)
-        tests: list[ast.expr] = []
-        low = self.index(bound.low, scope) if bound.low is not None and bound.low.terms else None
-        high = self.index(bound.high, scope) if bound.high is not None else None
-        if low is not None and high is not None:
-            tests.append(ast.Compare(low, [ast.LtE(), ast.Lt()], [index, high]))
-        elif low is not None:
-            tests.append(ast.Compare(index, [ast.GtE()], [low]))
-        elif high is not None:
-            tests.append(ast.Compare(index, [ast.Lt()], [high]))
-        if bound.step > 1:
-            shifted = index if low is None else ast.BinOp(index, ast.Sub(), low)
-            remainder = ast.BinOp(shifted, ast.Mod(), self._integer(bound.step))
-            tests.append(ast.Compare(remainder, [ast.Eq()], [ast.Constant(0)]))
-        return tests
-
-    def element(self, node: Node, indices: Sequence[AnyIndex], scope: Scope) -> ast.expr:
-        """A place in the storage of a node: a local variable, or an element of its array."""
-        if node in self._locals and self._local_is_current(node, scope):
-            return ast.Name(self._locals[node])
-        dims = range(len(indices)) if node.is_input else self.tree.kept[node]
-        return subscript(self.array(node), [self.index(indices[dim], scope) for dim in dims])
-
-    def array(self, node: Node) -> str:
-        """The name of a stored array; a view of one is made at the top of the function when first used."""
-        if node in self.arrays.names:
-            return self.arrays.names[node]
-        if node not in self._views:
-            shape = [ast.Name(self.extent(symbol)) for symbol in self.tree.extents[node]]
-            name = self._views[node] = self.arrays.pool.take(node.name or "view")
-            source = self.array(node.operands[0])
-            text = f"{name} = {source}.reshape({sp.unparse(ast.Tuple(shape))})"  # type: ignore[arg-type]
-            self.prologue.append(Line(text, comment_of([node.origin])))
-        return self._views[node]
-
-    def _local_is_current(self, node: Node, scope: Scope) -> bool:
-        """Whether the variable of a node holds the element of the iteration that `scope` is in."""
-        loops = [one.loop for one in scope.chain[1:]]
-        made_in = self._completed[node]
-        return node not in self.arrays.names or loops[: len(made_in)] == made_in
+class Writer(ElementWriter):
+    """Writes the loop tree of one generated function."""
 
     # --- loops and roots ----------------------------------------------------------------------------------
 
@@ -413,7 +38,9 @@ class Writer:
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = list(self.reserved.values())
-        self.prologue.sort(key=lambda line: order.index(name) if (name := line.text.split()[0]) in order else len(order))
+        self.prologue.sort(
+            key=lambda line: order.index(name) if (name := line.text.split()[0]) in order else len(order)
+        )
         return tuple(scope.lines)
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
@@ -585,7 +212,13 @@ class Writer:
         assert root.value is not None
         value = self._value_to_store(root.value, scope)
         place = self.element(root.node, root.target, scope)
-        self.line(scope, f"{sp.unparse(place)} {assignment} {sp.unparse(value)}", value, root.node.origin, root.value)
+        self.line(
+            scope,
+            f"{sp.unparse(place)} {assignment} {sp.unparse(value)}",
+            value,
+            root.node.origin,
+            root.value,
+        )
 
     def _store_total(self, root: Root, scope: Scope) -> None:
         """After the loops of a reduction: put the total where others look for it."""
@@ -621,12 +254,18 @@ class Writer:
         sign = ">" if node.operator.name == "argmax" else "<"
         beats = self._temporary(
             "beats",
-            sp.fill(f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})", {"x": value, "best": best}, BOOL),
+            sp.fill(
+                f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})",
+                {"x": value, "best": best},
+                BOOL,
+            ),
             scope,
         )
         axis = next(iter(root.reduced))
         scope.lines.append(Line(f"{place} = {self._root_variables[axis]} if {beats} else {place}"))
-        scope.lines.append(Line(f"{best.id} = {value.id} if {beats} else {best.id}", comment_of([node.origin])))
+        scope.lines.append(
+            Line(f"{best.id} = {value.id} if {beats} else {best.id}", comment_of([node.origin]))
+        )
 
     def _temporary(self, name: str, value: ast.expr, scope: Scope) -> str:
         name = self.arrays.pool.take(name)
@@ -642,29 +281,3 @@ def worst(name: str, dtype: np.dtype) -> float | int | bool:
         return -np.inf if name == "amax" else np.inf
     limits = np.iinfo(dtype)
     return int(limits.min if name == "amax" else limits.max)
-
-
-def subscript(name: str, indices: Sequence[ast.expr]) -> ast.expr:
-    """`name[i, j]`; `name[()]` of a 0-d array."""
-    inner: ast.expr = indices[0] if len(indices) == 1 else ast.Tuple(list(indices))
-    return ast.Subscript(ast.Name(name), inner)
-
-
-def comment_of(origins: Sequence[Origin]) -> str:
-    """`model.py:5  h = pb.tanh(x)`, or `backward of model.py:5 (tanh, multiply), :4 (exp)`."""
-    forward = [origin for origin in origins if origin.line and not origin.is_backward]
-    backward = [origin for origin in origins if origin.line and origin.is_backward]
-    if forward and not (origins and origins[0].is_backward):
-        return f"{forward[0].place}  {forward[0].text}"
-    places: dict[tuple[str, int], list[str]] = {}
-    for origin in backward:
-        rules = places.setdefault((origin.filename, origin.line), [])
-        if origin.rule not in rules:
-            rules.append(origin.rule)
-    texts = []
-    for (filename, line), rules in places.items():
-        first = next(one for one in backward if (one.filename, one.line) == (filename, line))
-        place = first.place if not texts else f":{line}"
-        texts.append(f"{place} ({', '.join(rules)})")
-    return f"backward of {', '.join(texts)}" if texts else ""
-

@@ -105,7 +105,9 @@ class Node(Value):
         return e.negative(self)
 
 
-def make_node(operator: Operator, operands: tuple[Node, ...], attributes: Mapping[str, Any], **where: Any) -> Node:
+def make_node(
+    operator: Operator, operands: tuple[Node, ...], attributes: Mapping[str, Any], **where: Any
+) -> Node:
     """A new node, its spec inferred, its origin the user's current line unless given."""
     spec = operator.infer(*(operand.spec for operand in operands), **attributes)
     if "origin" not in where:

@@ -16,7 +16,7 @@ from .operator import Array
 def evaluate_graph(graph: Graph, values: Sequence[Array]) -> tuple[Array, ...]:
     """The values of the graph's outputs, given those of its inputs in order.
 
-    An input of the graph that is an output as well is returned itself. Raises ValueError for a wrong number of
+    An input that is an output as well is returned itself. Raises ValueError for a wrong number of
     values; shapes and dtypes are for the caller to get right.
     """
     known: dict[Node, Array] = dict(zip(graph.inputs, values, strict=True))

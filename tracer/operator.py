@@ -119,7 +119,7 @@ class Operator:
         result_spec: Spec,
         attributes: Attributes,
     ) -> Array:
-        """The cotangent of the operand at `position`, of the shape that the rule gives it (see `unbroadcast`)."""
+        """The cotangent of the operand at `position`, perhaps of the broadcast shape (`sum_to_shape`)."""
         rule = self.rules[self.operand_name(position)]
         arguments = []
         for parameter in rule.parameters:

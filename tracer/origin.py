@@ -1,4 +1,4 @@
-"""Where in the user's program a value came from: file, line, text, and the variable that it was assigned to."""
+"""Where in the user's program a value came from: file, line, text, and the variable it was assigned to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _ROOT = os.path.dirname(_HERE)
 _INSTALLED = os.path.exists(os.path.join(_ROOT, "__init__.py"))
 _FACE = _ROOT if _INSTALLED else os.path.join(_ROOT, "pullback")
 _OWN_FOLDERS = frozenset(
-    (_FACE, *(os.path.join(_ROOT, folder) for folder in ("tracer", "codegen", "runtime")), os.path.join(_HERE, "ops"))
+    (
+        _FACE,
+        *(os.path.join(_ROOT, folder) for folder in ("tracer", "codegen", "runtime")),
+        os.path.join(_HERE, "ops"),
+    )
 )
 
 
@@ -85,7 +89,11 @@ def user_frame() -> FrameType | None:
 @lru_cache(maxsize=4096)
 def is_own_code(filename: str) -> bool:
     folder = os.path.dirname(filename)
-    return folder in _OWN_FOLDERS or os.path.dirname(folder) in _OWN_FOLDERS - {_FACE} or filename.startswith("<frozen")
+    return (
+        folder in _OWN_FOLDERS
+        or os.path.dirname(folder) in _OWN_FOLDERS - {_FACE}
+        or filename.startswith("<frozen")
+    )
 
 
 @lru_cache(maxsize=16384)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import DTypeError, ShapeError
+from .errors import DimensionError, DTypeError, ShapeError
 
 FLOATS = tuple(np.dtype(name) for name in ("float16", "float32", "float64"))
 SIGNED = tuple(np.dtype(name) for name in ("int8", "int16", "int32", "int64"))
@@ -84,7 +84,7 @@ def broadcast_shapes(*shapes: tuple[int, ...], function: str = "broadcast") -> t
 
 
 def normalised_dim(dim: int, ndim: int, function: str) -> int:
-    """`dim` counted from the front; DimensionError if it is out of range. 0-d counts as 1-d, as in PyTorch."""
+    """`dim` counted from the front; DimensionError if out of range. 0-d counts as 1-d, as in PyTorch."""
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise DimensionError(
@@ -94,7 +94,9 @@ def normalised_dim(dim: int, ndim: int, function: str) -> int:
     return dim % bound
 
 
-def normalised_dims(dim: int | tuple[int, ...] | list[int] | None, ndim: int, function: str) -> tuple[int, ...]:
+def normalised_dims(
+    dim: int | tuple[int, ...] | list[int] | None, ndim: int, function: str
+) -> tuple[int, ...]:
     """All dims for None, else a sorted tuple of distinct non-negative dims."""
     if dim is None:
         return tuple(range(ndim))

@@ -22,6 +22,9 @@ Draw = Callable[[], np.ndarray]
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
+innermost = _current.get  # the trace under way, or None: what a compiled call asks first
+
+
 class _Replay:
     """Gives an array once, then draws."""
 

@@ -25,7 +25,9 @@ from .primitives import (
     typed,
 )
 
-_LOG_2 = by_format(lambda number_format: split(coefficients.LOG_2, number_format, number_format.fraction_bits - 10))
+_LOG_2 = by_format(
+    lambda number_format: split(coefficients.LOG_2, number_format, number_format.fraction_bits - 10)
+)
 _LOG2_E = float(1 / coefficients.LOG_2)
 
 

@@ -1,7 +1,7 @@
 """a ** b = exp(b * log(a)), with twice the precision in between.
 
-b * log(a) reaches 700, and its absolute error is the result's relative one; so log(a) and the product are sums
-of two numbers, added and multiplied without error or with a tiny one (T. J. Dekker, A floating-point
+b * log(a) reaches 700, and its absolute error is the result's relative one; so log(a) and the product are
+sums of two numbers, added and multiplied without error or with a tiny one (T. J. Dekker, A floating-point
 technique for extending the available precision, Numerische Mathematik 18, 1971).
 """
 
@@ -29,7 +29,9 @@ from .primitives import (
     typed,
 )
 
-_TWO_THIRDS = by_format(lambda number_format: split(Fraction(2, 3), number_format, number_format.fraction_bits + 1))
+_TWO_THIRDS = by_format(
+    lambda number_format: split(Fraction(2, 3), number_format, number_format.fraction_bits + 1)
+)
 
 
 def _add(larger: Number, smaller: Number) -> tuple[Number, Number]:
@@ -39,7 +41,7 @@ def _add(larger: Number, smaller: Number) -> tuple[Number, Number]:
 
 
 def _log(x: Number) -> tuple[Number, Number]:
-    """log(x) in two parts for finite x > 0, as in `logarithm`: log(m) = 2 s + s**3 * (2/3 + s**2 * p(s**2))."""
+    """log(x) of finite x > 0 in two parts, by log(m) = 2 s + s**3 * (2/3 + s**2 * p(s**2))."""
     name = format_of(x).name
     m, e, _ = split_exponent(x)
     f = m - 1.0

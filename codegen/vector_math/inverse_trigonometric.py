@@ -82,9 +82,7 @@ def asin(x: Number) -> Number:
     """The arc sine; nan beyond -1 and 1."""
     high, low = _HALF_PI[format_of(x).name]
     large, argument, rest = _asin_parts(x)
-    return copysign(
-        select(large, (high - 2.0 * argument) - (2.0 * rest - low), argument + rest), x
-    )
+    return copysign(select(large, (high - 2.0 * argument) - (2.0 * rest - low), argument + rest), x)
 
 
 @elementary

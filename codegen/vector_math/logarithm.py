@@ -11,16 +11,35 @@ import math
 from . import coefficients
 from .exponential import exp
 from .primitives import (
-    Bits, Number, by_format, copysign, elementary, format_of, from_bits, hardware_sqrt, polynomial, select, split, to_bits, typed,
+    Bits,
+    Number,
+    by_format,
+    copysign,
+    elementary,
+    format_of,
+    from_bits,
+    hardware_sqrt,
+    polynomial,
+    select,
+    split,
+    to_bits,
+    typed,
 )
 
-LOG_2 = by_format(lambda number_format: split(coefficients.LOG_2, number_format, number_format.fraction_bits - 10))
-_LOG10_2 = by_format(lambda number_format: split(coefficients.LOG10_2, number_format, number_format.fraction_bits - 10))
+LOG_2 = by_format(
+    lambda number_format: split(coefficients.LOG_2, number_format, number_format.fraction_bits - 10)
+)
+_LOG10_2 = by_format(
+    lambda number_format: split(coefficients.LOG10_2, number_format, number_format.fraction_bits - 10)
+)
 _SQRT_HALF = math.sqrt(0.5)
 
 
 def split_exponent(x: Number) -> tuple[Number, Number, Bits]:
-    """m with sqrt(1/2) <= m < sqrt(2) and e in x = m * 2**e, for finite x > 0; and e + bias as bits if x is normal."""
+    """x = m * 2**e, finite and positive, with sqrt(1/2) <= m < sqrt(2): m and e.
+
+    The third result is e + bias as an integer, right for normal x only.
+    """
     number_format = format_of(x)
     shift = float(number_format.fraction_bits + 2)
     subnormal = x < number_format.smallest_normal

@@ -6,6 +6,7 @@ Each works on NumPy scalars and arrays, and on symbols, for which `staged` write
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,8 +21,41 @@ Condition = Any  # the same with truth values
 FUNCTIONS: dict[str, Callable[..., Number]] = {}
 
 
-class Symbol:
-    """A number that is not known yet; the one in use is `staged.Staged`."""
+class Symbol(ABC):
+    """A number that is not known yet, which has arithmetic and what follows; see `staged.Staged`."""
+
+    @property
+    @abstractmethod
+    def format_name(self) -> str:
+        """Which format this float has: float32 or float64."""
+
+    @abstractmethod
+    def like(self, number: Any) -> Symbol:
+        """`number` as a symbol of the own type."""
+
+    @abstractmethod
+    def select(self, chosen: Any, other: Any) -> Symbol:
+        """`chosen` where this truth value holds, else `other`."""
+
+    @abstractmethod
+    def to_bits(self) -> Symbol:
+        """The bits of this float."""
+
+    @abstractmethod
+    def from_bits(self) -> Symbol:
+        """The float with these bits."""
+
+    @abstractmethod
+    def intrinsic(self, name: str, *others: Any) -> Symbol:
+        """LLVM's intrinsic `name`, whose operands and result have one type."""
+
+    @abstractmethod
+    def unfused_product(self, other: Any) -> Symbol:
+        """The rounded product, which no addition may absorb."""
+
+    @abstractmethod
+    def libm_if_large(self, name: str, limit: float) -> Symbol:
+        """libm's function `name` of this float where |float| >= limit, anything elsewhere."""
 
 
 def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
@@ -76,7 +110,8 @@ def select(condition: Condition, chosen: Number, other: Number) -> Number:
     """`chosen` where the condition holds, else `other`; both are computed."""
     if isinstance(condition, Symbol):
         return condition.select(chosen, other)
-    return np.where(condition, chosen, other)[()]
+    either: Any = np.where(condition, chosen, other)
+    return either[()]  # a scalar, unless it is an array
 
 
 def typed(number: float, like: Number) -> Number:
@@ -106,44 +141,44 @@ def _intrinsic(name: str, compute: Callable[..., Any]) -> Callable[..., Number]:
     return call
 
 
-hardware_sqrt = _intrinsic("sqrt", np.sqrt)
-hardware_floor = _intrinsic("floor", np.floor)
-hardware_ceil = _intrinsic("ceil", np.ceil)
-hardware_trunc = _intrinsic("trunc", np.trunc)
-hardware_rint = _intrinsic("rint", np.rint)
-copysign = _intrinsic("copysign", np.copysign)
+def _multiply_add(a: Number, b: Number, c: Number) -> Number:
+    """a * b + c for NumPy, to twice the precision and then rounded.
 
-
-def _exact_multiply_add(a: Number, b: Number, c: Number) -> Number:
-    """a * b + c with one rounding, for NumPy: the error of each step is found and added at the end.
-
-    Dekker (1971) splits the product, Knuth's two-sum gives the error of the sum.
+    The error of the product is found by splitting the factors (Dekker 1971), that of the sum by Knuth's
+    two-sum.
     """
     if np.result_type(a, b, c) == np.float32:
         return (np.float64(a) * np.float64(b) + c).astype(np.float32)
+    splitter = 2.0**27 + 1.0
     product = a * b
-    a_high, b_high = (x * 134217729.0 - (x * 134217729.0 - x) for x in (a, b))
+    a_high, b_high = (x * splitter - (x * splitter - x) for x in (a, b))
     a_low, b_low = a - a_high, b - b_high
     error = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
     total = product + c
     other = total - product
     rest = (product - (total - other)) + (c - other)
     exact = total + (rest + error)
-    return np.where(np.isfinite(exact), exact, total)[()]
+    return select(np.isfinite(exact), exact, total)
 
 
-fused_multiply_add = _intrinsic("fma", _exact_multiply_add)
+hardware_sqrt = _intrinsic("sqrt", np.sqrt)
+hardware_floor = _intrinsic("floor", np.floor)
+hardware_ceil = _intrinsic("ceil", np.ceil)
+hardware_trunc = _intrinsic("trunc", np.trunc)
+hardware_rint = _intrinsic("rint", np.rint)
+copysign = _intrinsic("copysign", np.copysign)
+fused_multiply_add = _intrinsic("fma", _multiply_add)
 
 
 def libm_if_large(name: str, x: Number, limit: float, otherwise: Number) -> Number:
-    """The C library's function where |x| >= limit, which should be rare, and `otherwise` where not."""
+    """The C library's `name` of x where |x| >= limit, which should be rare, and `otherwise` where not."""
     large = x.libm_if_large(name, limit) if isinstance(x, Symbol) else getattr(np, name)(x)
     return select(abs(x) >= limit, large, otherwise)
 
 
 def exact_product(a: Number, b: Number) -> tuple[Number, Number]:
     """The rounded product and its rounding error."""
-    product = a.unfused_product(b) if isinstance(a, Symbol) else a * b
+    product: Number = a.unfused_product(b) if isinstance(a, Symbol) else a * b
     return product, fused_multiply_add(a, b, -product)
 
 
@@ -159,7 +194,7 @@ def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
 
 
 def split(value: Fraction, number_format: Format, *bits: int) -> list[float]:
-    """Floats that add up to `value`, the k-th of them with at most `bits[k]` bits, and the rest in a last one.
+    """Floats that add up to `value`: the k-th has at most `bits[k]` bits, a last one is the rest.
 
     A product of a short part with a small integer is exact.
     """

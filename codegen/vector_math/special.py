@@ -6,7 +6,6 @@ Formulas are those of the NIST Digital Library of Mathematical Functions (dlmf.n
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from . import coefficients
 from .exponential import exp_of_sum
@@ -32,14 +31,16 @@ _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _DIGAMMA_ROOT = by_format(
     lambda number_format: split(coefficients.DIGAMMA_ROOT - 1, number_format, number_format.fraction_bits + 1)
 )
-_PI = by_format(lambda number_format: split(2 * coefficients.HALF_PI, number_format, number_format.fraction_bits + 1))
+_PI = by_format(
+    lambda number_format: split(2 * coefficients.HALF_PI, number_format, number_format.fraction_bits + 1)
+)
 
 
 def _erfc(x: Number) -> Number:
     """erfc of x >= 0: exp(-x**2) * g(q) / (1 + 2 x), where g is nearly constant and q = (x - K) / (x + K).
 
-    The mapping is that of M. Shepherd and J. Laframboise, Chebyshev approximation of (1 + 2x) exp(x**2) erfc(x)
-    in 0 <= x < inf, Mathematics of Computation 36, 1981.
+    The mapping is that of M. Shepherd and J. Laframboise, Chebyshev approximation of (1 + 2x) exp(x**2)
+    erfc(x) in 0 <= x < inf, Mathematics of Computation 36, 1981.
     """
     name = format_of(x).name
     x = select(x > _ERFC_LIMIT[name], _ERFC_LIMIT[name], x)
@@ -80,21 +81,21 @@ def _sin_cos_pi(x: Number) -> tuple[Number, Number]:
 def lgamma(x: Number) -> Number:
     """log |gamma(x)|; inf at 0, -1, -2, ...
 
-    From 8 on by Stirling's formula (DLMF 5.11.1), below by a polynomial around its root at 2 and the recurrence
-    gamma(x + 1) = x gamma(x), for negative x by reflection (5.5.3). Near the roots at negative x the absolute
-    error is small, not the relative one.
+    From 8 on by Stirling's formula (DLMF 5.11.1), below by a polynomial on [1.2, 2.2] and the recurrence
+    gamma(x + 1) = x gamma(x), for negative x by reflection (5.5.3). Near the roots at negative x the
+    absolute error is small, not the relative one.
     """
     name = format_of(x).name
     a = abs(x)
-    negative, tiny, below, large = x < 0.0, a < 0.5, a < 1.5, a >= 8.0
+    negative, tiny, below, large = x < 0.0, a < 0.2, a < 1.2, a >= 8.0
     divisor = select(tiny, a * (a + 1.0), a)
     product = typed(1.0, x)
     u = select(tiny, a, select(below, a - 1.0, a - 2.0))
     for _ in range(6):
-        again = u >= 0.5
+        again = u >= 0.2
         product = product * select(again, u + 1.0, 1.0)
         u = select(again, u - 1.0, u)
-    around_root = u * polynomial(u, coefficients.LGAMMA_SMALL[name])
+    around_root = u * polynomial(u + 0.3, coefficients.LGAMMA_SMALL[name])
     # where the reflection has the same logarithm, they cancel exactly: both are left out
     argument = select(large, a, select(below, select(negative, 1.0, divisor), product))
     logarithm = log(argument)
@@ -113,8 +114,8 @@ def lgamma(x: Number) -> Number:
 def digamma(x: Number) -> Number:
     """The derivative of lgamma; nan at 0, -1, -2, ...
 
-    From 2 on log(x) - 1 / 2x - p(1 / x) / x**2 (DLMF 5.11.2), around its root at 1.46 that times a polynomial,
-    below 1 by recurrence (5.5.2), for negative x by reflection (5.5.4).
+    From 2 on log(x) - 1 / 2x - p(1 / x) / x**2 (DLMF 5.11.2), from 1 on (x - root) p(x), below 1 by
+    recurrence (5.5.2), for negative x by reflection (5.5.4).
     """
     name = format_of(x).name
     negative = x < 0.0

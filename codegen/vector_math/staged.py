@@ -17,6 +17,8 @@ from .primitives import Number, Symbol
 
 # Multiply and add may be fused. Nothing may be reordered: that would undo the error-free steps.
 FLAGS = ("contract",)
+VECTOR_LENGTHS = (2, 4, 8, 16)  # of SSE and NEON doubles up to AVX-512 floats
+_DOUBLE, _INDEX = ir.DoubleType(), ir.IntType(32)
 
 
 def define(module: ir.Module, function: Callable[..., Number], types: tuple[ir.Type, ...]) -> ir.Function:
@@ -30,71 +32,6 @@ def define(module: ir.Module, function: Callable[..., Number], types: tuple[ir.T
     builder = ir.IRBuilder(defined.append_basic_block("entry"))
     builder.ret(function(*(Staged(builder, argument) for argument in defined.args)).value)
     return defined
-
-
-def define_rare(module: ir.Module, name: str, kind: ir.Type, limit: float) -> ir.Function:
-    """The LLVM function in `module` that is libm's `name` of numbers from `limit` on, and 0 below.
-
-    A branch would keep LLVM from vectorising the loop, and libm takes one number at a time. So LLVM is told of
-    variants for vectors (its VFABI), which look whether any number is large and only then take them one by one.
-    """
-    symbol = f"pullback.large.{name}.{kind}"
-    if symbol in module.globals:
-        return module.globals[symbol]
-    large = _define_large(module, symbol, name, kind, 1, limit)
-    variants = [_define_large(module, f"{symbol}.{n}", name, kind, n, limit) for n in (2, 4, 8, 16)]
-    mapping = ",".join(f"_ZGV_LLVM_N{v.args[0].type.count}v_{symbol}({v.name})" for v in variants)
-    set.add(large.attributes, f'"vector-function-abi-variant"="{mapping}"')
-    _keep(module, variants)
-    return large
-
-
-def _define_large(
-    module: ir.Module, symbol: str, name: str, kind: ir.Type, lanes: int, limit: float
-) -> ir.Function:
-    """`define_rare` for a vector of so many numbers, or for one."""
-    operand_type = kind if lanes == 1 else ir.VectorType(kind, lanes)
-    defined = ir.Function(module, ir.FunctionType(operand_type, [operand_type]), symbol)
-    defined.linkage = "internal"
-    for attribute in ("noinline", "nounwind", "readnone"):
-        defined.attributes.add(attribute)
-    set.add(defined.attributes, "willreturn")
-    start, large, end = (defined.append_basic_block(label) for label in ("start", "large", "end"))
-    builder = ir.IRBuilder(start)
-    magnitude_type = ir.FunctionType(operand_type, [operand_type])
-    suffix = kind.intrinsic_name if lanes == 1 else f"v{lanes}{kind.intrinsic_name}"
-    fabs = _declare(module, f"llvm.fabs.{suffix}", magnitude_type)
-    bound = kind(limit) if lanes == 1 else ir.Constant(operand_type, [kind(limit)] * lanes)
-    zero = kind(0.0) if lanes == 1 else ir.Constant(operand_type, [kind(0.0)] * lanes)
-    above = builder.fcmp_ordered(">=", builder.call(fabs, defined.args), bound, flags=FLAGS)
-    anywhere = builder.bitcast(above, ir.IntType(lanes))
-    builder.cbranch(builder.icmp_unsigned("!=", anywhere, ir.IntType(lanes)(0)), large, end)
-    builder.position_at_end(large)
-    libm = _declare(module, name, ir.FunctionType(ir.DoubleType(), [ir.DoubleType()]))
-    result = zero
-    for lane in range(lanes):
-        x = defined.args[0] if lanes == 1 else builder.extract_element(defined.args[0], ir.IntType(32)(lane))
-        y = builder.call(libm, [x if kind == ir.DoubleType() else builder.fpext(x, ir.DoubleType())])
-        y = y if kind == ir.DoubleType() else builder.fptrunc(y, kind)
-        result = y if lanes == 1 else builder.insert_element(result, y, ir.IntType(32)(lane))
-    builder.branch(end)
-    builder.position_at_end(end)
-    value = builder.phi(operand_type)
-    value.add_incoming(zero, start)
-    value.add_incoming(result, large)
-    builder.ret(value)
-    return defined
-
-
-def _declare(module: ir.Module, name: str, function_type: ir.FunctionType) -> ir.Function:
-    return module.globals.get(name) or ir.Function(module, function_type, name)
-
-
-def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
-    pointer = ir.IntType(8).as_pointer()
-    used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(functions)), "llvm.compiler.used")
-    used.linkage, used.section = "appending", "llvm.metadata"
-    used.initializer = ir.Constant(used.value_type, [f.bitcast(pointer) for f in functions])
 
 
 class _OwnFlags(set):
@@ -144,7 +81,7 @@ class Staged(Symbol):
         return Staged(self.builder, self.builder.fmul(self.value, self.operand(other), flags=("arcp",)))
 
     def libm_if_large(self, name: str, limit: float) -> Staged:
-        function = define_rare(self.builder.module, name, self.value.type, limit)
+        function = _define_libm_if_large(self.builder.module, name, self.value.type, limit)
         call = self.builder.call(function, [self.value])
         call.fastmath = _OwnFlags()
         return Staged(self.builder, call)
@@ -222,3 +159,98 @@ for _name, _methods in {
     setattr(Staged, f"__r{_name}__", _reflected(_binary(*_methods)))
 for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Staged, f"__{_name}__", _comparison(_sign))
+
+
+# --- libm for large arguments ------------------------------------------------------------------------------
+
+
+def _define_libm_if_large(module: ir.Module, name: str, kind: ir.Type, limit: float) -> ir.Function:
+    """The LLVM function in `module` that is libm's `name` of x where |x| >= limit, and 0 elsewhere.
+
+    libm takes one number at a time, and a branch around it would keep LLVM from vectorising the loop. So LLVM
+    is told of variants for vectors (its VFABI), which look whether any |x| >= limit, and call libm only then.
+    """
+    symbol = f"pullback.large.{name}.{kind}"
+    if symbol in module.globals:
+        return module.globals[symbol]
+    one = _define_variant(module, symbol, name, kind, 1, limit)
+    variants = [_define_variant(module, f"{symbol}.{n}", name, kind, n, limit) for n in VECTOR_LENGTHS]
+    mapping = (f"_ZGV_LLVM_N{n}v_{symbol}({v.name})" for n, v in zip(VECTOR_LENGTHS, variants))
+    _add_attribute(one, f'"vector-function-abi-variant"="{",".join(mapping)}"')
+    _keep(module, variants)
+    return one
+
+
+def _define_variant(
+    module: ir.Module, symbol: str, name: str, kind: ir.Type, lanes: int, limit: float
+) -> ir.Function:
+    """`_define_libm_if_large` for a vector of `lanes` numbers, or for one number."""
+    operand_type = ir.VectorType(kind, lanes) if lanes > 1 else kind
+    defined = ir.Function(module, ir.FunctionType(operand_type, [operand_type]), symbol)
+    defined.linkage = "internal"
+    for attribute in ("noinline", "nounwind", "readnone", "willreturn"):
+        _add_attribute(defined, attribute)
+    (x,) = defined.args
+    start, large, end = (defined.append_basic_block(label) for label in ("start", "large", "end"))
+
+    builder = ir.IRBuilder(start)
+    suffix = f"v{lanes}{kind.intrinsic_name}" if lanes > 1 else kind.intrinsic_name
+    magnitude = builder.call(_declare(module, f"llvm.fabs.{suffix}", defined.function_type), [x])
+    above = builder.fcmp_ordered(">=", magnitude, _filled(operand_type, limit), flags=FLAGS)
+    lane_bits = ir.IntType(lanes)
+    builder.cbranch(builder.icmp_unsigned("!=", builder.bitcast(above, lane_bits), lane_bits(0)), large, end)
+
+    builder.position_at_end(large)
+    libm = _declare(module, name, ir.FunctionType(_DOUBLE, [_DOUBLE]))
+    zero = result = _filled(operand_type, 0.0)
+    for lane in range(lanes):
+        y = _call_in_double(builder, libm, builder.extract_element(x, _INDEX(lane)) if lanes > 1 else x)
+        result = builder.insert_element(result, y, _INDEX(lane)) if lanes > 1 else y
+    builder.branch(end)
+
+    builder.position_at_end(end)
+    value = builder.phi(operand_type)
+    value.add_incoming(zero, start)
+    value.add_incoming(result, large)
+    builder.ret(value)
+    return defined
+
+
+def _call_in_double(builder: ir.IRBuilder, function: ir.Function, x: ir.Value) -> ir.Value:
+    if x.type == _DOUBLE:
+        return builder.call(function, [x])
+    return builder.fptrunc(builder.call(function, [builder.fpext(x, _DOUBLE)]), x.type)
+
+
+def _filled(kind: ir.Type, number: float) -> ir.Constant:
+    """`number`, or a vector filled with it."""
+    return (
+        ir.Constant(kind, [kind.element(number)] * kind.count)
+        if isinstance(kind, ir.VectorType)
+        else kind(number)
+    )
+
+
+def _declare(module: ir.Module, name: str, function_type: ir.FunctionType) -> ir.Function:
+    return module.globals.get(name) or ir.Function(module, function_type, name)
+
+
+def _add_attribute(function: ir.Function, attribute: str) -> None:
+    # llvmlite refuses attributes that it does not know, but writes what the set holds
+    set.add(function.attributes, attribute)
+
+
+def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
+    """Keep LLVM from dropping functions that nothing calls before loops are vectorised."""
+    name, pointer = "llvm.compiler.used", ir.IntType(8).as_pointer()
+    if name not in module.globals:
+        ir.GlobalVariable(module, ir.ArrayType(pointer, 0), name)
+    used = module.globals[name]
+    kept = [
+        *(used.initializer.constant if used.initializer else []),
+        *(f.bitcast(pointer) for f in functions),
+    ]
+    used.linkage, used.section = "appending", "llvm.metadata"
+    used.value_type = ir.ArrayType(pointer, len(kept))
+    used.type = used.value_type.as_pointer()
+    used.initializer = ir.Constant(used.value_type, kept)

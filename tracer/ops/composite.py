@@ -1,4 +1,4 @@
-"""Operators made of others: one node on the tape and one rule, a `body` of simpler operators for what follows.
+"""Operators made of others: one node and one rule, and a `body` of simpler operators for what follows.
 
 In a graph they stay whole until it is differentiated, so that their own, better rule is used.
 """
@@ -111,8 +111,9 @@ logsumexp = composite(
     infer=_reduced,
     body=_logsumexp,
     vjp={
-        "x": lambda g, x, y, x_spec, dims: restore_dims(g, x_spec, dims)
-        * exp(x - _finite(restore_dims(y, x_spec, dims)))
+        "x": lambda g, x, y, x_spec, dims: (
+            restore_dims(g, x_spec, dims) * exp(x - _finite(restore_dims(y, x_spec, dims)))
+        )
     },
     doc="log(sum(exp(x))) without overflow",
 )
@@ -164,9 +165,7 @@ def _norm(x: Array, dims: tuple[int, ...], keepdim: bool, order: float) -> Array
     return sum_(absolute(x) ** order, dims=dims, keepdim=keepdim) ** (1.0 / order)
 
 
-def _norm_cotangent(
-    g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int, ...], order: float
-) -> Array:
+def _norm_cotangent(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int, ...], order: float) -> Array:
     g = restore_dims(g, x_spec, dims)
     if order == 1:
         return g * sign(x)

@@ -60,7 +60,9 @@ def _batched(
     def grouped(array: np.ndarray, text: str, *groups: list[str]) -> np.ndarray:
         moved = array.transpose([text.index(letter) for group in groups for letter in group])
         leading = [extents[letter] for letter in groups[0]]
-        return moved.reshape(leading + [int(np.prod([extents[one] for one in group])) for group in groups[1:]])
+        return moved.reshape(
+            leading + [int(np.prod([extents[one] for one in group])) for group in groups[1:]]
+        )
 
     product = np.matmul(grouped(a, left, batch, rows, summed), grouped(b, right, batch, summed, columns))
     order = batch + rows + columns

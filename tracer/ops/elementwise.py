@@ -40,7 +40,7 @@ def elementwise(
     masked: bool = False,
     **fields: Any,
 ) -> Operator:
-    """Declare an elementwise operator; a `predicate` gives bools, a `masked` one takes a bool operand first."""
+    """Declare an elementwise operator; a `predicate` gives bools, a `masked` one has a bool operand first."""
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         dtype = common_dtype(name, specs[1:] if masked else specs)
@@ -87,7 +87,11 @@ power = elementwise(
 power_constant = elementwise(
     "power_constant", "x", scalar="power({x}, {exponent})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
     numpy=lambda x, exponent: np.power(x, np.asarray(exponent, x.dtype)),
-    vjp={"x": lambda g, x, exponent: zeros_like(g) if exponent == 0 else g * (exponent * _power(x, exponent - 1))},
+    vjp={
+        "x": lambda g, x, exponent: (
+            zeros_like(g) if exponent == 0 else g * (exponent * _power(x, exponent - 1))
+        )
+    },
     domain=(0.2, 2.5), doc="x to a constant power, known when traced",
 )  # fmt: skip
 reciprocal = elementwise(
@@ -184,7 +188,7 @@ log1p = elementwise(
 )  # fmt: skip
 logaddexp = elementwise(
     "logaddexp", "a b", numpy=np.logaddexp, cost=3 * TRANSCENDENTAL,
-    scalar="maximum({a}, {b}) if {a} == {b} and abs({a}) == inf else maximum({a}, {b}) + log1p(exp(-abs({a} - {b})))",
+    scalar="{a} if {a} == {b} and abs({a}) == inf else maximum({a}, {b}) + log1p(exp(-abs({a} - {b})))",
     vjp={"a": lambda g, a, y: g * exp(a - y), "b": lambda g, b, y: g * exp(b - y)},
     doc="log(exp(a) + exp(b)) without overflow",
 )  # fmt: skip
@@ -282,18 +286,25 @@ digamma = elementwise(
 )  # fmt: skip
 trigamma = elementwise(
     "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
-    cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0), doc="the derivative of digamma (DLMF 5.15)",
+    cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0),
+    doc="the derivative of digamma (DLMF 5.15)",
 )  # fmt: skip
 
 # --- steps: their derivative is zero almost everywhere ----------------------------------------------------
 
 sign = elementwise(
-    "sign", numpy=np.sign, scalar="sign({x})", vjp={"x": lambda g: zeros_like(g)}, doc="-1, 0 or 1; nan for nan"
+    "sign",
+    numpy=np.sign,
+    scalar="sign({x})",
+    vjp={"x": lambda g: zeros_like(g)},
+    doc="-1, 0 or 1; nan for nan",
 )
 floor = elementwise(
     "floor", numpy=np.floor, scalar="floor({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded down"
 )
-ceil = elementwise("ceil", numpy=np.ceil, scalar="ceil({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded up")
+ceil = elementwise(
+    "ceil", numpy=np.ceil, scalar="ceil({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded up"
+)
 trunc = elementwise(
     "trunc", numpy=np.trunc, scalar="trunc({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded to zero"
 )
@@ -305,25 +316,45 @@ round_half_even = elementwise(
 # --- comparison and logic -----------------------------------------------------------------------------
 
 equal = elementwise("equal", "a b", numpy=np.equal, scalar="{a} == {b}", predicate=True, doc="a == b")
-not_equal = elementwise("not_equal", "a b", numpy=np.not_equal, scalar="{a} != {b}", predicate=True, doc="a != b")
+not_equal = elementwise(
+    "not_equal", "a b", numpy=np.not_equal, scalar="{a} != {b}", predicate=True, doc="a != b"
+)
 less = elementwise("less", "a b", numpy=np.less, scalar="{a} < {b}", predicate=True, doc="a < b")
-less_equal = elementwise("less_equal", "a b", numpy=np.less_equal, scalar="{a} <= {b}", predicate=True, doc="a <= b")
+less_equal = elementwise(
+    "less_equal", "a b", numpy=np.less_equal, scalar="{a} <= {b}", predicate=True, doc="a <= b"
+)
 greater = elementwise("greater", "a b", numpy=np.greater, scalar="{a} > {b}", predicate=True, doc="a > b")
 greater_equal = elementwise(
     "greater_equal", "a b", numpy=np.greater_equal, scalar="{a} >= {b}", predicate=True, doc="a >= b"
 )
 isnan = elementwise("isnan", numpy=np.isnan, scalar="{x} != {x}", predicate=True, doc="whether x is nan")
-isinf = elementwise("isinf", numpy=np.isinf, scalar="abs({x}) == inf", predicate=True, doc="whether x is infinite")
+isinf = elementwise(
+    "isinf", numpy=np.isinf, scalar="abs({x}) == inf", predicate=True, doc="whether x is infinite"
+)
 isfinite = elementwise(
     "isfinite", numpy=np.isfinite, scalar="abs({x}) < inf", predicate=True, doc="neither infinite nor nan"
 )
-logical_and = elementwise("logical_and", "a b", numpy=np.logical_and, scalar="{a} & {b}", predicate=True, doc="both, of bools")
-logical_or = elementwise("logical_or", "a b", numpy=np.logical_or, scalar="{a} | {b}", predicate=True, doc="either, of bools")
-logical_xor = elementwise("logical_xor", "a b", numpy=np.logical_xor, scalar="{a} ^ {b}", predicate=True, doc="one, of bools")
-logical_not = elementwise("logical_not", numpy=np.logical_not, scalar="not {x}", predicate=True, doc="the opposite, of bools")
-bitwise_and = elementwise("bitwise_and", "a b", numpy=np.bitwise_and, scalar="{a} & {b}", doc="a & b of integers")
-bitwise_or = elementwise("bitwise_or", "a b", numpy=np.bitwise_or, scalar="{a} | {b}", doc="a | b of integers")
-bitwise_xor = elementwise("bitwise_xor", "a b", numpy=np.bitwise_xor, scalar="{a} ^ {b}", doc="a ^ b of integers")
+logical_and = elementwise(
+    "logical_and", "a b", numpy=np.logical_and, scalar="{a} & {b}", predicate=True, doc="both, of bools"
+)
+logical_or = elementwise(
+    "logical_or", "a b", numpy=np.logical_or, scalar="{a} | {b}", predicate=True, doc="either, of bools"
+)
+logical_xor = elementwise(
+    "logical_xor", "a b", numpy=np.logical_xor, scalar="{a} ^ {b}", predicate=True, doc="one, of bools"
+)
+logical_not = elementwise(
+    "logical_not", numpy=np.logical_not, scalar="not {x}", predicate=True, doc="the opposite, of bools"
+)
+bitwise_and = elementwise(
+    "bitwise_and", "a b", numpy=np.bitwise_and, scalar="{a} & {b}", doc="a & b of integers"
+)
+bitwise_or = elementwise(
+    "bitwise_or", "a b", numpy=np.bitwise_or, scalar="{a} | {b}", doc="a | b of integers"
+)
+bitwise_xor = elementwise(
+    "bitwise_xor", "a b", numpy=np.bitwise_xor, scalar="{a} ^ {b}", doc="a ^ b of integers"
+)
 bitwise_not = elementwise("bitwise_not", numpy=np.bitwise_not, scalar="~{x}", doc="~x of integers")
 where = elementwise(
     "where", "condition a b", numpy=np.where, scalar="{a} if {condition} else {b}", masked=True,
@@ -345,10 +376,17 @@ convert = declare(
     doc="x in another dtype",
 )  # fmt: skip
 identity = elementwise(
-    "identity", numpy=np.copy, scalar="{x}", grad_fn="Clone", vjp={"x": lambda g: g}, doc="x itself, as a new value"
+    "identity",
+    numpy=np.copy,
+    scalar="{x}",
+    grad_fn="Clone",
+    vjp={"x": lambda g: g},
+    doc="x itself, as a new value",
 )
 zeros_like = elementwise("zeros_like", numpy=np.zeros_like, scalar="0.0", doc="zero, of x's shape")
-stop_gradient = elementwise("stop_gradient", numpy=np.copy, scalar="{x}", doc="x, with no gradient through it")
+stop_gradient = elementwise(
+    "stop_gradient", numpy=np.copy, scalar="{x}", doc="x, with no gradient through it"
+)
 
 
 def _power(x: Array, exponent: float) -> Array:

@@ -18,7 +18,9 @@ from .elementwise import zeros_like
 def _positions(specs: tuple[Spec, ...], function: str) -> tuple[int, ...]:
     shapes = {spec.shape for spec in specs}
     if len(shapes) != 1:
-        raise ShapeError(f"{function}: index arrays of one shape expected, found {', '.join(map(str, specs))}.")
+        raise ShapeError(
+            f"{function}: index arrays of one shape expected, found {', '.join(map(str, specs))}."
+        )
     return shapes.pop()
 
 
@@ -36,9 +38,7 @@ def _infer_index_update(x: Spec, updates: Spec, *indices: Spec) -> Spec:
     return x
 
 
-def _require_updates(
-    function: str, updates: Spec, indices: tuple[Spec, ...], shape: tuple[int, ...]
-) -> None:
+def _require_updates(function: str, updates: Spec, indices: tuple[Spec, ...], shape: tuple[int, ...]) -> None:
     expected = _positions(indices, function) + shape[len(indices) :]
     if updates.shape != expected:
         raise ShapeError(f"{function}: updates of shape {expected} expected, found {updates}.")

@@ -16,7 +16,7 @@ from .movement import expand, flip, pad, permute, reshape, slice_
 
 
 def restore_dims(reduced: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
-    """The result of a reduction with its dims back in place as size 1, ready to broadcast against the operand."""
+    """The result of a reduction with its dims back in place as size 1, to broadcast against the operand."""
     return reshape(reduced, shape=reduced_shape(x_spec.shape, dims, keepdim=True))
 
 
@@ -66,7 +66,9 @@ def _exclusive_product(x: Array, x_spec: Spec, dim: int) -> Array:
     shape = x_spec.shape
 
     def shifted(values: Array, distance: int) -> Array:
-        stops = tuple(max(extent - distance, 0) if axis == dim else extent for axis, extent in enumerate(shape))
+        stops = tuple(
+            max(extent - distance, 0) if axis == dim else extent for axis, extent in enumerate(shape)
+        )
         kept = slice_(values, starts=(0,) * len(shape), stops=stops, steps=(1,) * len(shape))
         distance = min(distance, shape[dim])
         widths = tuple((distance, 0) if axis == dim else (0, 0) for axis in range(len(shape)))
@@ -160,7 +162,7 @@ cumprod = declare(
 
 
 def _cumprod_cotangent(g: Array, x: Array, x_spec: Spec, dim: int) -> Array:
-    """Exact with zeros: s_i = before_i * (g_i + x_{i+1} (g_{i+1} + x_{i+2} (...))), the inner part a linear scan.
+    """Exact with zeros: s_i = before_i * (g_i + x_{i+1} (g_{i+1} + x_{i+2} (...))): a linear scan.
 
     The inner recurrence t_i = g_i + x_{i+1} t_{i+1} is solved in log2(n) rounds (G. E. Blelloch, Prefix
     Sums and Their Applications, 1990, section 1.4).
@@ -189,6 +191,8 @@ def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
         return x
     extra = len(x.shape) - len(shape)
     dims = tuple(
-        axis for axis in range(len(x.shape)) if axis < extra or (shape[axis - extra] == 1 and x.shape[axis] != 1)
+        axis
+        for axis in range(len(x.shape))
+        if axis < extra or (shape[axis - extra] == 1 and x.shape[axis] != 1)
     )
     return reshape(sum_(x, dims=dims, keepdim=False), shape=shape)
