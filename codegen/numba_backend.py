@@ -37,7 +37,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.typing import signature as numba_signature
 from numba.extending import intrinsic
-from numba.np import linalg, numpy_support
+from numba.np import arrayobj, linalg, numpy_support
 
 from . import compile as kernels
 from .entry import Entry, Result
@@ -168,6 +168,24 @@ class KernelCompiler(compiler.Compiler):
             manager.add_pass(pass_class, pass_class.__name__)
         manager.finalize()
         return [manager]
+
+
+@contextlib.contextmanager
+def _plain_indices() -> Iterator[None]:
+    """Within, Numba takes an index as it is: generated code never counts from the end of an array.
+
+    Numba adds the size to a negative index. Where it cannot see that an index is none, as in `x[i - 1]` or
+    in a loop from `start` to `stop`, that hides from LLVM that neighbours are neighbours, and the loop does
+    not vectorise. Numba's lock is held meanwhile, so nobody else compiles.
+    """
+    fix = arrayobj.fix_integer_index
+    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
+        builder, index, kind, types.intp
+    )
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = fix
 
 
 _OPERATORS = frozenset(
@@ -373,7 +391,7 @@ def compile_kernel(
     symbol: str,
 ) -> tuple[bytes, list[str]]:
     """Object code with the entry `symbol`, and the names of the functions it expects to find."""
-    with global_compiler_lock, _remembered_operators():
+    with global_compiler_lock, _remembered_operators(), _plain_indices():
         lowered = lower(function, tuple(map(_numba_type, argument_types)), options)
         context = cpu_target.target_context
         entry = Entry(context, lowered, argument_types, _result(lowered.return_type), symbol)

@@ -1,4 +1,4 @@
-"""Prints the greatest error and the time per number of each function: `python -m pullback.codegen.vector_math`."""
+"""`python -m pullback.codegen.vector_math` prints each function's greatest error and its time per number."""
 
 from __future__ import annotations
 

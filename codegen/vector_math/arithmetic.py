@@ -16,6 +16,8 @@ from .primitives import (
     fused_multiply_add,
     hardware_ceil,
     hardware_floor,
+    hardware_maximum,
+    hardware_minimum,
     hardware_rint,
     hardware_sqrt,
     hardware_trunc,
@@ -83,7 +85,7 @@ def absolute(x: Number) -> Number:
 @elementary
 def sign(x: Number) -> Number:
     """-1, 0 or 1; nan for nan."""
-    return select(x > 0.0, 1.0, select(x < 0.0, -1.0, x))
+    return select(x > 0.0, 1.0, select(x < 0.0, -1.0, select(x == 0.0, 0.0, x)))
 
 
 @elementary
@@ -113,13 +115,13 @@ def round_half_even(x: Number) -> Number:
 @elementary
 def maximum(a: Number, b: Number) -> Number:
     """The larger number; nan if either is."""
-    return select(a != a, a, select(a > b, a, b))
+    return hardware_maximum(a, b)
 
 
 @elementary
 def minimum(a: Number, b: Number) -> Number:
     """The smaller number; nan if either is."""
-    return select(a != a, a, select(a < b, a, b))
+    return hardware_minimum(a, b)
 
 
 def _divide(a: Number, b: Number) -> tuple[Number, Number]:
@@ -145,6 +147,7 @@ def _divide(a: Number, b: Number) -> tuple[Number, Number]:
     # by zero, or by a number so small that the quotient overflows: there is no remainder then
     overflow = (b == 0.0) | ((abs(a) < math.inf) & (abs(ratio) == math.inf))
     quotient = select(overflow, ratio, quotient)
+    quotient = select(quotient == 0.0, copysign(0.0, ratio), quotient)
     return quotient, select(rest == 0.0, copysign(0.0, b), rest)
 
 

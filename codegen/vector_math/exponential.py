@@ -91,13 +91,13 @@ def _is_tiny(x: Number) -> Number:
     return abs(x) < 16.0 * format_of(x).smallest_normal
 
 
-def exp_of_sum(x: Number, low: Number) -> Number:
-    """e ** (x + low), where low is to x what a rounding error is."""
+def exp_of_sum(x: Number, low: Number, factor: Number = 1.0) -> Number:
+    """factor * e ** (x + low), where low is to x what a rounding error is."""
     limits = _LIMITS[format_of(x).name].exp
     inside = (x > limits[0]) & (x < limits[1])
     k_bits, k, r, series = _reduce(_clamp(x, *limits))
     correction = select(inside, low * (1.0 + (r + series)), 0.0)
-    return _scale(1.0 + (r + (series + correction)), k_bits, k)
+    return _scale(factor + factor * (r + (series + correction)), k_bits, k)
 
 
 @elementary

@@ -166,6 +166,8 @@ hardware_floor = _intrinsic("floor", np.floor)
 hardware_ceil = _intrinsic("ceil", np.ceil)
 hardware_trunc = _intrinsic("trunc", np.trunc)
 hardware_rint = _intrinsic("rint", np.rint)
+hardware_maximum = _intrinsic("maximum", np.maximum)
+hardware_minimum = _intrinsic("minimum", np.minimum)
 copysign = _intrinsic("copysign", np.copysign)
 fused_multiply_add = _intrinsic("fma", _multiply_add)
 

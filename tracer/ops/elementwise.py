@@ -70,7 +70,7 @@ multiply = elementwise(
 )  # fmt: skip
 divide = elementwise(
     "divide", "a b", numpy=np.true_divide, scalar="{a} / {b}", grad_fn="Div", cost=DIVISION,
-    vjp={"a": lambda g, b: g / b, "b": lambda g, b, y: -g * (y / b)},
+    vjp={"a": lambda g, b: g / b, "b": lambda g, a, b: -g * (a / b / b)},  # not by y: it may be written to
     domain=(0.5, 3.0), doc="a / b",
 )  # fmt: skip
 negative = elementwise(
