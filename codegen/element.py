@@ -161,6 +161,8 @@ class ElementWriter:
 
     def _literal(self, literal: Literal) -> ast.expr:
         """A constant; one that follows from extents is computed from them at the top."""
+        if literal.dtype.kind in "iu":
+            return self._whole_number(int(literal.value), literal.dtype)
         found = (
             self._formulas.find(float(literal.value), literal.dtype) if literal.dtype.kind == "f" else None
         )
@@ -178,6 +180,13 @@ class ElementWriter:
                 self.called.add(literal.dtype.name)
             self.prologue.append(Line(f"{name} = {sp.unparse(value)}"))
         return ast.Name(self._constant_names[(*found, literal.dtype)])
+
+    def _whole_number(self, value: int, dtype: np.dtype) -> ast.expr:
+        """An integer constant; one that is an extent is written as that."""
+        factors, less = self._formulas.products.get(value, ((), 0))
+        if dtype == INT64 and len(factors) == 1 and not less:
+            return ast.Name(self.extent(factors[0]))
+        return sp.literal(value, dtype)
 
     # --- expressions --------------------------------------------------------------------------------------
 
@@ -470,7 +479,7 @@ def comment_of(origins: Sequence[Origin]) -> str:
         rules = places.setdefault((origin.filename, origin.line), [])
         if origin.rule not in rules:
             rules.append(origin.rule)
-    texts = []
+    texts: list[str] = []
     for (filename, line), rules in places.items():
         first = next(one for one in backward if (one.filename, one.line) == (filename, line))
         place = first.place if not texts else f":{line}"

@@ -202,7 +202,7 @@ _RULES: dict[str, Rule] = {
     "elementwise": _broadcast,
     "expand": _broadcast,
     "reduction": _reduced,
-    "scan": _same,
+    "scan": _broadcast,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,

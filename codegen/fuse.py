@@ -31,6 +31,8 @@ from .extents import ONE, Extents, Symbol, find_extents
 from .library import untransposed
 from .lower import Lowering, NotPlain, merges_dimensions
 
+EFFORT_TO_REPEAT = 12
+"""Operators up to which an element may be written out again for the places that it is read at."""
 EXPENSIVE = 20
 """Arithmetic per element from which a value is worth a place in the cache, not a second computation."""
 EXPENSIVE_ACROSS_NESTS = 60
@@ -122,7 +124,61 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> set[Node]:
             stored.update(operand for operand in map(untransposed, node.operands) if not operand.is_input)
         if node.operator is m.reshape and merges_dimensions(node):
             stored.update((node, node.operands[0]))
+    _store_what_repeats(graph, stored)
     return stored
+
+
+def _store_what_repeats(graph: Graph, stored: set[Node]) -> None:
+    """Add the values that movement would have computed again at several places, at a cost above storing.
+
+    Each place is written out, so without this a stencil that is applied again and again would grow with the
+    power of its rounds.
+    """
+    places = _places(graph, stored)
+    for node in graph.nodes:
+        if node.operator.family == "elementwise" and node not in stored and places[node] > 1:
+            budget = EFFORT_TO_REPEAT // (places[node] - 1)
+            if _costs_more(node, budget, stored):
+                stored.add(node)
+
+
+def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
+    """At how many places the users of each node read it: one that all of them share, and each movement's."""
+    places = dict.fromkeys(graph.nodes, 0)
+    read_in_place: set[Node] = set()
+    for node in reversed(graph.nodes):
+        moves = _moves(node) and node not in stored
+        for operand in set(node.operands):
+            if moves:
+                places[operand] += max(places[node], 1)
+            elif operand not in read_in_place:
+                read_in_place.add(operand)
+                places[operand] += 1
+    return places
+
+
+def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
+    """Whether computing one element of a node from what is stored costs more than the budget.
+
+    A place is named by the movement that leads there; a value counts once at each.
+    """
+    start: tuple[Node, tuple[object, ...]] = (node, ())
+    seen = {start}
+    pending = [start]
+    while pending and budget >= 0:
+        one, place = pending.pop()
+        budget -= max(one.operator.cost, 1)
+        inner = (one, place) if _moves(one) else place
+        for operand in one.operands:
+            read = (operand, inner)
+            if operand not in stored and read not in seen:
+                seen.add(read)
+                pending.append(read)
+    return budget < 0
+
+
+def _moves(node: Node) -> bool:
+    return node.operator.family in ("movement", "indexing")
 
 
 def _worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
@@ -193,7 +249,9 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         yield _reduction(node, lowering)
     elif node.operator.family == "scan":
         axes = _axes(extents[node])
-        yield _root(node, "scan", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
+        elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
+        value = elements[0] if len(elements) == 1 else Compute(node, elements)
+        yield _root(node, "scan", axes, value, _at(axes))
     elif node.operator is ix.scatter_add:
         yield _scatter(node, "scatter", node.operands[0], node.operands[1:], lowering)
     elif node.operator is ix.index_update:

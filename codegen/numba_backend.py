@@ -107,6 +107,25 @@ class KernelLibrary(JITCodeLibrary):
         return module
 
 
+@contextlib.contextmanager
+def _plain_indices() -> Iterator[None]:
+    """Within, Numba takes an index as it is: generated code never counts from the end of an array.
+
+    Numba adds the size to a negative index. Where it cannot see that an index is none, as in `x[i - 1]` or
+    in a loop from `start` to `stop`, that hides from LLVM that neighbours are neighbours, and the loop does
+    not vectorise. Numba's lock is held meanwhile, so nobody else compiles; functions of Numba that a kernel
+    calls are lowered outside.
+    """
+    fix = arrayobj.fix_integer_index
+    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
+        builder, index, kind, types.intp
+    )
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = fix
+
+
 class KernelLower(lowering.Lower):
     """Numba's lowering, where `+=` alone may be reordered, so that sums vectorise.
 
@@ -119,6 +138,14 @@ class KernelLower(lowering.Lower):
         if expr.op == "inplace_binop" and getattr(value, "opname", None) == "fadd":
             value.flags = ["contract", "reassoc"]
         return value
+
+    def lower_getitem(self, *arguments: Any) -> Any:
+        with _plain_indices():
+            return super().lower_getitem(*arguments)
+
+    def lower_setitem(self, *arguments: Any) -> Any:
+        with _plain_indices():
+            return super().lower_setitem(*arguments)
 
     def lower_binop(self, resty: NumbaType, expr: Any, op: Callable[..., Any]) -> Any:
         """As Numba's, which looks for a version for constant operands first; only a power has one."""
@@ -168,24 +195,6 @@ class KernelCompiler(compiler.Compiler):
             manager.add_pass(pass_class, pass_class.__name__)
         manager.finalize()
         return [manager]
-
-
-@contextlib.contextmanager
-def _plain_indices() -> Iterator[None]:
-    """Within, Numba takes an index as it is: generated code never counts from the end of an array.
-
-    Numba adds the size to a negative index. Where it cannot see that an index is none, as in `x[i - 1]` or
-    in a loop from `start` to `stop`, that hides from LLVM that neighbours are neighbours, and the loop does
-    not vectorise. Numba's lock is held meanwhile, so nobody else compiles.
-    """
-    fix = arrayobj.fix_integer_index
-    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
-        builder, index, kind, types.intp
-    )
-    try:
-        yield
-    finally:
-        arrayobj.fix_integer_index = fix
 
 
 _OPERATORS = frozenset(
@@ -391,7 +400,7 @@ def compile_kernel(
     symbol: str,
 ) -> tuple[bytes, list[str]]:
     """Object code with the entry `symbol`, and the names of the functions it expects to find."""
-    with global_compiler_lock, _remembered_operators(), _plain_indices():
+    with global_compiler_lock, _remembered_operators():
         lowered = lower(function, tuple(map(_numba_type, argument_types)), options)
         context = cpu_target.target_context
         entry = Entry(context, lowered, argument_types, _result(lowered.return_type), symbol)

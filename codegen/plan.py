@@ -93,12 +93,9 @@ class Plan:
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
         self.filled = [*stored, *(node for node in self.tree.kept if self._needs_scratch(node, stored))]
         self.names = self._array_names(NamePool({"np", "range", "kernel", stem}), len(stored), residuals)
+        self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
             self._write(stage, stem)
-
-    @property
-    def extent_names(self) -> dict[Any, str]:
-        return self._writer.reserved
 
     @property
     def allocated(self) -> list[Spec]:
@@ -144,7 +141,8 @@ class Plan:
     def _write(self, stage: Stage, stem: str) -> None:
         pool = NamePool({"np", "range", "kernel", "start", "stop", stem, *self.names.values()})
         arrays = Arrays(self.names, pool, stage.integers)
-        writer = self._writer = Writer(self.tree, arrays)
+        writer = Writer(self.tree, arrays)
+        self.extent_names = writer.reserved
         stage.body = writer.write(stage.items, stage.shared)
         stage.prologue = tuple(writer.prologue)
         stage.called = frozenset(writer.called)

@@ -211,7 +211,8 @@ def _staged_runner(
         values.update(zip(plan.filled, filled))
         for stage, kernel in zip(plan.stages, kernels):
             _run_stage(stage, kernel, values)
-        return tuple(_output(one, arrays, filled, plan) for one in plan.outputs)
+        handed_out: set[int] = set()
+        return tuple(_output(one, arrays, filled, plan, handed_out) for one in plan.outputs)
 
     return run
 
@@ -239,9 +240,16 @@ def _run_stage(stage: Stage, kernel: Kernel, values: dict[Node, np.ndarray]) -> 
         combined(node, own[node], values[node])
 
 
-def _output(output: Output, arrays: Sequence[np.ndarray], filled: list[np.ndarray], plan: Plan) -> np.ndarray:
+def _output(
+    output: Output, arrays: Sequence[np.ndarray], filled: list[np.ndarray], plan: Plan, handed_out: set[int]
+) -> np.ndarray:
+    """An output as an array of its own: two outputs with one value do not share memory."""
     if output.position >= 0:
-        return filled[output.position].reshape(output.shape)
+        array = filled[output.position].reshape(output.shape)
+        if output.position in handed_out:
+            return array.copy()
+        handed_out.add(output.position)
+        return array
     if output.node.is_constant:
         return np.full(output.shape, output.node.attributes["value"], output.node.dtype)
     return np.array(arrays[plan.graph.inputs.index(output.node)]).reshape(output.shape)

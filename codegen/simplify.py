@@ -180,6 +180,8 @@ def _subtract(node: Node) -> Node | None:
         return e.add(a, b.operands[0])
     if a.operator is e.negative and a.operands[0] is b:
         return e.multiply(b, -2)
+    if a.operator is e.subtract and a.operands[1] is b:
+        return e.subtract(a.operands[0], e.multiply(b, 2))
     return None
 
 
@@ -367,6 +369,17 @@ def _flip(node: Node) -> Node | None:
 
 
 # --- indexing ---------------------------------------------------------------------------------------------
+
+
+@rewrite("less")
+def _less(node: Node) -> Node | None:
+    """Positions are not negative: those of arange need no wrapping."""
+    a, b = node.operands
+    while a.operator.family == "movement":
+        a = a.operands[0]
+    if a.operator is creation.iota and b.scalar_value is not None and b.scalar_value <= 0:
+        return constant(False, node.spec)
+    return None
 
 
 @rewrite("scatter_add")

@@ -51,6 +51,11 @@ def size() -> int:
     return sum(status.st_size for _, status in _entries())
 
 
+def count() -> int:
+    """How many files the cache has."""
+    return sum(1 for _ in _entries())
+
+
 def clear() -> None:
     """Remove everything from the cache on disk. Functions that are already loaded go on working."""
     for path, _ in _entries():

@@ -25,6 +25,11 @@ ACCUMULATE = {
     "all": "{total} & {x}",
     "any": "{total} | {x}",
 }
+CONTINUE = {
+    "cumsum": "{before} + {x}",
+    "cumprod": "{before} * {x}",
+    "linear_recurrence": "{x} + {factor} * {before}",
+}
 
 
 class Writer(ElementWriter):
@@ -117,7 +122,9 @@ class Writer(ElementWriter):
     def _scan(self, root: Root, scope: Scope) -> None:
         node, dim = root.node, root.node.attributes["dim"]
         assert root.value is not None
-        value = self.value(root.value, scope)
+        parts = root.value.operands if len(node.operands) > 1 else (root.value,)  # type: ignore[union-attr]
+        operands = dict(zip(node.operator.operands, (self.value(part, scope) for part in parts)))
+        value = operands["x"]
         place = self.element(node, root.target, scope)
         index = root.target[dim]
         assert isinstance(index, Index)
@@ -126,8 +133,8 @@ class Writer(ElementWriter):
             return
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
-        operation = ast.Add() if node.operator.name == "cumsum" else ast.Mult()
-        running = ast.BinOp(self.element(node, before, scope), operation, value)
+        operands["before"] = self.element(node, before, scope)
+        running = sp.fill(CONTINUE[node.operator.name], operands, node.dtype)
         first = ast.Compare(self.index(index, scope), [ast.Gt()], [ast.Constant(0)])
         whole = ast.IfExp(first, running, value)
         self.line(scope, f"{sp.unparse(place)} = {sp.unparse(whole)}", whole, node.origin, root.value)

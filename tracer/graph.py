@@ -111,9 +111,18 @@ def make_node(
     """A new node, its spec inferred, its origin the user's current line unless given."""
     spec = operator.infer(*(operand.spec for operand in operands), **attributes)
     if "origin" not in where:
-        where["origin"] = current_origin()
-        where.setdefault("name", where["origin"].target)
+        origin = where["origin"] = current_origin()
+        where.setdefault("name", origin.target)
+        _unname_intermediates(operands, origin)
     return Node(operator, operands, dict(attributes), spec, **where)
+
+
+def _unname_intermediates(operands: tuple[Node, ...], origin: Origin) -> None:
+    """One function call may make several nodes; the variable it is assigned to names the last."""
+    if origin.target:
+        for operand in operands:
+            if operand.origin is origin and operand.name == origin.target:
+                object.__setattr__(operand, "name", "")  # a name is no part of what a node means
 
 
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
@@ -162,7 +171,7 @@ class Graph:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that the outputs need, operands first, in the order in which they were made."""
-        return self._nodes  # type: ignore[attr-defined,no-any-return]
+        return self._nodes  # type: ignore[attr-defined]
 
     def with_outputs(self, outputs: Iterable[Node]) -> Graph:
         return Graph(self.name, self.inputs, tuple(outputs), self.origin)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from .graph import Graph, Node
 from .operator import Array
+from .trace import is_tracing
 
 
 def evaluate_graph(graph: Graph, values: Sequence[Array]) -> tuple[Array, ...]:
@@ -20,8 +21,11 @@ def evaluate_graph(graph: Graph, values: Sequence[Array]) -> tuple[Array, ...]:
     values; shapes and dtypes are for the caller to get right.
     """
     known: dict[Node, Array] = dict(zip(graph.inputs, values, strict=True))
+    extends_a_graph = is_tracing() or any(isinstance(value, Node) for value in values)
     for node in graph.nodes:
-        if node not in known:
+        if extends_a_graph and not node.operands:
+            known.setdefault(node, node)  # a constant is the same in every graph
+        elif node not in known:
             operands = [known[operand] for operand in node.operands]
             known[node] = node.operator(*operands, **node.attributes)
     return tuple(known[output] for output in graph.outputs)

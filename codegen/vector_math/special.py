@@ -113,7 +113,7 @@ def lgamma(x: Number) -> Number:
 
 @elementary
 def digamma(x: Number) -> Number:
-    """The derivative of lgamma; nan at 0, -1, -2, ...
+    """The derivative of lgamma; nan at -1, -2, ..., and at 0 the limit from the side of its sign.
 
     From 2 on log(x) - 1 / 2x - p(1 / x) / x**2 (DLMF 5.11.2), from 1 on (x - root) p(x), below 1 by
     recurrence (5.5.2), for negative x by reflection (5.5.4).
@@ -131,7 +131,7 @@ def digamma(x: Number) -> Number:
     value = select(y < 2.0, small_value, large_value)
     sine, cosine = _sin_cos_pi(x)
     value = select(negative, value - math.pi * (cosine / sine), value)
-    pole = (x <= 0.0) & (hardware_rint(x) == x)
+    pole = negative & (hardware_rint(x) == x)
     return select(pole, math.nan, select(x == math.inf, x, value))
 
 

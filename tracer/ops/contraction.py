@@ -7,7 +7,7 @@ and every index of an operand occurs in the other or in the result (sum the othe
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import declare
+from ..operator import Array, declare
 from ..spec import Spec
 from .elementwise import common_dtype
 
@@ -40,9 +40,9 @@ def _evaluate(a: np.ndarray, b: np.ndarray, subscripts: str) -> np.ndarray:
     summed = set(left) & set(right) - set(result)
     batch = [letter for letter in result if letter in left and letter in right]
     if len(summed) > 1 or not batch:
-        axes = [[text.index(letter) for letter in sorted(summed)] for text in (left, right)]
         if not batch:
-            product = np.tensordot(a, b, axes=axes)
+            first, second = ([text.index(letter) for letter in sorted(summed)] for text in (left, right))
+            product = np.tensordot(a, b, axes=(first, second))
             order = [letter for letter in left + right if letter not in summed]
             return product.transpose([order.index(letter) for letter in result])
         return np.einsum(subscripts, a, b, optimize=True)
@@ -84,12 +84,12 @@ def contraction_title(subscripts: str) -> str:
     return GRAD_FN.get(_canonical(subscripts), "Bmm")
 
 
-def _left_rule(g, b, subscripts):  # type: ignore[no-untyped-def]
+def _left_rule(g: Array, b: Array, subscripts: str) -> Array:
     left, right, result = split_subscripts(subscripts)
     return contract(g, b, subscripts=f"{result},{right}->{left}")
 
 
-def _right_rule(g, a, subscripts):  # type: ignore[no-untyped-def]
+def _right_rule(g: Array, a: Array, subscripts: str) -> Array:
     left, right, result = split_subscripts(subscripts)
     return contract(a, g, subscripts=f"{left},{result}->{right}")
 

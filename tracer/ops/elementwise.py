@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError
+from ..errors import DTypeError, GradientError
 from ..operator import Array, Operator, declare
 from ..spec import BOOL, Spec, broadcast_shapes
 from .lazy import scipy_special
@@ -256,6 +256,12 @@ hypot = elementwise(
 
 # --- activations and special functions -------------------------------------------------------------------
 
+
+def _lgamma(x: np.ndarray) -> np.ndarray:
+    """SciPy's, with C's value at -inf (C11, F.9.5.3)."""
+    return np.where(np.isneginf(x), np.inf, scipy_special().gammaln(x))
+
+
 sigmoid = elementwise(
     "sigmoid", numpy=lambda x: scipy_special().expit(x), scalar="sigmoid({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (y * (1.0 - y))}, doc="1 / (1 + exp(-x))",
@@ -277,7 +283,7 @@ erfc = elementwise(
     vjp={"x": lambda g, x: g * (-TWO_OVER_SQRT_PI * exp(-(x * x)))}, doc="1 - erf(x), exact in the tail",
 )  # fmt: skip
 lgamma = elementwise(
-    "lgamma", numpy=lambda x: scipy_special().gammaln(x), scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
+    "lgamma", numpy=_lgamma, scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0), doc="log |gamma(x)| (DLMF 5.2)",
 )  # fmt: skip
 digamma = elementwise(
@@ -287,7 +293,7 @@ digamma = elementwise(
 trigamma = elementwise(
     "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
     cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0),
-    doc="the derivative of digamma (DLMF 5.15)",
+    vjp={"x": lambda g: _no_derivative("trigamma")}, doc="the derivative of digamma (DLMF 5.15)",
 )  # fmt: skip
 
 # --- steps: their derivative is zero almost everywhere ----------------------------------------------------
@@ -387,6 +393,10 @@ zeros_like = elementwise("zeros_like", numpy=np.zeros_like, scalar="0.0", doc="z
 stop_gradient = elementwise(
     "stop_gradient", numpy=np.copy, scalar="{x}", doc="x, with no gradient through it"
 )
+
+
+def _no_derivative(name: str) -> Array:
+    raise GradientError(f"The derivative of {name} is not supported: lgamma can be differentiated twice.")
 
 
 def _power(x: Array, exponent: float) -> Array:

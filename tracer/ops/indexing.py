@@ -10,9 +10,11 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import declare
+from ..operator import Array, declare
 from ..spec import Spec
-from .elementwise import zeros_like
+from .elementwise import equal, where, zeros_like
+from .movement import reshape
+from .reduction import cumsum
 
 
 def _positions(specs: tuple[Spec, ...], function: str) -> tuple[int, ...]:
@@ -63,6 +65,21 @@ def _evaluate_index_update(x: np.ndarray, updates: np.ndarray, *indices: np.ndar
     return result
 
 
+def _is_last(x_spec: Spec, indices: tuple[Array, ...]) -> Array:
+    """For each position whether it is the last of its equals: the one whose update stays."""
+    count, shape = math.prod(indices[0].shape), tuple(indices[0].shape)
+    nothing = zeros_like(indices[0])
+    order = reshape(cumsum(reshape(nothing + 1, shape=(count,)), dim=0), shape=shape)
+    untouched = scatter_add(nothing, *indices, shape=x_spec.shape[: len(indices)])
+    return equal(gather(index_update(untouched, order, *indices), *indices), order)
+
+
+def _as_leading(updates_spec: Spec, indices: tuple[Array, ...]) -> tuple[int, ...]:
+    """The shape of the positions with dimensions of size 1 for the rest of an update."""
+    shape = tuple(indices[0].shape)
+    return shape + (1,) * (updates_spec.ndim - len(shape))
+
+
 gather = declare(
     "gather",
     "indexing",
@@ -92,7 +109,9 @@ index_update = declare(
     grad_fn="IndexPut",
     vjp={
         "x": lambda g, indices: index_update(g, zeros_like(gather(g, *indices)), *indices),
-        "updates": lambda g, indices: gather(g, *indices),
+        "updates": lambda g, x_spec, updates_spec, indices: where(
+            reshape(_is_last(x_spec, indices), shape=_as_leading(updates_spec, indices)), gather(g, *indices), 0.0
+        ),
     },
     doc="x with the elements at the positions replaced; of repeated positions the last wins",
 )

@@ -150,10 +150,18 @@ def _unpad(g: Array, x_spec: Spec, widths: tuple[tuple[int, int], ...]) -> Array
     return slice_(g, starts=starts, stops=stops, steps=(1,) * len(starts))
 
 
+def _evaluate_pad(x: np.ndarray, widths: tuple[tuple[int, int], ...], value: float) -> np.ndarray:
+    """np.pad takes no 0-d arrays, and several times as long."""
+    shape = tuple(before + extent + after for extent, (before, after) in zip(x.shape, widths))
+    result = np.full(shape, value, x.dtype)
+    result[tuple(slice(before, before + extent) for extent, (before, _) in zip(x.shape, widths))] = x
+    return result
+
+
 pad = movement(
     "pad",
     infer=_infer_pad,
-    evaluate=lambda x, widths, value: np.pad(x, widths, constant_values=value),
+    evaluate=_evaluate_pad,
     grad_fn="ConstantPadNd",
     vjp={"x": _unpad},
     doc="a constant before and after, on every dimension",

@@ -57,40 +57,27 @@ def _shared_by_extremes(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[
     return where(chosen, divide(restore_dims(g, x_spec, dims), count), 0.0)
 
 
-def _exclusive_product(x: Array, x_spec: Spec, dim: int) -> Array:
-    """At each place the product of what lies before it on `dim`: log2(n) rounds of shift and multiply.
-
-    W. D. Hillis and G. L. Steele, Data Parallel Algorithms, CACM 29 (1986). No division, so zeros are exact
-    in every order of derivative.
-    """
+def _shifted(x: Array, x_spec: Spec, dim: int, first: float) -> Array:
+    """At each place what lies before it on `dim`, and `first` at the first."""
     shape = x_spec.shape
-
-    def shifted(values: Array, distance: int) -> Array:
-        stops = tuple(
-            max(extent - distance, 0) if axis == dim else extent for axis, extent in enumerate(shape)
-        )
-        kept = slice_(values, starts=(0,) * len(shape), stops=stops, steps=(1,) * len(shape))
-        distance = min(distance, shape[dim])
-        widths = tuple((distance, 0) if axis == dim else (0, 0) for axis in range(len(shape)))
-        return pad(kept, widths=widths, value=1.0)
-
-    running, distance = shifted(x, 1), 1
-    while distance < shape[dim]:
-        running = running * shifted(running, distance)
-        distance *= 2
-    return running
+    distance = min(1, shape[dim])
+    stops = tuple(extent - distance if axis == dim else extent for axis, extent in enumerate(shape))
+    kept = slice_(x, starts=(0,) * len(shape), stops=stops, steps=(1,) * len(shape))
+    widths = tuple((distance, 0) if axis == dim else (0, 0) for axis in range(len(shape)))
+    return pad(kept, widths=widths, value=first)
 
 
 def _product_of_others(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
-    """d prod / d x_i: the product of all elements but x_i, from both sides."""
+    """d prod / d x_i: what lies before x_i times what lies after. No division, so zeros are exact."""
     rest = tuple(axis for axis in range(x_spec.ndim) if axis not in dims)
     order = rest + dims
     kept = tuple(x_spec.shape[axis] for axis in rest)
     count = int(np.prod([x_spec.shape[axis] for axis in dims]))
     flat = reshape(permute(x, dims=order), shape=(*kept, count))
     flat_spec, last = x_spec.with_shape((*kept, count)), len(kept)
-    before = _exclusive_product(flat, flat_spec, last)
-    after = flip(_exclusive_product(flip(flat, dims=(last,)), flat_spec, last), dims=(last,))
+    before = _shifted(cumprod(flat, dim=last), flat_spec, last, 1.0)
+    backwards = cumprod(flip(flat, dims=(last,)), dim=last)
+    after = flip(_shifted(backwards, flat_spec, last, 1.0), dims=(last,))
     others = reshape(before * after, shape=tuple(x_spec.shape[axis] for axis in order))
     back = tuple(sorted(range(x_spec.ndim), key=order.__getitem__))
     return restore_dims(g, x_spec, dims) * permute(others, dims=back)
@@ -155,34 +142,43 @@ cumprod = declare(
     "cumprod", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype),
-    vjp={"x": lambda g, x, x_spec, dim: _cumprod_cotangent(g, x, x_spec, dim)},
+    vjp={
+        "x": lambda g, x, y, x_spec, dim: (
+            _shifted(y, x_spec, dim, 1.0) * _reversed_recurrence(g, x, x_spec, dim)
+        )
+    },
     domain=(0.3, 2.0),
     doc="running products along a dimension",
 )  # fmt: skip
 
 
-def _cumprod_cotangent(g: Array, x: Array, x_spec: Spec, dim: int) -> Array:
-    """Exact with zeros: s_i = before_i * (g_i + x_{i+1} (g_{i+1} + x_{i+2} (...))): a linear scan.
+def _evaluate_recurrence(factor: np.ndarray, x: np.ndarray, dim: int) -> np.ndarray:
+    result = np.array(x)
+    factors, running = np.moveaxis(factor, dim, 0), np.moveaxis(result, dim, 0)
+    for place in range(1, len(running)):
+        running[place] += factors[place] * running[place - 1]
+    return result
 
-    The inner recurrence t_i = g_i + x_{i+1} t_{i+1} is solved in log2(n) rounds (G. E. Blelloch, Prefix
-    Sums and Their Applications, 1990, section 1.4).
-    """
-    shape = x_spec.shape
-    steps = (1,) * len(shape)
 
-    def from_later(values: Array, distance: int, filler: float) -> Array:
-        distance = min(distance, shape[dim])
-        starts = tuple(distance if axis == dim else 0 for axis in range(len(shape)))
-        kept = slice_(values, starts=starts, stops=shape, steps=steps)
-        widths = tuple((0, distance) if axis == dim else (0, 0) for axis in range(len(shape)))
-        return pad(kept, widths=widths, value=filler)
+def _reversed_recurrence(g: Array, factor: Array, factor_spec: Spec, dim: int) -> Array:
+    """s_i = g_i + factor_{i+1} s_{i+1}: the transpose of the recurrence, which is one from the end."""
+    later = _shifted(flip(factor, dims=(dim,)), factor_spec, dim, 0.0)
+    return flip(linear_recurrence(later, flip(g, dims=(dim,)), dim=dim), dims=(dim,))
 
-    factor, total, distance = from_later(x, 1, 0.0), g, 1
-    while distance < shape[dim]:
-        total = total + factor * from_later(total, distance, 0.0)
-        factor = factor * from_later(factor, distance, 0.0)
-        distance *= 2
-    return _exclusive_product(x, x_spec, dim) * total
+
+linear_recurrence = declare(
+    "linear_recurrence", "scan", "factor x",
+    infer=lambda factor, x, dim: x,
+    evaluate=_evaluate_recurrence,
+    vjp={
+        "factor": lambda g, factor, y, factor_spec, dim: (
+            _shifted(y, factor_spec, dim, 0.0) * _reversed_recurrence(g, factor, factor_spec, dim)
+        ),
+        "x": lambda g, factor, factor_spec, dim: _reversed_recurrence(g, factor, factor_spec, dim),
+    },
+    domain=(-1.5, 1.5),
+    doc="y_i = x_i + factor_i y_{i-1} along a dimension, from y_0 = x_0; operands of one shape",
+)  # fmt: skip
 
 
 def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:

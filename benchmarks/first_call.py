@@ -1,0 +1,23 @@
+"""How long the first call takes in this process: `python -m benchmarks.first_call NAME` prints JSON."""
+
+import json
+import sys
+import time
+
+from .peers import Pullback
+from .workloads import workload_named
+
+
+def main() -> None:
+    workload = workload_named(sys.argv[1])
+    inputs = workload.inputs()
+    start = time.perf_counter()
+    import pullback  # noqa: F401 (NumPy is imported already)
+
+    imported = time.perf_counter()
+    Pullback().prepare(workload.loss, inputs, workload.argnums)()
+    print(json.dumps({"import": imported - start, "call": time.perf_counter() - imported}))
+
+
+if __name__ == "__main__":
+    main()

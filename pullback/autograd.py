@@ -1,0 +1,31 @@
+"""Gradients of recorded computations, functions with a backward of their own, and checks of gradients."""
+
+from pullback.runtime import custom_function as function
+from pullback.runtime import functional
+from pullback.runtime.autograd import Variable, backward, grad
+from pullback.runtime.custom_function import Function, once_differentiable
+from pullback.runtime.gradcheck import gradcheck, gradgradcheck
+from pullback.runtime.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "function",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "once_differentiable",
+    "set_grad_enabled",
+]

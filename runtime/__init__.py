@@ -1,0 +1,1 @@
+"""What people hold: Tensor, tape, decorator, caches, inspection."""

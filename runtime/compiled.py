@@ -1,0 +1,438 @@
+"""The decorator: `compile` makes a `CompiledFunction`, which traces, generates, caches and runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+
+import numpy as np
+
+from ..tracer.errors import ArgumentError, TraceError
+from ..tracer.trace import innermost
+from . import dtypes
+from .front import plain_call
+from .inspection import Inspection
+from .modes import is_recording
+from .signature import EXACT, Call, Signature, positional_parameters
+from .tensor import Tensor
+from .tracing import trace_call
+from .variant import STALE, Counters, Variant, conform
+
+if TYPE_CHECKING:
+    from ..codegen.pipeline import Options
+
+ndarray = np.ndarray
+
+
+class CacheInfo(NamedTuple):
+    """What a compiled function found in its caches, and what it had to make."""
+
+    hits: int
+    """Calls that ran existing code."""
+    misses: int
+    """Calls that did not."""
+    traces: int
+    """How often the Python function was run to get its graph."""
+    compilations: int
+    """How often machine code was made."""
+    source_hits: int
+    """How often the machine code of the same source existed in this process."""
+    disk_hits: int
+    """How often another process had left it on disk."""
+    size: int
+    """Variants held now."""
+
+
+class _Entry:
+    """The variants of one key: more than one where values that the function reaches have differed."""
+
+    __slots__ = ("former", "hits", "run", "variants")
+    SIBLINGS = 8
+
+    def __init__(self) -> None:
+        self.variants: tuple[Variant, ...] = ()
+        self.hits = 0
+        self.former = 0
+        """The hits at the last eviction round, to tell whether it has been used since."""
+        self.run: Callable[[Any], Any] = lambda leaves: STALE
+
+    def add(self, variant: Variant) -> None:
+        self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
+        self.settle()
+
+    def settle(self) -> None:
+        """Call the one variant directly, once it has its own fast runner."""
+        self.run = self._run_any if len(self.variants) > 1 else self._run_first
+
+    def _run_first(self, leaves: Any) -> Any:
+        variant = self.variants[0]
+        result = variant.run(leaves)
+        if variant.run != variant._first_run and len(self.variants) == 1:
+            self.run = variant.run
+        return result
+
+    def _run_any(self, leaves: Any) -> Any:
+        for variant in self.variants:
+            result = variant.run(leaves)
+            if result is not STALE:
+                return result
+        return STALE
+
+
+class CompiledFunction(Inspection):
+    """A function that runs as generated machine code; what `compile` returns.
+
+    It takes and returns what the Python function does: Tensors in give Tensors out, with a `backward` where
+    an argument requires grad; ndarrays in give ndarrays out. Each new combination of shapes, dtypes, static
+    values and gradient requests is traced once; machine code is shared between shapes.
+
+    Attributes:
+        __wrapped__: the Python function.
+    """
+
+    maxsize = 256
+    """Keys held at most; then one that has not been used lately goes."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        static_argnums: Iterable[int] | int = (),
+        static_argnames: Iterable[str] | str = (),
+        name: str = "",
+        options: Options | None = None,
+        dynamic: Iterable[int | str] = (),
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.name = name or function_name(function)
+        self.options = options
+        self.static_argnums, self.static_argnames = static_argnums, static_argnames
+        self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
+        self._plain_count = self.signature.plain_count
+        self._entries: dict[Any, _Entry] = {}
+        self._lock = threading.RLock()
+        self._counters = Counters()
+        self._misses = self._traces = self._evicted_hits = 0
+
+    # --- calls ------------------------------------------------------------------------------------------
+
+    def __new__(cls, function: Callable[..., Any], *args: Any, **options: Any) -> CompiledFunction:
+        """An instance of the sub-class whose `__call__` is written out for the number of parameters."""
+        base: Any = cls
+        return super().__new__(_class_for(base, _positional_count(function)))
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._call_mixed(args, kwargs)
+
+    def _call_mixed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with Tensors among positional arguments, the last defaults perhaps left out."""
+        count = self._plain_count
+        if kwargs or innermost() is not None or len(args) > count:
+            return self._call_in_general(args, kwargs)
+        if len(args) < count:
+            defaults = getattr(self.__wrapped__, "__defaults__", None) or ()
+            args += defaults[len(args) - count :]
+            if len(args) < count:
+                return self._call_in_general(args, kwargs)
+        key: list[Any] = [dtypes._default]
+        leaves: list[Any] = []
+        add = key.append
+        for argument in args:
+            kind = type(argument)
+            if kind is Tensor:
+                if argument._view is not None:
+                    argument.refresh()
+                value = argument._value
+                add(argument._requires_grad and is_recording())
+            elif kind is ndarray:
+                value = argument if argument.flags.carray else conform(argument)
+                argument = value
+            elif kind in EXACT:
+                add(kind)
+                add(argument)
+                continue
+            elif kind is float and not self.signature.dynamic:
+                add(kind)
+                add(argument.hex())
+                continue
+            else:
+                return self._call_in_general(args, kwargs)
+            add(value.dtype)
+            add(value.shape)
+            leaves.append(argument)
+        entry = self._entries.get(tuple(key))
+        if entry is not None:
+            entry.hits += 1
+            result = entry.run(leaves)
+            if result is not STALE:
+                return result
+            entry.hits -= 1
+        return self._call_in_general(args, kwargs)
+
+    def _call_in_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Any call: in a trace the Python function itself, else bound, taken apart, traced if it is new."""
+        if innermost() is not None:
+            return self.__wrapped__(*args, **kwargs)
+        call = self.signature.call(args, kwargs)
+        entry = self._entries.get(call.key)
+        if entry is not None:
+            result = entry.run(call.arrays)
+            if result is not STALE:
+                entry.hits += 1
+                return result
+        return self._call_anew(call)
+
+    def _call_anew(self, call: Call) -> Any:
+        """Trace; enter the variant in the cache only when it has run."""
+        with self._lock:
+            entry = self._entries.get(call.key)
+            if entry is not None:  # another thread may have been quicker
+                result = entry.run(call.arrays)
+                if result is not STALE:
+                    entry.hits += 1
+                    return result
+            variant = self._trace(call)
+            result = variant.run(call.arrays)
+            if result is STALE:
+                raise TraceError(
+                    f"{self.name} changes, while it runs, a value that it reaches from outside, so that no "
+                    "trace of it stays valid. Pass the value as an argument."
+                )
+            self._enter(call.key, variant)
+            self._misses += 1
+            return result
+
+    def _trace(self, call: Call) -> Variant:
+        from ..codegen.pipeline import Options
+
+        traced = trace_call(self.__wrapped__, call, self.name)
+        variant = Variant(traced, self.options or Options(), self._counters)
+        self._traces += 1
+        return variant
+
+    def _enter(self, key: Any, variant: Variant) -> None:
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = _Entry()
+            while len(self._entries) >= self.maxsize:
+                self._evict()
+        entry.add(variant)
+        self._entries[key] = entry
+
+    def _evict(self) -> None:
+        """The clock algorithm: the oldest goes, unless it was used since it was last looked at."""
+        while True:
+            key = next(iter(self._entries))
+            entry = self._entries.pop(key)
+            if entry.hits == entry.former:
+                self._evicted_hits += entry.hits
+                return
+            entry.former = entry.hits
+            self._entries[key] = entry
+
+    # --- caches -----------------------------------------------------------------------------------------
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses, traces, compilations, source hits, disk hits, size: of this function.
+
+        Example:
+            >>> loss.cache_info()
+            CacheInfo(hits=1, misses=1, traces=1, compilations=1, source_hits=0, disk_hits=0, size=1)
+        """
+        with self._lock:
+            counters = self._counters
+            return CacheInfo(
+                hits=self._evicted_hits + sum(entry.hits for entry in self._entries.values()),
+                misses=self._misses,
+                traces=self._traces,
+                compilations=counters.compilations,
+                source_hits=counters.source_hits,
+                disk_hits=counters.disk_hits,
+                size=sum(len(entry.variants) for entry in self._entries.values()),
+            )
+
+    def cache_clear(self) -> None:
+        """Forget all traces and counts. Machine code stays, for whatever has the same source."""
+        with self._lock:
+            self._entries.clear()
+            self._counters = Counters()
+            self._misses = self._traces = self._evicted_hits = 0
+
+    # --- inspection ---------------------------------------------------------------------------------------
+
+    def _variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        """The variant that a call would run, traced if need be; it does not run."""
+        call = self.signature.call(args, kwargs)
+        with self._lock:
+            entry = self._entries.get(call.key)
+            for variant in entry.variants if entry is not None else ():
+                if variant.is_valid():
+                    return variant
+            variant = self._trace(call)
+            self._enter(call.key, variant)
+            return variant
+
+    # --- methods ------------------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else CompiledMethod(self, instance)
+
+    def transformed(
+        self, function: Callable[..., Any], name: str, dynamic: Iterable[int | str]
+    ) -> CompiledFunction:
+        """A function made of this one's, compiled under the same options."""
+        return CompiledFunction(
+            function,
+            static_argnums=self.static_argnums,
+            static_argnames=self.static_argnames,
+            name=name,
+            options=self.options,
+            dynamic=dynamic,
+        )
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self.name}>"
+
+    def __reduce__(self) -> str:
+        return getattr(self, "__qualname__", self.name)  # by name, as Python pickles functions
+
+
+@functools.cache
+def _class_for(base: Any, count: int) -> Any:
+    call = plain_call(count)
+    if call is None:
+        return base
+    fields = {"__call__": call, "__module__": base.__module__, "__doc__": base.__doc__}
+    return type(base.__name__, (base,), fields)
+
+
+def _positional_count(function: Callable[..., Any]) -> int:
+    try:
+        return len(positional_parameters(inspect.signature(function)))
+    except (TypeError, ValueError):  # no function, or one written in C
+        return 0
+
+
+class CompiledMethod(Inspection):
+    """A compiled function with its first argument: what `instance.method` gives."""
+
+    def __init__(self, function: CompiledFunction, instance: Any) -> None:
+        self.__func__ = function
+        self.__self__ = instance
+        self.__wrapped__ = MethodType(function.__wrapped__, instance)
+        self.__name__ = function.name
+        self.__doc__ = function.__doc__
+        self.cache_info = function.cache_info
+        self.cache_clear = function.cache_clear
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def _variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        return self.__func__._variant_for((self.__self__, *args), kwargs)
+
+    def transformed(
+        self, function: Callable[..., Any], name: str, dynamic: Iterable[int | str]
+    ) -> CompiledFunction:
+        return CompiledFunction(function, name=name, options=self.__func__.options, dynamic=dynamic)
+
+    def __repr__(self) -> str:
+        return f"<compiled method {self.__name__} of {self.__self__!r}>"
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """A name that can stand in generated code: lambdas and partial functions get one too."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return name if name.isidentifier() else "function"
+
+
+@overload
+def compile(function: Callable[..., Any], /) -> CompiledFunction: ...
+@overload
+def compile(
+    function: None = None,
+    *,
+    static_argnums: Iterable[int] | int = ...,
+    static_argnames: Iterable[str] | str = ...,
+    fastmath: bool = ...,
+    parallel: bool | None = ...,
+) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+def compile(
+    function: Any = None,
+    *,
+    static_argnums: Iterable[int] | int = (),
+    static_argnames: Iterable[str] | str = (),
+    fastmath: bool = True,
+    parallel: bool | None = None,
+) -> Any:
+    """Compile a function of arrays or Tensors, and its gradient: trace, differentiate, generate, cache.
+
+    Use it bare (`@compile`), with options (`@compile(parallel=False)`), on a method, a lambda, a
+    `functools.partial`, or as `compile(function, fastmath=False)`. Arguments may be nested in lists, tuples,
+    dicts, namedtuples and dataclasses. Arguments that are no arrays are static: another value is traced anew,
+    so pass varying numbers as `np.float64(x)` or as 0-d arrays. Arrays that the function reaches through
+    closures, globals and attributes are read in every call.
+
+    Args:
+        function: what to compile; its Python code runs once for each kind of arguments.
+        static_argnums: positions of arguments that are static even if they are arrays-like; must be hashable.
+        static_argnames: the same by name.
+        fastmath: let sums be reordered and products be fused into sums; nan and inf stay what they are.
+        parallel: run loops in threads: always, never, or (None) above a measured size.
+
+    Returns:
+        A CompiledFunction; without `function` a decorator that makes one.
+
+    Raises:
+        ArgumentError: `function` is not callable, or it has no such static argument.
+
+    Example:
+        >>> @compile
+        ... def loss(w, x):
+        ...     return (w * x).sum()
+        >>> loss(np.ones(3), np.arange(3.0))
+        np.float64(3.0)
+    """
+    if function is None:
+        return functools.partial(
+            cast(Any, compile),
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            fastmath=fastmath,
+            parallel=parallel,
+        )
+    if isinstance(function, classmethod | staticmethod):
+        compiled = cast(Any, compile)(
+            function.__func__,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            fastmath=fastmath,
+            parallel=parallel,
+        )
+        return type(function)(compiled)
+    if not callable(function):
+        raise ArgumentError(
+            f"compile: expected a function, found {function!r} of type {type(function).__name__}. "
+            f"Write @compile above the function, or compile(function, option=...)."
+        )
+    if isinstance(function, CompiledFunction):
+        function = function.__wrapped__
+    options = None
+    if not fastmath or parallel is not None:
+        from ..codegen.pipeline import Options
+
+        options = Options(fastmath=fastmath, parallel=parallel)
+    return CompiledFunction(
+        function,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        options=options,
+        dynamic=getattr(function, "differentiated", ()),
+    )

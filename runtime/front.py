@@ -1,0 +1,57 @@
+"""The first lines of a compiled call, written out for each number of arguments.
+
+A call of a small function costs a few microseconds, and a loop over three arguments would be a quarter of
+it. So for each arity there is one generated `__call__`; read `TEMPLATE`, which is all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..tracer import trace
+from . import dtypes
+from .variant import STALE, conform
+
+MOST = 16
+"""Functions with more parameters take the general way."""
+
+TEMPLATE = """\
+def __call__(self, /, *args, **keywords):
+    if len(args) == {count} and not keywords and current_trace() is None:
+        {names}, = args
+        if {all_arrays}:
+            entry = self._entries.get((dtypes._default, {key}))
+            if entry is not None:
+                entry.hits += 1
+                result = entry.run(args if {all_fit} else [conform(one) for one in args])
+                if result is not STALE:
+                    return result
+                entry.hits -= 1
+            return self._call_in_general(args, keywords)
+    return self._call_mixed(args, keywords)
+"""
+
+
+@lru_cache(maxsize=64)
+def plain_call(count: int) -> Callable[..., Any] | None:
+    """A `__call__` for `count` arrays in order; None where there is nothing to gain."""
+    if not 1 <= count <= MOST:
+        return None
+    names = [f"a{position}" for position in range(count)]
+    text = TEMPLATE.format(
+        count=count,
+        names=", ".join(names),
+        all_arrays=" and ".join(f"type({name}) is ndarray" for name in names),
+        key=", ".join(f"{name}.dtype, {name}.shape" for name in names),
+        all_fit=" and ".join(f"{name}.flags.carray" for name in names),
+    )
+    namespace: dict[str, Any] = {
+        "STALE": STALE, "conform": conform, "current_trace": trace.innermost, "dtypes": dtypes,
+        "ndarray": np.ndarray,
+    }  # fmt: skip
+    exec(compile(text, f"<call with {count} arguments>", "exec"), namespace)
+    return namespace["__call__"]

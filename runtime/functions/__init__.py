@@ -1,0 +1,36 @@
+"""The functions on tensors, under PyTorch's names: arguments, promotion and messages are dealt with here, the
+computing is done by the operators of `tracer.ops`.
+
+`METHODS` tells which of them are methods of Tensor, and what Python's operators on tensors do.
+"""
+
+from . import (
+    activation,
+    arithmetic,
+    comparison,
+    contraction,
+    einsum,
+    elementwise,
+    indexing,
+    joining,
+    losses,
+    movement,
+    ordering,
+    padding,
+    parts,
+    reduction,
+    selection,
+    statistics,
+)  # fmt: skip
+from .methods import METHODS
+
+MODULES = (
+    elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
+    ordering, padding, contraction, einsum, activation, losses,
+)  # fmt: skip
+"""Every module; the names in their `__all__` are public."""
+
+PUBLIC = {name: getattr(module, name) for module in MODULES for name in module.__all__}
+"""All public functions by name."""
+
+__all__ = ["METHODS", "MODULES", "PUBLIC"]

@@ -1,0 +1,268 @@
+"""What the functions share: reading arguments, dtype promotion, messages."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DTypeError, PullbackError, ShapeError, UnsupportedError
+from ...tracer.graph import Node
+from ...tracer.operator import Operator
+from ...tracer.ops import creation
+from ...tracer.ops import elementwise as e
+from ...tracer.origin import place_of_caller
+from ...tracer.spec import BOOL, INT64, Spec, normalised_dim, normalised_dims, require_supported
+from .. import dtypes
+from ..tape import apply, wrap
+from ..tensor import Tensor
+
+Scalar: TypeAlias = bool | int | float
+Operand: TypeAlias = Tensor | np.ndarray | Scalar
+Dims: TypeAlias = int | Sequence[int] | None
+F = TypeVar("F", bound=Callable[..., Any])
+
+FLOAT64 = np.dtype("float64")
+TORCH_NAMES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "float16": "Half", "float32": "Float", "float64": "Double",
+}  # fmt: skip
+"""How PyTorch's messages call dtypes."""
+
+# --- errors -------------------------------------------------------------------------------------------
+
+
+def fail(error: type[PullbackError], message: str) -> NoReturn:
+    """Raise `error` with the user's line under the message."""
+    place = place_of_caller()
+    raise error(f"{message}\n  at {place}" if place else message)
+
+
+def placed(function: Callable[[], Any]) -> Any:
+    """The result of `function`; pullback's errors in it get the user's line."""
+    try:
+        return function()
+    except PullbackError as error:
+        fail(type(error), str(error))
+
+
+# --- arguments ----------------------------------------------------------------------------------------
+
+
+def is_scalar(value: object) -> bool:
+    return isinstance(value, bool | int | float | np.generic)
+
+
+def is_operand(value: object) -> bool:
+    return isinstance(value, Tensor | np.ndarray | bool | int | float | np.generic)
+
+
+def operand(value: Any, function: str, argument: str = "other") -> Tensor | Scalar:
+    """A tensor or a Python number; ArgumentError for anything else."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.generic):
+        return cast(Scalar, value.item())
+    if isinstance(value, bool | int | float):
+        return value
+    return tensor(value, function, argument)
+
+
+def tensor(value: Any, function: str, argument: str = "input") -> Tensor:
+    """A tensor; an ndarray becomes one that needs no gradient; ArgumentError for anything else."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        require_supported(value.dtype, function, argument)
+        return wrap(value)
+    fail(
+        ArgumentError,
+        f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}. Make one with "
+        "pullback.tensor(...).",
+    )
+
+
+def tensors(values: Iterable[Any], function: str) -> list[Tensor]:
+    """A non-empty list of tensors."""
+    if isinstance(values, Tensor | str) or not isinstance(values, Iterable):
+        kind = type(values).__name__
+        fail(ArgumentError, f"{function}(): argument 'tensors' must be tuple of Tensors, not {kind}")
+    found = [tensor(value, function, f"tensors[{index}]") for index, value in enumerate(values)]
+    if not found:
+        fail(ArgumentError, f"{function}(): expected a non-empty list of Tensors")
+    return found
+
+
+ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def numpy_names(function: F) -> F:
+    """Let a function with `dim` and `keepdim` take NumPy's `axis` and `keepdims` as well."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        for alias, name in ALIASES.items() if keywords else ():
+            if alias in keywords:
+                if name in keywords:
+                    fail(
+                        ArgumentError,
+                        f"{function.__name__}(): '{alias}' and '{name}' are the same; give one.",
+                    )
+                keywords[name] = keywords.pop(alias)
+        return function(*arguments, **keywords)
+
+    return cast(F, call)
+
+
+def sizes(values: Sequence[Any]) -> tuple[int, ...]:
+    """Integers given one by one or as one sequence: f(2, 3) and f((2, 3))."""
+    given: Any = values[0] if len(values) == 1 and isinstance(values[0], Sequence | np.ndarray) else values
+    return tuple(map(int, given))
+
+
+def one_dim(dim: int, ndim: int, function: str) -> int:
+    """`dim` counted from the front."""
+    if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
+        fail(ArgumentError, f"{function}(): argument 'dim' must be int, not {type(dim).__name__}")
+    return cast(int, placed(lambda: normalised_dim(int(dim), ndim, function)))
+
+
+def all_dims(dim: Dims, ndim: int, function: str) -> tuple[int, ...]:
+    """The dims that a reduction combines: all for None and for an empty sequence."""
+    if dim is None or (not isinstance(dim, int | np.integer) and not len(dim)):
+        return tuple(range(ndim))
+    return cast(tuple[int, ...], placed(lambda: normalised_dims(cast(Any, dim), ndim, function)))
+
+
+# --- dtypes -------------------------------------------------------------------------------------------
+
+
+def array_dtype(x: Tensor) -> np.dtype:
+    return cast(np.dtype, x._value.dtype)
+
+
+def torch_name(x: Tensor) -> str:
+    return TORCH_NAMES[array_dtype(x).name]
+
+
+def spec(x: Tensor) -> Spec:
+    return Spec(tuple(x._value.shape), array_dtype(x))
+
+
+def is_traced(x: Tensor) -> bool:
+    """Whether the tensor's elements are not known yet."""
+    return isinstance(x._value, Node)
+
+
+def as_dtype(x: Tensor, dtype: np.dtype) -> Tensor:
+    """x in a dtype: itself if it has it."""
+    return x if x._value.dtype == dtype else apply(e.convert, x, dtype=dtype)
+
+
+def default_float() -> np.dtype:
+    return dtypes.default_float()
+
+
+def numpy_dtype(dtype: Any) -> np.dtype:
+    """NumPy's dtype for whatever names one."""
+    return dtypes.as_numpy_dtype(dtype)
+
+
+def floating(value: Any, function: str, argument: str = "input") -> Tensor:
+    """A tensor of floats: integers and bools become the default dtype, as in PyTorch's unary functions."""
+    x = tensor(value, function, argument)
+    return x if array_dtype(x).kind == "f" else as_dtype(x, default_float())
+
+
+def require_float(x: Tensor, function: str) -> None:
+    if array_dtype(x).kind != "f":
+        fail(
+            DTypeError,
+            f"{function}(): expected a floating point dtype, found {torch_name(x)} of shape "
+            f"{tuple(x.shape)}. Convert it first, e.g. with .float().",
+        )
+
+
+def scalar_of(value: Scalar, dtype: np.dtype) -> Scalar:
+    """The number in the kind of a dtype, so that NumPy and the graph take it as weak."""
+    if dtype.kind == "f":
+        return float(value)
+    return bool(value) if dtype.kind == "b" else int(value)
+
+
+def promoted(function: str, *values: Any, as_float: bool = False, broadcast: bool = True) -> list[Any]:
+    """The operands in their common dtype under PyTorch's rules, numbers left as numbers; shapes checked."""
+    operands = [operand(value, function) for value in values]
+    first = operands[0]
+    if all(isinstance(one, Tensor) and one._value.dtype == first._value.dtype for one in operands):  # type: ignore[union-attr]
+        dtype = array_dtype(cast(Tensor, first))
+    else:
+        if not any(isinstance(one, Tensor) for one in operands):
+            fail(ArgumentError, f"{function}(): argument 'input' must be Tensor, not {type(first).__name__}")
+        dtype = dtypes.common_dtype(*operands)
+    if as_float and dtype.kind != "f":
+        dtype = default_float()
+    if broadcast:
+        require_broadcast(function, [one for one in operands if isinstance(one, Tensor)])
+    return [as_dtype(one, dtype) if isinstance(one, Tensor) else scalar_of(one, dtype) for one in operands]
+
+
+def elementwise(
+    operator: Operator, *values: Any, function: str, grad_name: str | None = None, as_float: bool = False
+) -> Tensor:
+    """Apply an elementwise operator after promotion."""
+    return apply(operator, *promoted(function, *values, as_float=as_float), grad_name=grad_name)
+
+
+# --- shapes -------------------------------------------------------------------------------------------
+
+
+def require_broadcast(function: str, operands: Sequence[Tensor]) -> None:
+    """ShapeError, in PyTorch's words, where shapes have no common one."""
+    shape: tuple[int, ...] = tuple(operands[0]._value.shape)
+    for other in operands[1:]:
+        if other._value.shape != shape:
+            shape = _common_shape(function, shape, tuple(other._value.shape))
+
+
+def _common_shape(function: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    rank = max(len(a), len(b))
+    left, right = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    for dim in reversed(range(rank)):
+        if left[dim] != right[dim] and 1 not in (left[dim], right[dim]):
+            fail(
+                ShapeError,
+                f"{function}: The size of tensor a ({left[dim]}) must match the size of tensor b "
+                f"({right[dim]}) at non-singleton dimension {dim}: shapes {a} and {b} do not broadcast. "
+                "Sizes must be equal or 1; reshape or unsqueeze one operand.",
+            )
+    return tuple(y if x == 1 else x for x, y in zip(left, right))
+
+
+# --- arrays known from their attributes ----------------------------------------------------------------
+
+
+def iota(size: int, dtype: np.dtype = INT64) -> Tensor:
+    """0, 1, ... size - 1."""
+    return apply(creation.iota, size=size, dtype=dtype)
+
+
+def filled(shape: tuple[int, ...], value: Scalar, dtype: np.dtype) -> Tensor:
+    return apply(creation.full, shape=shape, value=scalar_of(value, dtype), dtype=dtype)
+
+
+def unsupported(function: str, option: str, instead: str) -> NoReturn:
+    fail(UnsupportedError, f"{function}(): {option} is not supported. {instead}")
+
+
+def truth(x: Tensor) -> Tensor:
+    """x as bools: what is not zero is true."""
+    return x if array_dtype(x) == BOOL else apply(e.not_equal, x, 0)
+
+
+def common_dtype(*operands: Any) -> np.dtype:
+    """The dtype in which an operator on these tensors and numbers computes."""
+    return dtypes.common_dtype(*operands)

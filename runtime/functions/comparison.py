@@ -1,0 +1,378 @@
+"""Comparison, logic, bits, and choosing by a condition."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DTypeError, TraceError
+from ...tracer.operator import Operator
+from ...tracer.ops import elementwise as e
+from ...tracer.spec import BOOL
+from ..tape import apply
+from ..tensor import Tensor
+from .common import (
+    Operand,
+    array_dtype,
+    elementwise,
+    fail,
+    filled,
+    is_traced,
+    operand,
+    promoted,
+    require_broadcast,
+    tensor,
+    truth,
+)  # fmt: skip
+
+__all__ = [
+    "allclose", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "equal", "ge", "greater", "greater_equal",
+    "gt", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "le", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit", "where",
+]  # fmt: skip
+
+
+def eq(input: Operand, other: Operand) -> Tensor:
+    """Where input == other: a bool tensor of the common shape.
+
+    Example:
+        >>> eq(tensor([1, 2]), 2)
+        tensor([False,  True])
+    """
+    return elementwise(e.equal, input, other, function="eq")
+
+
+def ne(input: Operand, other: Operand) -> Tensor:
+    """Where input != other: a bool tensor of the common shape.
+
+    Example:
+        >>> ne(tensor([1, 2]), 2)
+        tensor([ True, False])
+    """
+    return elementwise(e.not_equal, input, other, function="ne")
+
+
+def lt(input: Operand, other: Operand) -> Tensor:
+    """Where input < other: a bool tensor of the common shape.
+
+    Example:
+        >>> lt(tensor([1, 2]), 2)
+        tensor([ True, False])
+    """
+    return elementwise(e.less, input, other, function="lt")
+
+
+def le(input: Operand, other: Operand) -> Tensor:
+    """Where input <= other: a bool tensor of the common shape.
+
+    Example:
+        >>> le(tensor([1, 2]), 1)
+        tensor([ True, False])
+    """
+    return elementwise(e.less_equal, input, other, function="le")
+
+
+def gt(input: Operand, other: Operand) -> Tensor:
+    """Where input > other: a bool tensor of the common shape.
+
+    Example:
+        >>> gt(tensor([1, 2]), 1)
+        tensor([False,  True])
+    """
+    return elementwise(e.greater, input, other, function="gt")
+
+
+def ge(input: Operand, other: Operand) -> Tensor:
+    """Where input >= other: a bool tensor of the common shape.
+
+    Example:
+        >>> ge(tensor([1, 2]), 2)
+        tensor([False,  True])
+    """
+    return elementwise(e.greater_equal, input, other, function="ge")
+
+
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements: a Python bool.
+
+    Raises:
+        TraceError: the elements are not known yet, in a traced function.
+
+    Example:
+        >>> equal(tensor([1, 2]), tensor([1, 2]))
+        True
+    """
+    a, b = tensor(input, "equal"), tensor(other, "equal", "other")
+    if is_traced(a) or is_traced(b):
+        _need_values("equal")
+    return bool(np.array_equal(cast(np.ndarray, a._value), cast(np.ndarray, b._value)))
+
+
+def _need_values(function: str) -> None:
+    fail(
+        TraceError,
+        f"{function}(): the elements of a traced tensor are not known while the function is traced, so no "
+        "Python bool can be made of them. Compute with the bool tensor instead, e.g. with where().",
+    )
+
+
+# --- floats -------------------------------------------------------------------------------------------
+
+
+def _of_floats(operator: Operator, input: Operand, function: str, of_integers: bool) -> Tensor:
+    """A predicate on floats; integers all have the same answer."""
+    x = tensor(input, function)
+    if array_dtype(x).kind == "f":
+        return apply(operator, x)
+    return filled(tuple(x.shape), of_integers, BOOL)
+
+
+def isnan(input: Operand) -> Tensor:
+    """Where input is nan.
+
+    Example:
+        >>> isnan(tensor([1.0, float("nan")]))
+        tensor([False,  True])
+    """
+    return _of_floats(e.isnan, input, "isnan", False)
+
+
+def isinf(input: Operand) -> Tensor:
+    """Where input is infinite.
+
+    Example:
+        >>> isinf(tensor([1.0, float("-inf")]))
+        tensor([False,  True])
+    """
+    return _of_floats(e.isinf, input, "isinf", False)
+
+
+def isfinite(input: Operand) -> Tensor:
+    """Where input is neither infinite nor nan.
+
+    Example:
+        >>> isfinite(tensor([1.0, float("inf")]))
+        tensor([ True, False])
+    """
+    return _of_floats(e.isfinite, input, "isfinite", True)
+
+
+def isposinf(input: Operand) -> Tensor:
+    """Where input is +inf.
+
+    Example:
+        >>> isposinf(tensor([float("inf"), float("-inf")]))
+        tensor([ True, False])
+    """
+    return eq(input, float("inf"))
+
+
+def isneginf(input: Operand) -> Tensor:
+    """Where input is -inf.
+
+    Example:
+        >>> isneginf(tensor([float("inf"), float("-inf")]))
+        tensor([False,  True])
+    """
+    return eq(input, float("-inf"))
+
+
+def signbit(input: Operand) -> Tensor:
+    """Where input is negative; of -0.0 the sign is seen through its reciprocal.
+
+    Example:
+        >>> signbit(tensor([-1.0, 1.0]))
+        tensor([ True, False])
+    """
+    x = tensor(input, "signbit")
+    negative = lt(x, 0)
+    if array_dtype(x).kind != "f":
+        return negative
+    below_zero = logical_and(eq(x, 0), lt(apply(e.divide, 1.0, x), 0))
+    return logical_or(negative, below_zero)
+
+
+def isclose(
+    input: Operand, other: Operand, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
+    """Where |input - other| <= atol + rtol * |other|; equal infinities are close, nans if `equal_nan`.
+
+    Example:
+        >>> isclose(tensor([1.0, 1.0]), tensor([1.0 + 1e-7, 1.1]))
+        tensor([ True, False])
+    """
+    a, b = promoted("isclose", input, other)
+    same = apply(e.equal, a, b)
+    if array_dtype(a if isinstance(a, Tensor) else b).kind != "f":
+        a, b = (one.double() if isinstance(one, Tensor) else float(one) for one in (a, b))
+    tolerance = abs(b) * rtol + atol
+    finite = apply(e.isfinite, a if isinstance(a, Tensor) else tensor(np.asarray(a), "isclose"))
+    near = logical_and(le(abs(apply(e.subtract, a, b)), tolerance), lt(abs(b), float("inf")))
+    close = logical_or(same, logical_and(near, finite))
+    return logical_or(close, logical_and(isnan(a), isnan(b))) if equal_nan else close
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether all pairs are close, see `isclose`: a Python bool.
+
+    Raises:
+        TraceError: the elements are not known yet, in a traced function.
+
+    Example:
+        >>> allclose(tensor([1.0]), tensor([1.0 + 1e-7]))
+        True
+    """
+    close = isclose(input, other, rtol, atol, equal_nan)
+    if is_traced(close):
+        _need_values("allclose")
+    return bool(np.all(cast(np.ndarray, close._value)))
+
+
+# --- logic and bits -----------------------------------------------------------------------------------
+
+
+def _logical(operator: Operator, input: Operand, other: Operand, function: str) -> Tensor:
+    pair = [operand(input, function, "input"), operand(other, function)]
+    truths = [truth(one) if isinstance(one, Tensor) else bool(one) for one in pair]
+    require_broadcast(function, [one for one in truths if isinstance(one, Tensor)])
+    return apply(operator, *truths)
+
+
+def logical_and(input: Operand, other: Operand) -> Tensor:
+    """Where both are true, that is, not zero.
+
+    Example:
+        >>> logical_and(tensor([True, False]), tensor([True, True]))
+        tensor([ True, False])
+    """
+    return _logical(e.logical_and, input, other, "logical_and")
+
+
+def logical_or(input: Operand, other: Operand) -> Tensor:
+    """Where either is true, that is, not zero.
+
+    Example:
+        >>> logical_or(tensor([True, False]), tensor([False, False]))
+        tensor([ True, False])
+    """
+    return _logical(e.logical_or, input, other, "logical_or")
+
+
+def logical_xor(input: Operand, other: Operand) -> Tensor:
+    """Where exactly one is true, that is, not zero.
+
+    Example:
+        >>> logical_xor(tensor([True, False]), tensor([True, True]))
+        tensor([False,  True])
+    """
+    return _logical(e.logical_xor, input, other, "logical_xor")
+
+
+def logical_not(input: Operand) -> Tensor:
+    """Where input is false, that is, zero.
+
+    Example:
+        >>> logical_not(tensor([True, False]))
+        tensor([False,  True])
+    """
+    return apply(e.logical_not, truth(tensor(input, "logical_not")))
+
+
+def _bitwise(
+    on_bools: Operator, on_integers: Operator, input: Operand, other: Operand, function: str
+) -> Tensor:
+    a, b = promoted(function, input, other)
+    dtype = array_dtype(a if isinstance(a, Tensor) else b)
+    if dtype.kind == "f":
+        fail(
+            DTypeError,
+            f"{function}: bool or integer operands expected, found {dtype}. Compare or convert first.",
+        )
+    return apply(on_bools if dtype.kind == "b" else on_integers, a, b)
+
+
+def bitwise_and(input: Operand, other: Operand) -> Tensor:
+    """input & other, of integers or bools.
+
+    Example:
+        >>> bitwise_and(tensor([6]), 3)
+        tensor([2])
+    """
+    return _bitwise(e.logical_and, e.bitwise_and, input, other, "bitwise_and")
+
+
+def bitwise_or(input: Operand, other: Operand) -> Tensor:
+    """input | other, of integers or bools.
+
+    Example:
+        >>> bitwise_or(tensor([6]), 3)
+        tensor([7])
+    """
+    return _bitwise(e.logical_or, e.bitwise_or, input, other, "bitwise_or")
+
+
+def bitwise_xor(input: Operand, other: Operand) -> Tensor:
+    """input ^ other, of integers or bools.
+
+    Example:
+        >>> bitwise_xor(tensor([6]), 3)
+        tensor([5])
+    """
+    return _bitwise(e.logical_xor, e.bitwise_xor, input, other, "bitwise_xor")
+
+
+# --- choice -------------------------------------------------------------------------------------------
+
+
+def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
+    """input where the condition holds, else other; with a condition alone, the indices where it holds.
+
+    Args:
+        condition: a bool tensor.
+        input, other: tensors that broadcast with the condition, or numbers.
+
+    Returns:
+        A tensor of the common shape; with a condition alone, `nonzero(condition, as_tuple=True)`.
+
+    Raises:
+        DTypeError: the condition is not bool.
+        ShapeError: the shapes do not broadcast.
+
+    Example:
+        >>> where(tensor([True, False]), tensor([1.0, 2.0]), 0.0)
+        tensor([1., 0.])
+    """
+    mask = tensor(condition, "where", "condition")
+    if input is None and other is None:
+        from .selection import nonzero
+
+        return nonzero(mask, as_tuple=True)
+    if input is None or other is None:
+        fail(ArgumentError, "where(): give both of 'input' and 'other', or neither.")
+    if array_dtype(mask) != BOOL:
+        if array_dtype(mask) != np.uint8:
+            fail(
+                DTypeError,
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{mask.dtype}. Compare first, e.g. condition > 0.",
+            )
+        mask = truth(mask)
+    return apply(e.where, mask, *_choices(mask, input, other), grad_name="WhereBackward0")
+
+
+def _choices(mask: Tensor, input: Any, other: Any) -> list[Any]:
+    values = [operand(input, "where", "input"), operand(other, "where")]
+    if not any(isinstance(one, Tensor) for one in values):
+        from .. import dtypes
+
+        dtype = dtypes.common_dtype(*values)
+        return [filled((), cast(Any, one), dtype) for one in values]
+    chosen = promoted("where", *values)
+    require_broadcast("where", [mask, *(one for one in chosen if isinstance(one, Tensor))])
+    return chosen

@@ -1,0 +1,441 @@
+"""x[...]: integers, slices, None, Ellipsis, index arrays and masks, read and (functionally) written.
+
+An index is taken apart into a slice of every dimension, a shape (integers drop a dimension, None adds one),
+and the index arrays, which follow NumPy's rules: they broadcast, and their common shape stands where the
+first of them stood, or in front if other dimensions lie between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DimensionError, TraceError
+from ...tracer.ops import elementwise as e
+from ...tracer.ops import indexing as x_ops
+from ...tracer.ops import movement as m
+from ...tracer.spec import BOOL, INT64
+from ...tracer.trace import is_tracing
+from ..tape import apply, unwrap, wrap
+from ..tensor import Tensor
+from .common import array_dtype, as_dtype, fail, require_broadcast, tensor
+from .movement import expand_to, permuted, reshape_to
+from .parts import sliced
+
+__all__: list[str] = []
+
+VALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+SLICES = ("SliceBackward0", "AliasBackward0")
+
+
+@dataclass
+class Basic:
+    """What an index does without index arrays, dimension by dimension of the indexed tensor."""
+
+    starts: list[int] = field(default_factory=list)
+    stops: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    reversed: list[int] = field(default_factory=list)
+    """Dimensions that a negative step walks backwards."""
+    shape: list[int] = field(default_factory=list)
+    """The shape after integers have dropped dimensions and None has added some."""
+    arrays: dict[int, Tensor] = field(default_factory=dict)
+    """Index arrays by the dimension of `shape` that they index."""
+    title: str = "AliasBackward0"
+    """What PyTorch calls the tape node of the last step."""
+    integers_between: bool = False
+    """Whether NumPy and PyTorch would disagree where the index arrays' dimensions go."""
+
+    def take(self, start: int, stop: int, step: int = 1) -> None:
+        self.starts.append(start)
+        self.stops.append(stop)
+        self.steps.append(step)
+
+    def changes(self, shape: Sequence[int]) -> bool:
+        return any(
+            bounds != (0, extent, 1)
+            for bounds, extent in zip(zip(self.starts, self.stops, self.steps), shape)
+        )
+
+
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """input[index].
+
+    Args:
+        input: a tensor.
+        index: integers, slices (also with negative steps), None, Ellipsis, integer tensors, arrays or lists,
+        bool
+            masks, or a tuple of them. A mask needs values, so it cannot be used while a function is traced.
+
+    Raises:
+        DimensionError: an index out of bounds, or more indices than dimensions.
+        TraceError: a mask in a traced function.
+        ShapeError: index arrays that do not broadcast.
+
+    Example:
+        >>> getitem(tensor([[1, 2], [3, 4]]), (slice(None), 0))
+        tensor([1, 3])
+    """
+    x = tensor(input, "__getitem__")
+    if type(index) is int and x._value.shape:  # the common case, and the innermost of loops
+        return _select_first(x, index)
+    if type(index) is slice and index.step is None and x._value.shape:
+        return _slice_first(x, index)
+    basic = parse_index(index, tuple(x._value.shape))
+    if index is Ellipsis:
+        basic.title = "AliasBackward0"
+    x = apply_basic(x, basic)
+    return _gathered(x, basic) if basic.arrays else x
+
+
+def _select_first(x: Tensor, index: int) -> Tensor:
+    shape = x._value.shape
+    start = _checked(index, shape[0], 0)
+    zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
+    row = sliced(x, (start, *zeros), (start + 1, *shape[1:]), ones)
+    return apply(m.reshape, row, shape=shape[1:], grad_name="SelectBackward0")
+
+
+def _slice_first(x: Tensor, index: slice) -> Tensor:
+    shape = x._value.shape
+    start, stop, _ = slice(_bound(index.start), _bound(index.stop)).indices(shape[0])
+    zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
+    return sliced(x, (start, *zeros), (max(start, stop), *shape[1:]), ones)
+
+
+def apply_basic(x: Tensor, basic: Basic) -> Tensor:
+    """The slices, flips and the shape of an index."""
+    target = tuple(basic.shape)
+    shape = x._value.shape
+    changed = basic.changes(shape)
+    if changed or (target == shape and not basic.arrays):
+        x = sliced(
+            x,
+            basic.starts,
+            basic.stops,
+            basic.steps,
+            basic.title if basic.title in SLICES else "SliceBackward0",
+        )
+    if basic.reversed:
+        x = apply(m.flip, x, dims=tuple(basic.reversed))
+    return reshape_to(x, target, basic.title)
+
+
+# --- taking an index apart ---------------------------------------------------------------------------------
+
+
+def parse_index(index: Any, shape: tuple[int, ...]) -> Basic:
+    """The steps of an index into an array of a shape."""
+    items = _complete(
+        [_normalised(item) for item in (index if isinstance(index, tuple) else (index,))], shape
+    )
+    basic = Basic()
+    kinds: list[str] = []  # of each item that leaves or consumes a dimension: where arrays and integers stand
+    for item in items:
+        _enter(item, basic, shape, kinds)
+    array_places = [place for place, kind in enumerate(kinds) if kind == "array"]
+    if array_places and "integer" in kinds:
+        basic.integers_between = _placed_differently(kinds)
+    return basic
+
+
+def _normalised(item: Any) -> Any:
+    """The item as an int, bool, slice, None, Ellipsis or Tensor."""
+    if item is None or item is Ellipsis or isinstance(item, bool | int | slice):
+        return item
+    if isinstance(item, np.bool_):
+        return bool(item)
+    if isinstance(item, np.integer):
+        return int(item)
+    if isinstance(item, list | range):
+        item = _array_of(list(item))
+    if isinstance(item, tuple):
+        item = _array_of(list(item))
+    if isinstance(item, np.ndarray):
+        item = wrap(item)
+    if not isinstance(item, Tensor):
+        fail(DimensionError, f"{VALID} (got {type(item).__name__})")
+    kind = array_dtype(item).kind
+    if kind == "f":
+        fail(
+            DimensionError,
+            f"tensors used as indices must be long, int, byte or bool tensors, found {item.dtype}.",
+        )
+    if not item.ndim and kind != "b" and isinstance(item._value, np.ndarray) and not is_tracing():
+        return int(item._value)
+    return item
+
+
+def _array_of(items: list[Any]) -> Any:
+    """A list as an index array; of tensors their stack."""
+    if any(isinstance(one, Tensor) for one in items):
+        from .joining import stack
+
+        return stack([one if isinstance(one, Tensor) else wrap(np.asarray(one)) for one in items])
+    array = np.asarray(items) if items else np.zeros(0, np.int64)
+    if array.dtype.kind not in "iub":
+        fail(DimensionError, f"{VALID} (got a list of {array.dtype})")
+    return array
+
+
+def _consumed(item: Any) -> int:
+    """How many dimensions an item uses up."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return 0
+    if isinstance(item, Tensor) and array_dtype(item) == BOOL:
+        return item.ndim
+    return 1
+
+
+def _complete(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """The items with Ellipsis, or what is missing at the end, as full slices."""
+    consumed = sum(map(_consumed, items))
+    ellipses = [place for place, item in enumerate(items) if item is Ellipsis]
+    if consumed > len(shape):
+        fail(DimensionError, f"too many indices for tensor of dimension {len(shape)}: found {consumed}")
+    if len(ellipses) > 1:
+        fail(DimensionError, "an index can only have a single ellipsis ('...')")
+    place = ellipses[0] if ellipses else len(items)
+    rest = [slice(None)] * (len(shape) - consumed)
+    return [*items[:place], *rest, *items[place + 1 :]]
+
+
+def _enter(item: Any, basic: Basic, shape: tuple[int, ...], kinds: list[str]) -> None:
+    dim = len(basic.starts)
+    if item is None:
+        basic.shape.append(1)
+        basic.title = "UnsqueezeBackward0"
+        kinds.append("slice")
+    elif isinstance(item, bool):
+        basic.arrays[len(basic.shape)] = wrap(np.zeros(int(item), np.int64))
+        basic.shape.append(1)
+        kinds.append("array")
+    elif isinstance(item, int):
+        start = _checked(item, shape[dim], dim)
+        basic.take(start, start + 1)
+        basic.title = "SelectBackward0"
+        kinds.append("integer")
+    elif isinstance(item, slice):
+        _enter_slice(item, basic, shape[dim])
+        kinds.append("slice")
+    else:
+        _enter_array(item, basic, shape, kinds)
+
+
+def _checked(index: int, extent: int, dim: int) -> int:
+    if not -extent <= index < extent:
+        fail(DimensionError, f"index {index} is out of bounds for dimension {dim} with size {extent}")
+    return index % extent
+
+
+def _bound(value: Any) -> int | None:
+    return None if value is None else int(value.__index__())
+
+
+def _enter_slice(item: slice, basic: Basic, extent: int) -> None:
+    dim = len(basic.starts)
+    step = _bound(item.step)
+    if step == 0:
+        fail(ArgumentError, "slice step cannot be zero")
+    start, stop, step = slice(_bound(item.start), _bound(item.stop), step).indices(extent)
+    length = len(range(start, stop, step))
+    if step < 0:
+        basic.reversed.append(dim)
+        start, step = start + (length - 1) * step, -step
+        stop = start + (length - 1) * step + 1
+    if not length:
+        start, stop = 0, 0
+    basic.take(start, max(stop, start), step)
+    basic.shape.append(length)
+    if item != slice(None) or basic.title == "AliasBackward0":
+        basic.title = "SliceBackward0"
+
+
+def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...], kinds: list[str]) -> None:
+    masks = array_dtype(item) == BOOL
+    for indices in _positions_of(item, shape, len(basic.starts)) if masks else [item]:
+        dim = len(basic.starts)
+        if dim == len(shape):  # a 0-d mask
+            basic.arrays[len(basic.shape)] = indices
+            basic.shape.append(1)
+        else:
+            basic.arrays[len(basic.shape)] = _wrapped(indices, shape[dim], dim)
+            basic.take(0, shape[dim])
+            basic.shape.append(shape[dim])
+        kinds.append("array")
+
+
+def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor]:
+    """A mask as index arrays, which takes its values."""
+    values = unwrap(mask)
+    if is_tracing() or not isinstance(values, np.ndarray):
+        fail(
+            TraceError,
+            f"__getitem__: a bool mask of shape {tuple(mask.shape)} selects a number of elements that is "
+            "not known while the function is traced. Use where(mask, x, 0) and keep the shape.",
+        )
+    expected = shape[dim : dim + mask.ndim]
+    if tuple(mask.shape) != expected:
+        fail(
+            DimensionError,
+            f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the indexed "
+            f"tensor {list(shape)} at index {dim}",
+        )
+    if not mask.ndim:
+        return [wrap(np.zeros(int(values), np.int64))]
+    return [wrap(positions) for positions in np.nonzero(values)]
+
+
+def _wrapped(indices: Tensor, extent: int, dim: int) -> Tensor:
+    """Index arrays as int64 counted from the front; the values are checked where they are known."""
+    values = unwrap(indices)
+    if isinstance(values, np.ndarray) and not is_tracing():
+        return wrap(checked_indices(values, extent, dim))
+    indices = as_dtype(indices, INT64)
+    return apply(e.where, apply(e.less, indices, 0), apply(e.add, indices, extent), indices)
+
+
+def checked_indices(values: np.ndarray, extent: int, dim: int) -> np.ndarray:
+    """The indices as int64 counted from the front; DimensionError for one out of bounds."""
+    values = values.astype(np.int64, copy=False)
+    if not values.size:
+        return values
+    low, high = int(values.min()), int(values.max())
+    if low < -extent or high >= extent:
+        wrong = low if low < -extent else high
+        fail(DimensionError, f"index {wrong} is out of bounds for dimension {dim} with size {extent}")
+    return values if low >= 0 else np.where(values < 0, values + extent, values)
+
+
+# --- index arrays ---------------------------------------------------------------------------------------
+
+
+def _runs(places: Sequence[int]) -> bool:
+    """Whether the places follow each other without a gap."""
+    return places[-1] - places[0] == len(places) - 1
+
+
+def _placed_differently(kinds: list[str]) -> bool:
+    """Whether NumPy, which counts integers as index arrays here, and PyTorch, which does not, disagree."""
+    advanced = [place for place, kind in enumerate(kinds) if kind != "slice"]
+    arrays = [
+        place for place, kind in enumerate([kind for kind in kinds if kind != "integer"]) if kind == "array"
+    ]
+    before_numpy = kinds[: advanced[0]].count("slice") if _runs(advanced) else 0
+    left = [kind for kind in kinds if kind != "integer"]
+    before_torch = left[: arrays[0]].count("slice") if _runs(arrays) else 0
+    return before_numpy != before_torch
+
+
+def common_indices(basic: Basic) -> tuple[list[Tensor], tuple[int, ...]]:
+    """The index arrays broadcast to their common shape, and that shape."""
+    if basic.integers_between:
+        fail(
+            ArgumentError,
+            "__getitem__: an integer and an index array with a slice between them: NumPy and PyTorch "
+            "disagree where the result's dimensions go. Index in two steps, x[0][:, indices] for "
+            "PyTorch's, or give the integer as an array for NumPy's.",
+        )
+    arrays = list(basic.arrays.values())
+    require_broadcast("__getitem__", arrays)
+    shape = np.broadcast_shapes(*(tuple(one._value.shape) for one in arrays))
+    return [expand_to(one, shape) for one in arrays], shape
+
+
+def array_order(basic: Basic) -> tuple[list[int], int]:
+    """(the dimensions with the indexed ones in front, how many come before the result's index dimensions)."""
+    places = list(basic.arrays)
+    order = [*places, *(dim for dim in range(len(basic.shape)) if dim not in basic.arrays)]
+    return order, places[0] if _runs(places) else 0
+
+
+def _gathered(x: Tensor, basic: Basic) -> Tensor:
+    indices, shape = common_indices(basic)
+    order, before = array_order(basic)
+    if order != sorted(order):
+        x = permuted(x, order)
+    result = apply(x_ops.gather, x, *indices, grad_name="IndexBackward0")
+    if not before:
+        return result
+    rank, width = result.ndim, len(shape)
+    back = [*range(width, width + before), *range(width), *range(width + before, rank)]
+    return permuted(result, back, "IndexBackward0")
+
+
+# --- writing, as a new value --------------------------------------------------------------------------------
+
+
+def updated(input: Tensor, index: Any, value: Any) -> Tensor:
+    """input with input[index] replaced by value, as a new tensor: what `x[index] = value` puts in x's place.
+
+    Raises:
+        ShapeError: the value does not broadcast to the shape of input[index].
+
+    Example:
+        >>> updated(tensor([1, 2, 3]), slice(1, None), 0)
+        tensor([1, 0, 0])
+    """
+    x = tensor(input, "__setitem__")
+    basic = parse_index(index, tuple(x._value.shape))
+    update = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    update = as_dtype(update, array_dtype(x))
+    if basic.arrays:
+        return _with_elements(x, basic, update)
+    region = tuple(len(range(*bounds)) for bounds in zip(basic.starts, basic.stops, basic.steps))
+    update = reshape_to(expanded_update(update, tuple(basic.shape)), region)
+    if basic.reversed:
+        update = apply(m.flip, update, dims=tuple(basic.reversed))
+    return _sliced_update(x, basic, update)
+
+
+def _sliced_update(x: Tensor, basic: Basic, update: Tensor) -> Tensor:
+    return apply(
+        m.slice_update, x, update, grad_name="CopySlices",
+        starts=tuple(basic.starts), stops=tuple(basic.stops), steps=tuple(basic.steps),
+    )  # fmt: skip
+
+
+def expanded_update(update: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The update broadcast to the shape of what it replaces; leading dimensions of size 1 may be dropped."""
+    from .movement import expand
+
+    own = tuple(update._value.shape)
+    while len(own) > len(shape) and own[0] == 1:
+        own = own[1:]
+    return expand(reshape_to(update, own), shape) if own != shape else reshape_to(update, own)
+
+
+def _with_elements(x: Tensor, basic: Basic, update: Tensor) -> Tensor:
+    """`updated` with index arrays: of the basic part the elements are replaced, then that part in x."""
+    indices, shape = common_indices(basic)
+    order, before = array_order(basic)
+    target = apply_basic(x, basic)
+    kept = [basic.shape[dim] for dim in order[len(indices) :]]
+    update = expanded_update(update, (*kept[:before], *shape, *kept[before:]))
+    if before:
+        width = len(shape)
+        front = [*range(before, before + width), *range(before), *range(before + width, update.ndim)]
+        update = permuted(update, front)
+    moved = permuted(target, order) if order != sorted(order) else target
+    written = apply(x_ops.index_update, moved, update, *indices, grad_name="IndexPutBackward0")
+    if order != sorted(order):
+        written = permuted(written, [order.index(dim) for dim in range(len(order))])
+    plain = Basic(basic.starts, basic.stops, basic.steps, basic.reversed, basic.shape)
+    if (
+        not plain.changes(x._value.shape)
+        and not plain.reversed
+        and tuple(plain.shape) == tuple(x._value.shape)
+    ):
+        return written
+    return _put_back(x, plain, written)
+
+
+def _put_back(x: Tensor, basic: Basic, part: Tensor) -> Tensor:
+    region = tuple(len(range(*bounds)) for bounds in zip(basic.starts, basic.stops, basic.steps))
+    part = reshape_to(part, region)
+    if basic.reversed:
+        part = apply(m.flip, part, dims=tuple(basic.reversed))
+    return _sliced_update(x, basic, part)

@@ -1,0 +1,585 @@
+"""Losses and normalisations, under the names of torch.nn.functional."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError
+from ...tracer.ops import composite as c
+from ...tracer.ops import elementwise as e
+from ...tracer.ops import indexing as x_ops
+from ...tracer.ops import reduction as r
+from ...tracer.spec import INT64
+from ...tracer.trace import is_tracing
+from ..tape import apply, unwrap
+from ..tensor import Tensor
+from .activation import log_softmax
+from .arithmetic import float_pair
+from .common import (
+    Operand,
+    array_dtype,
+    as_dtype,
+    elementwise,
+    fail,
+    floating,
+    iota,
+    require_broadcast,
+    tensor,
+)  # fmt: skip
+from .movement import movedim, reshape_to
+from .reduction import mean, sum
+
+__all__ = [
+    "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "layer_norm",
+    "mse_loss", "nll_loss", "poisson_nll_loss", "rms_norm", "smooth_l1_loss", "soft_margin_loss",
+]  # fmt: skip
+
+EXCLUDED = -100
+"""PyTorch's default for the class that `ignore_index` leaves out."""
+
+
+def _reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
+    """The losses themselves ("none"), or their "sum" or "mean"."""
+    if reduction == "none":
+        return losses
+    if reduction not in ("mean", "sum"):
+        fail(
+            ArgumentError,
+            f"{function}(): {reduction} is not a valid value for reduction; expected none, mean or sum",
+        )
+    return mean(losses) if reduction == "mean" else sum(losses)
+
+
+def _titled(losses: Tensor, reduction: str, title: str) -> Tensor:
+    """`_reduced`, with PyTorch's name for the tape's node."""
+    dims = tuple(range(losses.ndim))
+    if reduction == "mean":
+        return apply(c.mean, losses, dims=dims, keepdim=False, grad_name=title)
+    if reduction == "sum":
+        return apply(r.sum_, losses, dims=dims, keepdim=False, grad_name=title)
+    return _reduced(losses, reduction, title.removesuffix("Backward0"))
+
+
+def mse_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
+    """The squared differences, or their mean or sum.
+
+    Args:
+        input, target: tensors that broadcast.
+        reduction: "none", "mean" or "sum".
+
+    Raises:
+        ShapeError: the shapes do not broadcast. ArgumentError: another reduction.
+
+    Example:
+        >>> mse_loss(tensor([1.0, 2.0]), tensor([1.0, 4.0]))
+        tensor(2.)
+    """
+    a, b = float_pair("mse_loss", input, target)
+    return _titled(apply(e.square, apply(e.subtract, a, b)), reduction, "MseLossBackward0")
+
+
+def l1_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
+    """The absolute differences, or their mean or sum.
+
+    Example:
+        >>> l1_loss(tensor([1.0, 2.0]), tensor([1.0, 4.0]))
+        tensor(1.)
+    """
+    a, b = float_pair("l1_loss", input, target)
+    return _reduced(apply(e.absolute, apply(e.subtract, a, b)), reduction, "l1_loss")
+
+
+def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor:
+    """scale * (d*d / 2 below the width, else width * (|d| - width / 2))."""
+    magnitude = apply(e.absolute, distance)
+    near = apply(e.multiply, apply(e.square, distance), 0.5 * scale)
+    far = apply(e.multiply, apply(e.subtract, magnitude, 0.5 * width), width * scale)
+    return apply(e.where, apply(e.less, magnitude, width), near, far)
+
+
+def huber_loss(input: Tensor, target: Operand, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """d*d / 2 for differences below delta, else delta * (|d| - delta / 2). Source: P. J. Huber (1964).
+
+    Example:
+        >>> huber_loss(tensor([0.0, 0.0]), tensor([1.0, 3.0]), reduction="none")
+        tensor([0.5000, 2.5000])
+    """
+    if delta <= 0:
+        fail(ArgumentError, f"huber_loss does not support non-positive values for delta, found {delta}.")
+    a, b = float_pair("huber_loss", input, target)
+    return _titled(
+        _quadratic_near_zero(apply(e.subtract, a, b), float(delta), 1.0), reduction, "HuberLossBackward0"
+    )
+
+
+def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """d*d / (2 beta) for differences below beta, else |d| - beta / 2.
+
+    Example:
+        >>> smooth_l1_loss(tensor([0.0, 0.0]), tensor([1.0, 3.0]), reduction="none")
+        tensor([0.5000, 2.5000])
+    """
+    if beta < 0:
+        fail(ArgumentError, f"smooth_l1_loss does not support negative values for beta, found {beta}.")
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    a, b = float_pair("smooth_l1_loss", input, target)
+    losses = _quadratic_near_zero(apply(e.subtract, a, b), float(beta), 1.0 / beta)
+    return _titled(losses, reduction, "SmoothL1LossBackward0")
+
+
+# --- classification ---------------------------------------------------------------------------------------
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = EXCLUDED,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Minus the log-probability of the right class; see `cross_entropy`.
+
+    Args:
+        input: log-probabilities, shape (classes,), (n, classes) or (n, classes, ...).
+        target: classes, integers of shape (), (n,) or (n, ...).
+        weight: a factor for each class.
+        ignore_index: a class whose samples do not count.
+        reduction: "none", "mean" (over the weights that count) or "sum".
+
+    Raises:
+        DTypeError: the target does not hold integers. ShapeError: the shapes do not fit. DimensionError: a
+        class
+            out of bounds, where the values are known.
+
+    Example:
+        >>> nll_loss(tensor([[-1.0, -2.0]]), tensor([1]))
+        tensor(2.)
+    """
+    scores, classes = _classes_last(
+        tensor(input, "nll_loss"), tensor(target, "nll_loss", "target"), "nll_loss"
+    )
+    losses, weights = _picked(scores, classes, weight, ignore_index, "nll_loss")
+    if reduction == "mean" and weights is not None:
+        total = apply(e.divide, sum(losses), sum(weights), grad_name="NllLossBackward0")
+        return total
+    return _titled(losses, reduction, "NllLossBackward0")
+
+
+def _classes_last(scores: Tensor, target: Tensor, function: str) -> tuple[Tensor, Tensor]:
+    """The scores with the classes as last dimension, and the target, which has the shape of the rest."""
+    if array_dtype(target).kind not in "iu":
+        fail(
+            DTypeError,
+            f"{function}(): expected integers as target classes, found {target.dtype}. Convert it with "
+            ".long().",
+        )
+    if scores.ndim > 2:
+        scores = movedim(scores, 1, -1)
+    if not scores.ndim or tuple(scores._value.shape[:-1]) != tuple(target._value.shape):
+        fail(
+            ShapeError,
+            f"{function}(): Expected target of shape {tuple(scores._value.shape[:-1])}, one class for each "
+            f"sample of the input, found {tuple(target.shape)}",
+        )
+    return scores, as_dtype(target, INT64)
+
+
+def _picked(
+    scores: Tensor, classes: Tensor, weight: Tensor | None, ignored: int, function: str
+) -> tuple[Tensor, Tensor | None]:
+    """-scores of the right class times its weight, and the weights; None if all are 1."""
+    counts: Tensor | None = None
+    values = unwrap(classes)
+    known = isinstance(values, np.ndarray) and not is_tracing()
+    if known:
+        _require_classes(values, scores._value.shape[-1], ignored)
+    if (
+        (not known and ignored >= 0)
+        or (known and bool((values == ignored).any()))
+        or (is_tracing() and ignored < 0)
+    ):
+        counts = apply(e.not_equal, classes, ignored)
+        classes = apply(e.where, counts, classes, 0)
+    losses = apply(e.negative, _of_class(scores, classes))
+    if counts is not None:
+        losses = apply(e.where, counts, losses, 0.0)
+        counts = as_dtype(counts, array_dtype(scores))
+    if weight is not None:
+        factors = apply(
+            x_ops.gather, as_dtype(tensor(weight, function, "weight"), array_dtype(scores)), classes
+        )
+        counts = factors if counts is None else apply(e.multiply, factors, counts)
+        losses = apply(e.multiply, losses, factors)
+    return losses, counts
+
+
+def _require_classes(values: np.ndarray, count: int, ignored: int) -> None:
+    from ...tracer.errors import DimensionError
+
+    wrong = (values < 0) | (values >= count)
+    wrong &= values != ignored
+    if wrong.any():
+        fail(
+            DimensionError, f"Target {int(values[wrong][0])} is out of bounds: classes are 0 to {count - 1}."
+        )
+
+
+def _of_class(scores: Tensor, classes: Tensor) -> Tensor:
+    """scores[..., class]: by index where values are known, in a trace by comparison, which fuses into the
+    loops
+    around it and stays within bounds."""
+    count = scores._value.shape[-1]
+    if is_tracing():
+        chosen = apply(e.equal, reshape_to(classes, (*classes._value.shape, 1)), iota(count))
+        return apply(r.sum_, apply(e.where, chosen, scores, 0.0), dims=(scores.ndim - 1,), keepdim=False)
+    rows = classes.numel()
+    flat = reshape_to(scores, (rows, count))
+    picked = apply(x_ops.gather, flat, iota(rows), reshape_to(classes, (rows,)))
+    return reshape_to(picked, tuple(classes._value.shape))
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = EXCLUDED,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """Minus the log of softmax's probability of the right class, or of a distribution over classes.
+
+    Args:
+        input: scores, shape (classes,), (n, classes) or (n, classes, ...).
+        target: classes, integers of shape (), (n,) or (n, ...); or probabilities, of the input's shape.
+        weight: a factor for each class.
+        ignore_index: a class whose samples do not count.
+        reduction: "none", "mean" or "sum".
+        label_smoothing: the part of the target that is spread evenly over all classes.
+
+    Raises:
+        ShapeError: the shapes do not fit. DimensionError: a class out of bounds, where the values are known.
+
+    Example:
+        >>> cross_entropy(tensor([[0.0, 0.0]]), tensor([1]))
+        tensor(0.6931)
+    """
+    scores, wanted = floating(input, "cross_entropy"), tensor(target, "cross_entropy", "target")
+    logs = log_softmax(scores, 1 if scores.ndim > 1 else 0)
+    if array_dtype(wanted).kind == "f":
+        return _soft_cross_entropy(logs, wanted, weight, reduction, label_smoothing)
+    if not label_smoothing:
+        return nll_loss(logs, wanted, weight, ignore_index, reduction)
+    return _smoothed(logs, wanted, weight, ignore_index, reduction, label_smoothing)
+
+
+def _weighted_classes(logs: Tensor, weight: Tensor | None) -> Tensor:
+    """logs times the weight of each class, the classes being the last dimension."""
+    if weight is None:
+        return logs
+    return elementwise(e.multiply, logs, tensor(weight, "cross_entropy", "weight"), function="cross_entropy")
+
+
+def _soft_cross_entropy(
+    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
+) -> Tensor:
+    if tuple(logs._value.shape) != tuple(target._value.shape):
+        fail(
+            ShapeError,
+            "cross_entropy(): a floating target holds probabilities and needs the input's shape "
+            f"{tuple(logs.shape)}, found {tuple(target.shape)}. Classes are integers.",
+        )
+    if logs.ndim > 2:
+        logs, target = movedim(logs, 1, -1), movedim(target, 1, -1)
+    count = logs._value.shape[-1]
+    if smoothing:
+        target = apply(e.add, apply(e.multiply, target, 1.0 - smoothing), smoothing / count)
+    products = elementwise(e.multiply, _weighted_classes(logs, weight), target, function="cross_entropy")
+    losses = apply(e.negative, sum(products, -1))
+    if reduction == "mean" and losses.ndim:
+        return apply(e.divide, sum(losses), float(losses.numel()), grad_name="DivBackward1")
+    return _reduced(losses, "sum" if reduction == "mean" else reduction, "cross_entropy")
+
+
+def _smoothed(
+    logs: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str, smoothing: float
+) -> Tensor:
+    """(1 - s) * the loss of the right class + s / classes * the losses of all."""
+    scores, classes = _classes_last(logs, target, "cross_entropy")
+    losses, weights = _picked(scores, classes, weight, ignored, "cross_entropy")
+    spread = apply(e.negative, sum(_weighted_classes(scores, weight), -1))
+    counted = as_dtype(apply(e.not_equal, classes, ignored), array_dtype(scores))
+    spread = apply(e.multiply, spread, counted)
+    share = smoothing / scores._value.shape[-1]
+    total = apply(e.add, apply(e.multiply, losses, 1.0 - smoothing), apply(e.multiply, spread, share))
+    if reduction == "mean":
+        return apply(e.divide, sum(total), sum(counted if weights is None else weights))
+    return _reduced(total, reduction, "cross_entropy")
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """-(t * log(p) + (1 - t) * log(1 - p)) of probabilities p, the logarithms held above -100.
+
+    Raises:
+        ShapeError: the shapes differ. ArgumentError: a probability outside [0, 1], where the values are
+        known.
+
+    Example:
+        >>> binary_cross_entropy(tensor([0.5]), tensor([1.0]))
+        tensor(0.6931)
+    """
+    p, t = _same_shapes(input, target, "binary_cross_entropy")
+    values = unwrap(p)
+    if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() <= 1):
+        fail(
+            ArgumentError,
+            "binary_cross_entropy: all elements of input should be between 0 and 1; see sigmoid().",
+        )
+    right = apply(e.clamp, apply(e.log, p), -100.0, math.inf)
+    wrong = apply(e.clamp, apply(e.log1p, apply(e.negative, p)), -100.0, math.inf)
+    gain = apply(e.add, apply(e.multiply, t, right), apply(e.multiply, apply(e.subtract, 1.0, t), wrong))
+    return _titled(_weighted(apply(e.negative, gain), weight), reduction, "BinaryCrossEntropyBackward0")
+
+
+def _same_shapes(input: Tensor, target: Tensor, function: str) -> tuple[Tensor, Tensor]:
+    x, t = tensor(input, function), tensor(target, function, "target")
+    if tuple(x._value.shape) != tuple(t._value.shape):
+        fail(
+            ShapeError,
+            f"{function}: Target size ({tuple(t.shape)}) must be the same as input size ({tuple(x.shape)})",
+        )
+    return float_pair(function, x, t)
+
+
+def _weighted(losses: Tensor, weight: Tensor | None) -> Tensor:
+    return losses if weight is None else elementwise(e.multiply, losses, weight, function="loss")
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """`binary_cross_entropy` of sigmoid(x), without overflow; pos_weight is a factor of the positive class.
+
+    Example:
+        >>> binary_cross_entropy_with_logits(tensor([0.0]), tensor([1.0]))
+        tensor(0.6931)
+    """
+    x, t = _same_shapes(input, target, "binary_cross_entropy_with_logits")
+    rest = apply(e.multiply, apply(e.subtract, 1.0, t), x)
+    tail = apply(e.softplus, apply(e.negative, x))
+    if pos_weight is not None:
+        require_broadcast("binary_cross_entropy_with_logits", [x, pos_weight])
+        factor = apply(e.add, apply(e.multiply, t, apply(e.subtract, pos_weight, 1.0)), 1.0)
+        tail = apply(e.multiply, tail, factor)
+    losses = _weighted(apply(e.add, rest, tail), weight)
+    return _titled(losses, reduction, "BinaryCrossEntropyWithLogitsBackward0")
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """t * (log(t) - x) of log-probabilities x and probabilities t (or their logarithms).
+
+    Example:
+        >>> kl_div(tensor([-0.5]), tensor([0.0]), log_target=True, reduction="sum")
+        tensor(0.5000)
+    """
+    from .arithmetic import xlogy
+
+    x, t = float_pair("kl_div", input, target)
+    if log_target:
+        losses = apply(e.multiply, apply(e.exp, t), apply(e.subtract, t, x))
+    else:
+        losses = apply(e.subtract, xlogy(t, t), apply(e.multiply, t, x))
+    if reduction == "batchmean":
+        return apply(e.divide, sum(losses), float(x._value.shape[0]))
+    return _reduced(losses, reduction, "kl_div")
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Minus the log-likelihood of counts under a Poisson distribution of (the exponential of) the given rate.
+
+    `full` adds Stirling's approximation of log(t!) for t above 1.
+
+    Example:
+        >>> poisson_nll_loss(tensor([0.0]), tensor([1.0]))
+        tensor(1.)
+    """
+    x, t = float_pair("poisson_nll_loss", input, target)
+    if log_input:
+        losses = apply(e.subtract, apply(e.exp, x), apply(e.multiply, t, x))
+    else:
+        losses = apply(e.subtract, x, apply(e.multiply, t, apply(e.log, apply(e.add, x, float(eps)))))
+    if full:
+        large = apply(e.greater, t, 1.0)
+        safe = apply(e.where, large, t, 1.0)
+        log_safe = apply(e.log, safe)
+        stirling = safe * log_safe - safe + 0.5 * (log_safe + math.log(2.0 * math.pi))
+        losses = apply(e.add, losses, apply(e.where, large, stirling, 0.0))
+    return _reduced(losses, reduction, "poisson_nll_loss")
+
+
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Operand,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log-likelihood of the target under normal distributions of the given means and variances.
+
+    The variance is held above eps, with no gradient through that.
+
+    Example:
+        >>> gaussian_nll_loss(tensor([0.0]), tensor([1.0]), tensor([1.0]))
+        tensor(0.5000)
+    """
+    from .common import promoted
+
+    x, t, spread = promoted("gaussian_nll_loss", floating(input, "gaussian_nll_loss"), target, var)
+    spread = spread if isinstance(spread, Tensor) else apply(e.add, apply(e.zeros_like, x), spread)
+    held = apply(
+        e.add, spread, apply(e.stop_gradient, apply(e.maximum, apply(e.subtract, float(eps), spread), 0.0))
+    )
+    distance = apply(e.divide, apply(e.square, apply(e.subtract, x, t)), held)
+    losses = apply(e.multiply, apply(e.add, apply(e.log, held), distance), 0.5)
+    if full:
+        losses = apply(e.add, losses, 0.5 * math.log(2.0 * math.pi))
+    return _reduced(losses, reduction, "gaussian_nll_loss")
+
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    Example:
+        >>> hinge_embedding_loss(tensor([0.5, 0.5]), tensor([1.0, -1.0]))
+        tensor(0.5000)
+    """
+    x, t = float_pair("hinge_embedding_loss", input, target)
+    far = apply(e.relu, apply(e.subtract, float(margin), x))
+    near = apply(e.where, apply(e.not_equal, t, 1.0), 0.0, x)
+    losses = apply(e.add, near, apply(e.where, apply(e.not_equal, t, -1.0), 0.0, far))
+    return _reduced(losses, reduction, "hinge_embedding_loss")
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-t * x)) for targets 1 and -1.
+
+    Example:
+        >>> soft_margin_loss(tensor([0.0]), tensor([1.0]))
+        tensor(0.6931)
+    """
+    x, t = float_pair("soft_margin_loss", input, target)
+    losses = apply(e.softplus, apply(e.negative, apply(e.multiply, t, x)))
+    return _titled(losses, reduction, "SoftMarginLossBackward0")
+
+
+# --- normalisations ---------------------------------------------------------------------------------------
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) over the last dimensions, times weight, plus bias. Source: Ba et al.
+    (2016).
+
+    Args:
+        input: a floating tensor.
+        normalized_shape: the sizes of the last dimensions, which are normalised together.
+        weight, bias: of that shape.
+
+    Raises:
+        ShapeError: the input does not end in that shape.
+
+    Example:
+        >>> layer_norm(tensor([1.0, 3.0]), (2,))
+        tensor([-1.0000,  1.0000])
+    """
+    x = floating(input, "layer_norm")
+    dims = _last_dims(x, normalized_shape, "layer_norm")
+    centred = apply(e.subtract, x, mean(x, dims, True))
+    spread = apply(c.var, x, dims=dims, keepdim=True, correction=0)
+    scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
+    return _affine(
+        apply(e.multiply, centred, scale, grad_name="NativeLayerNormBackward0"), weight, bias, "layer_norm"
+    )
+
+
+def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, function: str) -> Tensor:
+    name = "NativeLayerNormBackward0" if function == "layer_norm" else None
+    if weight is not None:
+        x = elementwise(e.multiply, x, weight, function=function, grad_name=name)
+    return x if bias is None else elementwise(e.add, x, bias, function=function, grad_name=name)
+
+
+def _last_dims(x: Tensor, shape: int | Sequence[int], function: str) -> tuple[int, ...]:
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not wanted or tuple(x._value.shape[-len(wanted) :]) != wanted:
+        fail(
+            ShapeError,
+            f"{function}: Given normalized_shape={list(wanted)}, expected input with shape [*, "
+            f"{', '.join(map(str, wanted))}], but got input of size {list(x.shape)}",
+        )
+    return tuple(range(x.ndim - len(wanted), x.ndim))
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """x / sqrt(mean(x * x) + eps) over the last dimensions, times weight. Source: Zhang and Sennrich (2019).
+
+    Example:
+        >>> rms_norm(tensor([1.0, 1.0]), (2,))
+        tensor([1., 1.])
+    """
+    x = floating(input, "rms_norm")
+    dims = _last_dims(x, normalized_shape, "rms_norm")
+    smallest = float(np.finfo(array_dtype(x)).eps) if eps is None else float(eps)
+    scale = apply(e.rsqrt, apply(e.add, mean(apply(e.square, x), dims, True), smallest))
+    return _affine(apply(e.multiply, x, scale), weight, None, "rms_norm")
+
+
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """(x - mean) / sqrt(variance + eps) of each channel (dimension 1), times weight, plus bias.
+
+    In training the mean and variance are the batch's, else the running ones. The running ones are not updated
+    here: results are returned, not written into arguments. Source: Ioffe and Szegedy (2015).
+
+    Raises:
+        ArgumentError: not training, and no running mean and variance.
+
+    Example:
+        >>> batch_norm(tensor([[1.0], [3.0]]), None, None, training=True).flatten()
+        tensor([-1.0000,  1.0000])
+    """
+    x = floating(input, "batch_norm")
+    if training:
+        dims = tuple(axis for axis in range(x.ndim) if axis != 1)
+        centre, spread = mean(x, dims, True), apply(c.var, x, dims=dims, keepdim=True, correction=0)
+    elif running_mean is None or running_var is None:
+        fail(
+            ArgumentError,
+            "batch_norm: Expected running_mean and running_var to be defined when training=False",
+        )
+    else:
+        centre, spread = _per_channel(running_mean, x), _per_channel(running_var, x)
+    scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
+    result = apply(e.multiply, apply(e.subtract, x, centre), scale, grad_name="NativeBatchNormBackward0")
+    factors: list[Any] = [None if one is None else _per_channel(one, x) for one in (weight, bias)]
+    return _affine(result, factors[0], factors[1], "batch_norm")
+
+
+def _per_channel(values: Tensor, x: Tensor) -> Tensor:
+    return reshape_to(values, (values.numel(), *(1,) * (x.ndim - 2)))

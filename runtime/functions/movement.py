@@ -1,0 +1,469 @@
+"""Functions that give the same elements another shape, another order of dimensions, or repeat them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DimensionError, ShapeError, UnsupportedError
+from ...tracer.ops import movement as m
+from ..tape import apply
+from ..tensor import Tensor
+from .common import fail, numpy_names, one_dim, sizes, tensor
+
+__all__ = [
+    "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
+    "expand_as", "flatten", "moveaxis", "movedim", "permute", "ravel", "repeat", "repeat_interleave",
+    "reshape", "reshape_as", "squeeze", "swapaxes", "swapdims", "t", "tile", "transpose", "unflatten",
+    "unsqueeze", "view", "view_as",
+]  # fmt: skip
+
+# --- shapes -------------------------------------------------------------------------------------------
+
+
+def reshape_to(x: Tensor, shape: tuple[int, ...], grad_name: str | None = None) -> Tensor:
+    """x in a complete shape; itself if it has it."""
+    return x if x._value.shape == shape else apply(m.reshape, x, shape=shape, grad_name=grad_name)
+
+
+def complete_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The shape with its one -1 replaced by what is left of `size`."""
+    invalid = f"shape '{list(shape)}' is invalid for input of size {size}"
+    unknown = shape.count(-1)
+    known = math.prod(extent for extent in shape if extent != -1)
+    if any(extent < -1 for extent in shape):
+        fail(ShapeError, f"invalid shape dimension {min(shape)}")
+    if unknown > 1:
+        fail(ShapeError, f"only one dimension can be inferred, found -1 more than once in {list(shape)}")
+    if unknown and not known:
+        fail(
+            ShapeError,
+            f"cannot reshape tensor of {size} elements into shape {list(shape)}: -1 can be any value",
+        )
+    if unknown and size % known == 0:
+        return tuple(size // known if extent == -1 else extent for extent in shape)
+    if unknown or known != size:
+        fail(ShapeError, f"{invalid}. The product of the sizes must be the number of elements.")
+    return shape
+
+
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same elements in another shape, sharing memory where the layout allows; see `reshape`.
+
+    Example:
+        >>> view(tensor([1, 2, 3, 4]), 2, -1)
+        tensor([[1, 2],
+                [3, 4]])
+    """
+    x = tensor(input, "view")
+    if len(shape) == 1 and not isinstance(shape[0], int | np.integer | Sequence):
+        fail(UnsupportedError, "view(): another dtype for the same memory is not supported. Use .to(dtype).")
+    return apply(m.reshape, x, shape=complete_shape(sizes(shape), x.numel()), grad_name="ViewBackward0")
+
+
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The same elements, in order, in another shape.
+
+    Args:
+        input: a tensor.
+        shape: sizes, one by one or as one sequence; one may be -1, for what is left.
+
+    Raises:
+        ShapeError: the sizes do not multiply to the number of elements.
+
+    Example:
+        >>> reshape(tensor([1, 2, 3, 4]), (2, -1))
+        tensor([[1, 2],
+                [3, 4]])
+    """
+    return view(input, *shape)
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """input in the shape of other.
+
+    Example:
+        >>> view_as(tensor([1, 2]), tensor([[3, 4]]))
+        tensor([[1, 2]])
+    """
+    return view(input, tuple(other.shape))
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """input in the shape of other.
+
+    Example:
+        >>> reshape_as(tensor([1, 2]), tensor([[3, 4]]))
+        tensor([[1, 2]])
+    """
+    return view(input, tuple(other.shape))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from start_dim to end_dim merged into one.
+
+    Example:
+        >>> flatten(tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
+    x = tensor(input, "flatten")
+    start, end = one_dim(start_dim, x.ndim, "flatten"), one_dim(end_dim, x.ndim, "flatten")
+    if start > end:
+        fail(
+            DimensionError, f"flatten() has invalid args: start_dim {start_dim} comes after end_dim {end_dim}"
+        )
+    shape = tuple(x._value.shape)
+    merged = math.prod(shape[start : end + 1])
+    return reshape_to(x, (*shape[:start], merged, *shape[end + 1 :]), "ViewBackward0")
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All dimensions merged into one.
+
+    Example:
+        >>> ravel(tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
+    return flatten(input)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension split into several, of the given sizes; one may be -1.
+
+    Example:
+        >>> unflatten(tensor([1, 2, 3, 4]), 0, (2, 2))
+        tensor([[1, 2],
+                [3, 4]])
+    """
+    x = tensor(input, "unflatten")
+    dim = one_dim(dim, x.ndim, "unflatten")
+    shape = tuple(x._value.shape)
+    return reshape_to(
+        x, (*shape[:dim], *complete_shape(tuple(sizes), shape[dim]), *shape[dim + 1 :]), "ViewBackward0"
+    )
+
+
+@numpy_names
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Without dimensions of size 1: all of them, or those of `dim` that have size 1.
+
+    Example:
+        >>> squeeze(tensor([[1, 2]]))
+        tensor([1, 2])
+    """
+    x = tensor(input, "squeeze")
+    if dim is None:
+        dims: tuple[int, ...] = tuple(range(x.ndim))
+    else:
+        dims = tuple(one_dim(one, x.ndim, "squeeze") for one in ([dim] if isinstance(dim, int) else dim))
+    shape = tuple(extent for axis, extent in enumerate(x._value.shape) if extent != 1 or axis not in dims)
+    version = 0 if dim is None else 1 if isinstance(dim, int) else 2
+    return apply(m.reshape, x, shape=shape, grad_name=f"SqueezeBackward{version}")
+
+
+@numpy_names
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With a new dimension of size 1 at `dim`.
+
+    Example:
+        >>> unsqueeze(tensor([1, 2]), 0)
+        tensor([[1, 2]])
+    """
+    x = tensor(input, "unsqueeze")
+    dim = one_dim(dim, x.ndim + 1, "unsqueeze")
+    shape = tuple(x._value.shape)
+    return apply(m.reshape, x, shape=(*shape[:dim], 1, *shape[dim:]), grad_name="UnsqueezeBackward0")
+
+
+def atleast_1d(input: Tensor) -> Tensor:
+    """A 0-d tensor as one of shape (1,); others as they are.
+
+    Example:
+        >>> atleast_1d(tensor(1.0))
+        tensor([1.])
+    """
+    x = tensor(input, "atleast_1d")
+    return x if x.ndim else view(x, 1)
+
+
+def atleast_2d(input: Tensor) -> Tensor:
+    """A vector as a matrix of one row, a 0-d tensor as one of shape (1, 1).
+
+    Example:
+        >>> atleast_2d(tensor([1.0, 2.0]))
+        tensor([[1., 2.]])
+    """
+    x = tensor(input, "atleast_2d")
+    return x if x.ndim > 1 else unsqueeze(atleast_1d(x), 0)
+
+
+def atleast_3d(input: Tensor) -> Tensor:
+    """A matrix with a dimension of size 1 behind, a vector with one on either side.
+
+    Example:
+        >>> atleast_3d(tensor([1.0, 2.0])).shape
+        torch.Size([1, 2, 1])
+    """
+    x = tensor(input, "atleast_3d")
+    return x if x.ndim > 2 else unsqueeze(atleast_2d(x), -1)
+
+
+# --- the order of dimensions -----------------------------------------------------------------------------
+
+
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in another order: dimension i of the result is dims[i] of the input.
+
+    Raises:
+        ShapeError: `dims` does not name every dimension once.
+
+    Example:
+        >>> permute(tensor([[1, 2], [3, 4]]), (1, 0))
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    x = tensor(input, "permute")
+    order = sizes(dims)
+    if len(order) != x.ndim:
+        fail(
+            ShapeError,
+            f"permute: number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {x.ndim} is not equal to len(dims) = {len(order)}",
+        )
+    order = tuple(one_dim(dim, x.ndim, "permute") for dim in order)
+    if len(set(order)) < len(order):
+        fail(ShapeError, f"permute(): duplicate dims are not allowed, found {order}.")
+    return permuted(x, order)
+
+
+def permuted(x: Tensor, order: Sequence[int], grad_name: str | None = None) -> Tensor:
+    return apply(m.permute, x, dims=tuple(order), grad_name=grad_name)
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged.
+
+    Example:
+        >>> transpose(tensor([[1, 2], [3, 4]]), 0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    x = tensor(input, "transpose")
+    first, second = one_dim(dim0, x.ndim, "transpose"), one_dim(dim1, x.ndim, "transpose")
+    order = list(range(x.ndim))
+    if order:
+        order[first], order[second] = second, first
+    return permuted(x, order, "TransposeBackward0")
+
+
+swapaxes = swapdims = transpose
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; tensors of fewer dimensions as they are.
+
+    Raises:
+        ShapeError: there are more than two dimensions.
+
+    Example:
+        >>> t(tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    x = tensor(input, "t")
+    if x.ndim > 2:
+        fail(
+            ShapeError,
+            f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D. Use .mT or permute().",
+        )
+    return permuted(x, tuple(reversed(range(x.ndim))), "TBackward0")
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged.
+
+    Example:
+        >>> adjoint(tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    return transpose(input, -2, -1)
+
+
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """The dimensions `source` moved to the places `destination`; the others keep their order.
+
+    Example:
+        >>> movedim(tensor([[1, 2], [3, 4]]), 0, 1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    x = tensor(input, "movedim")
+    given = [[one] if isinstance(one, int) else one for one in (source, destination)]
+    origins, places = ([one_dim(dim, x.ndim, "movedim") for dim in dims] for dims in given)
+    if len(origins) != len(places) or len(set(origins)) < len(origins) or len(set(places)) < len(places):
+        fail(
+            ArgumentError,
+            f"movedim: Invalid source or destination dims: source ({origins} dims) should contain the same "
+            f"number of dims as destination ({places} dims), each once",
+        )
+    rest = [dim for dim in range(x.ndim) if dim not in origins]
+    for place, origin in sorted(zip(places, origins)):
+        rest.insert(place, origin)
+    return permuted(x, rest)
+
+
+moveaxis = movedim
+
+
+def moved_to_end(x: Tensor, dims: Sequence[int]) -> Tensor:
+    order = (*(dim for dim in range(x.ndim) if dim not in dims), *dims)
+    return x if order == tuple(range(x.ndim)) else permuted(x, order)
+
+
+# --- repetition ---------------------------------------------------------------------------------------
+
+
+def expand(input: Tensor, *shape: Any) -> Tensor:
+    """Dimensions of size 1 repeated to a larger size, and new ones in front; no memory is copied.
+
+    Args:
+        input: a tensor.
+        shape: the sizes wanted, one by one or as one sequence; -1 keeps a size.
+
+    Raises:
+        ShapeError: a dimension that is not 1 would change.
+
+    Example:
+        >>> expand(tensor([[1], [2]]), 2, 2)
+        tensor([[1, 1],
+                [2, 2]])
+    """
+    x = tensor(input, "expand")
+    wanted, own = sizes(shape), tuple(x._value.shape)
+    extra = len(wanted) - len(own)
+    if extra < 0:
+        fail(
+            ShapeError,
+            f"expand(): the number of sizes provided ({len(wanted)}) must be greater or equal to the number "
+            f"of dimensions in the tensor ({len(own)})",
+        )
+    complete = (*wanted[:extra], *(a if b == -1 else b for a, b in zip(own, wanted[extra:])))
+    for dim, (have, want) in enumerate(zip(own, complete[extra:]), extra):
+        if have not in (1, want):
+            fail(
+                ShapeError,
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}) at "
+                f"non-singleton dimension {dim}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(own)}",
+            )
+    if any(extent < 0 for extent in complete):
+        fail(ShapeError, f"expand: -1 stands for no existing size in the new dimensions of {list(wanted)}")
+    return apply(m.expand, x, shape=complete)
+
+
+def expand_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """x broadcast to a shape that it fits; itself if it has it."""
+    return x if x._value.shape == shape else apply(m.expand, x, shape=shape)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """input expanded to the shape of other.
+
+    Example:
+        >>> expand_as(tensor([1, 2]), tensor([[0, 0], [0, 0]]))
+        tensor([[1, 2],
+                [1, 2]])
+    """
+    return expand(input, tuple(other.shape))
+
+
+def broadcast_to(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """input expanded to a shape.
+
+    Example:
+        >>> broadcast_to(tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
+    return expand(input, tuple(shape))
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape.
+
+    Example:
+        >>> broadcast_tensors(tensor([1, 2]), tensor([[3], [4]]))[1]
+        tensor([[3, 3],
+                [4, 4]])
+    """
+    from ...tracer.spec import broadcast_shapes
+    from .common import require_broadcast
+
+    require_broadcast("broadcast_tensors", tensors)
+    shape = broadcast_shapes(*(tuple(one.shape) for one in tensors))
+    return tuple(expand_to(one, shape) for one in tensors)
+
+
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """The whole tensor side by side with itself, so many times along each dimension.
+
+    Raises:
+        ShapeError: there are fewer numbers than dimensions.
+
+    Example:
+        >>> repeat(tensor([1, 2]), 2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+    """
+    x = tensor(input, "repeat")
+    times = sizes(repeats)
+    if len(times) < x.ndim:
+        fail(
+            ShapeError,
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"found {list(times)} and shape {tuple(x.shape)}",
+        )
+    shape = (1,) * (len(times) - x.ndim) + tuple(x._value.shape)
+    split = tuple(extent for pair in zip((1,) * len(shape), shape) for extent in pair)
+    spread = tuple(extent for pair in zip(times, shape) for extent in pair)
+    repeated = expand_to(reshape_to(x, split), spread)
+    merged = tuple(count * extent for count, extent in zip(times, shape))
+    return apply(m.reshape, repeated, shape=merged, grad_name="RepeatBackward0")
+
+
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """As `repeat`, but fewer numbers than dimensions mean the last ones.
+
+    Example:
+        >>> tile(tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+    """
+    x = tensor(input, "tile")
+    times = sizes(dims)
+    return repeat(x, (1,) * (x.ndim - len(times)) + times)
+
+
+@numpy_names
+def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
+    """Each element so many times in a row, along a dimension or in the flattened tensor.
+
+    Example:
+        >>> repeat_interleave(tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+    """
+    x = tensor(input, "repeat_interleave")
+    if not isinstance(repeats, int | np.integer):
+        fail(
+            UnsupportedError,
+            "repeat_interleave(): a number for each element is not supported; use index_select().",
+        )
+    if dim is None:
+        x, dim = reshape_to(x, (x.numel(),)), 0
+    dim = one_dim(dim, x.ndim, "repeat_interleave")
+    shape = tuple(x._value.shape)
+    column = reshape_to(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
+    spread = expand_to(column, (*shape[: dim + 1], int(repeats), *shape[dim + 1 :]))
+    return reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))

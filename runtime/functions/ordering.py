@@ -1,0 +1,219 @@
+"""Order: sorting, the largest and the middle elements, counting. They need the elements' values."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DimensionError, UnsupportedError
+from ...tracer.ops import elementwise as e
+from ...tracer.ops import indexing as x_ops
+from ...tracer.trace import is_tracing
+from ..tape import apply, unwrap, wrap
+from ..tensor import Tensor
+from .common import all_dims, array_dtype, fail, floating, numpy_names, one_dim, tensor
+from .movement import permuted, reshape_to
+from .parts import along
+from .reduction import PAIRS, ValuesIndices, flattened
+from .selection import index_select, values_of
+
+__all__ = [
+    "argsort", "bincount", "kthvalue", "median", "quantile", "searchsorted", "sort", "topk", "unique",
+]  # fmt: skip
+
+
+def _order(x: Tensor, dim: int, descending: bool, function: str) -> np.ndarray:
+    """The positions that sort x along a dimension, equal elements in order; nan counts as the largest."""
+    if is_tracing() or not isinstance(unwrap(x), np.ndarray):
+        fail(
+            UnsupportedError,
+            f"{function}(): sorting is not supported in a traced function. Sort outside and pass the result "
+            "in, or use amax, amin, argmax or argmin where they do.",
+        )
+    values = cast(np.ndarray, unwrap(x))
+    if not descending:
+        return np.argsort(values, axis=dim, kind="stable")
+    backwards = np.argsort(np.flip(values, dim), axis=dim, kind="stable")
+    return np.flip(values.shape[dim] - 1 - backwards, dim)
+
+
+def _chosen(name: str, x: Tensor, order: np.ndarray, dim: int, version: int = 0) -> ValuesIndices:
+    indices = wrap(np.ascontiguousarray(order))
+    return PAIRS[name](along(x, indices, dim, f"{name.capitalize()}Backward{version}"), indices)
+
+
+@numpy_names
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
+    """The elements in order along a dimension, and where they were: `(values, indices)`. Always stable.
+
+    Raises:
+        UnsupportedError: in a traced function.
+
+    Example:
+        >>> sort(tensor([3, 1, 2])).values
+        tensor([1, 2, 3])
+    """
+    x = tensor(input, "sort")
+    dim = one_dim(dim, x.ndim, "sort")
+    if not x.ndim:
+        return PAIRS["sort"](x, wrap(np.zeros((), np.int64)))
+    return _chosen("sort", x, _order(x, dim, descending, "sort"), dim)
+
+
+@numpy_names
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The positions that sort the tensor along a dimension.
+
+    Example:
+        >>> argsort(tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+    """
+    return sort(input, dim, descending).indices
+
+
+@numpy_names
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:
+    """The k largest (or smallest) elements along a dimension, in order, and where they were.
+
+    Raises:
+        DimensionError: k is larger than the dimension.
+
+    Example:
+        >>> topk(tensor([3, 1, 2]), 2).values
+        tensor([3, 2])
+    """
+    x = tensor(input, "topk")
+    dim = one_dim(dim, x.ndim, "topk")
+    extent = x._value.shape[dim] if x.ndim else 1
+    if not 0 <= k <= extent:
+        fail(DimensionError, f"selected index k out of range: k = {k}, dimension {dim} has size {extent}")
+    order = _order(x, dim, largest, "topk")
+    return _chosen("topk", x, np.take(order, range(k), axis=dim), dim)
+
+
+@numpy_names
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """The k-th smallest element along a dimension, counted from 1, and where it was.
+
+    Example:
+        >>> kthvalue(tensor([3, 1, 2]), 2).values
+        tensor(2)
+    """
+    x = tensor(input, "kthvalue")
+    dim = one_dim(dim, x.ndim, "kthvalue")
+    if not 1 <= k <= x._value.shape[dim]:
+        fail(DimensionError, f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}")
+    order = np.take(_order(x, dim, False, "kthvalue"), [k - 1], axis=dim)
+    return _squeezed(_chosen("kthvalue", x, order, dim), dim, keepdim)
+
+
+def _squeezed(pair: ValuesIndices, dim: int, keepdim: bool) -> ValuesIndices:
+    if keepdim:
+        return pair
+    shape = tuple(extent for axis, extent in enumerate(pair.values.shape) if axis != dim)
+    title = pair.values.grad_fn.name() if pair.values.grad_fn is not None else None
+    return type(pair)(reshape_to(pair.values, shape, title), reshape_to(pair.indices, shape))
+
+
+@numpy_names
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element, the lower of two; along a dimension with its index: `(values, indices)`.
+
+    A nan anywhere makes it nan.
+
+    Example:
+        >>> median(tensor([3.0, 1.0, 2.0]))
+        tensor(2.)
+    """
+    x = tensor(input, "median")
+    whole = dim is None
+    if whole:
+        x, dim = reshape_to(x, (x.numel(),)), 0
+    dim = one_dim(cast(int, dim), x.ndim, "median")
+    count = x._value.shape[dim]
+    order = np.take(_order(x, dim, False, "median"), [(count - 1) // 2], axis=dim)
+    values = cast(np.ndarray, unwrap(x))
+    if array_dtype(x).kind == "f":
+        nans = np.isnan(values)
+        order = np.where(nans.any(dim, keepdims=True), nans.argmax(dim, keepdims=True), order)
+    pair = _squeezed(_chosen("median", x, order, dim, 0 if whole else 1), dim, keepdim and not whole)
+    return pair.values if whole else pair
+
+
+@numpy_names
+def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The q-th quantile, 0 <= q <= 1, by linear interpolation between neighbours; of several q a new first
+    dimension.
+
+    Example:
+        >>> quantile(tensor([1.0, 2.0, 3.0]), 0.25)
+        tensor(1.5000)
+    """
+    x = floating(input, "quantile")
+    dims = all_dims(dim, x.ndim, "quantile")
+    merged = flattened(x, dims)
+    ordered = sort(merged, -1).values
+    fractions = np.asarray(unwrap(q) if isinstance(q, Tensor) else q, np.float64)
+    if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
+        fail(ArgumentError, f"quantile() q values must be in the range [0, 1], found {fractions.tolist()}")
+    places = fractions.reshape(-1) * (merged._value.shape[-1] - 1)
+    low, high = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
+    last = ordered.ndim - 1
+    below, above = (index_select(ordered, last, wrap(one)) for one in (low, high))
+    weight = wrap((places - low).astype(array_dtype(x)))
+    found = apply(e.add, below, apply(e.multiply, apply(e.subtract, above, below), weight))
+    found = permuted(found, [last, *range(last)])
+    kept = [
+        1 if axis in dims else extent for axis, extent in enumerate(x.shape) if keepdim or axis not in dims
+    ]
+    return reshape_to(found, (*fractions.shape, *kept))
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """The different elements in order; with the position of each element among them and how often each
+    occurs.
+
+    Example:
+        >>> unique(tensor([2, 1, 2]))
+        tensor([1, 2])
+    """
+    values = values_of(tensor(input, "unique"), "unique")
+    found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    results = [found]
+    if return_inverse:
+        results.append(inverse.reshape(values.shape))
+    if return_counts:
+        results.append(counts)
+    wrapped = tuple(wrap(one) for one in results)
+    return wrapped[0] if len(wrapped) == 1 else wrapped
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on occurs, or the sum of its weights.
+
+    Example:
+        >>> bincount(tensor([0, 2, 2]))
+        tensor([1, 0, 2])
+    """
+    values = values_of(tensor(input, "bincount"), "bincount")
+    if values.dtype.kind not in "iu" or values.ndim != 1 or (values.size and values.min() < 0):
+        fail(ArgumentError, "bincount only supports 1-d non-negative integral inputs.")
+    size = max(int(values.max()) + 1 if values.size else 0, minlength)
+    if weights is None:
+        return wrap(np.bincount(values, minlength=size))
+    return apply(x_ops.scatter_add, weights, wrap(values.astype(np.int64)), shape=(size,))
+
+
+def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False) -> Tensor:
+    """Where the elements would be inserted in a sorted vector to keep it sorted.
+
+    Example:
+        >>> searchsorted(tensor([1, 3, 5]), tensor([3]))
+        tensor([1])
+    """
+    ordered = values_of(tensor(sorted_sequence, "searchsorted"), "searchsorted")
+    wanted = values_of(input, "searchsorted") if isinstance(input, Tensor) else np.asarray(input)
+    return wrap(np.asarray(np.searchsorted(ordered, wanted, side="right" if right else "left")))

@@ -1,0 +1,319 @@
+"""Variance, standard deviation, norms, logsumexp: combinations with a formula of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.operator import Operator
+from ...tracer.ops import composite as c
+from ...tracer.ops import elementwise as e
+from ...tracer.ops import reduction as r
+from ..tape import apply
+from ..tensor import Tensor
+from .common import (
+    Dims,
+    all_dims,
+    array_dtype,
+    as_dtype,
+    elementwise,
+    fail,
+    floating,
+    numpy_dtype,
+    numpy_names,
+    require_float,
+    tensor,
+)  # fmt: skip
+from .reduction import amax, amin, mean, require_elements, sum
+
+__all__ = [
+    "corrcoef", "cosine_similarity", "cov", "dist", "linalg_norm", "logsumexp", "matrix_norm", "norm",
+    "normalize", "std", "std_mean", "var", "var_mean", "vector_norm",
+]  # fmt: skip
+
+
+def _spread(
+    operator: Operator, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool,
+    correction: float | None, function: str,
+) -> Tensor:  # fmt: skip
+    """var and std, whose second argument may be `unbiased` in PyTorch's older form."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        fail(ArgumentError, f"{function}(): 'unbiased' and 'correction' exclude each other; give one.")
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    x = tensor(input, function)
+    require_float(x, f"{function} and mean")
+    dims = all_dims(dim, x.ndim, function)
+    return apply(operator, x, dims=dims, keepdim=bool(keepdim), correction=correction)
+
+
+@numpy_names
+def var(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> Tensor:  # fmt: skip
+    """The variance over all dimensions, or some: squared deviations from the mean over n - correction.
+
+    Args:
+        input: a floating tensor.
+        dim, keepdim: see `sum`.
+        unbiased: False for correction 0, an older form of PyTorch's.
+        correction: taken off the number of elements; 1 unless given.
+
+    Raises:
+        DTypeError: the tensor is not floating.
+        ArgumentError: both unbiased and correction are given.
+
+    Example:
+        >>> var(tensor([1.0, 2.0, 3.0]))
+        tensor(1.)
+    """
+    return _spread(c.var, input, dim, unbiased, keepdim, correction, "var")
+
+
+@numpy_names
+def std(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> Tensor:  # fmt: skip
+    """The standard deviation, the root of `var`; the derivative where it is 0 is taken as 0.
+
+    Example:
+        >>> std(tensor([1.0, 2.0, 3.0]))
+        tensor(1.)
+    """
+    return _spread(c.std, input, dim, unbiased, keepdim, correction, "std")
+
+
+def _mean_like(input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    return mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+@numpy_names
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(`var`, `mean`).
+
+    Example:
+        >>> var_mean(tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+    """
+    return var(input, dim, unbiased, keepdim, correction=correction), _mean_like(input, dim, keepdim)
+
+
+@numpy_names
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(`std`, `mean`).
+
+    Example:
+        >>> std_mean(tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+    """
+    return std(input, dim, unbiased, keepdim, correction=correction), _mean_like(input, dim, keepdim)
+
+
+@numpy_names
+def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over dimensions, without overflow.
+
+    Example:
+        >>> logsumexp(tensor([0.0, 0.0]), dim=0)
+        tensor(0.6931)
+    """
+    x = floating(input, "logsumexp")
+    return apply(c.logsumexp, x, dims=all_dims(dim, x.ndim, "logsumexp"), keepdim=bool(keepdim))
+
+
+# --- norms --------------------------------------------------------------------------------------------
+
+NORM = "LinalgVectorNormBackward0"
+
+
+@numpy_names
+def vector_norm(
+    x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """(sum |x| ** ord) ** (1 / ord) over dimensions; the largest |x| for inf, the smallest for -inf, for 0
+    the
+    number of elements that are not 0.
+
+    The derivative at 0 is taken as 0.
+
+    Raises:
+        DTypeError: the tensor is not floating.
+
+    Example:
+        >>> vector_norm(tensor([3.0, 4.0]))
+        tensor(5.)
+    """
+    values = tensor(x, "linalg.vector_norm")
+    if dtype is not None:
+        values = as_dtype(values, numpy_dtype(dtype))
+    require_float(values, "linalg.vector_norm")
+    order = float(ord)
+    dims = all_dims(dim, values.ndim, "linalg.vector_norm")
+    if math.isinf(order):
+        require_elements(values, dims, "linalg.vector_norm")
+        extreme = r.amax if order > 0 else r.amin
+        return apply(extreme, apply(e.absolute, values), dims=dims, keepdim=bool(keepdim), grad_name=NORM)
+    if order == 0:
+        counted = as_dtype(apply(e.not_equal, values, 0.0), array_dtype(values))
+        return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim))
+    if order < 0:
+        powers = sum(apply(e.power_constant, apply(e.absolute, values), exponent=order), dim, keepdim)
+        return apply(e.power_constant, powers, exponent=1.0 / order, grad_name=NORM)
+    return apply(c.norm, values, dims=dims, keepdim=bool(keepdim), order=order, grad_name=NORM)
+
+
+@numpy_names
+def matrix_norm(
+    A: Tensor, ord: float | str = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of the matrices in two dimensions: Frobenius ("fro"), or the largest (smallest) sum of |x|
+    over a
+    column for 1 (-1), over a row for inf (-inf).
+
+    Raises:
+        UnsupportedError: a norm that needs singular values ("nuc", 2, -2).
+        ArgumentError: another order, or not two dimensions.
+
+    Example:
+        >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(5.)
+    """
+    x = tensor(A, "linalg.matrix_norm")
+    rows, columns = (int(one) % max(x.ndim, 1) for one in dim)
+    if ord == "fro":
+        return vector_norm(x, 2, (rows, columns), keepdim, dtype=dtype)
+    if ord in ("nuc", 2, -2):
+        fail(
+            UnsupportedError,
+            f"linalg.matrix_norm: ord={ord!r} needs singular values, which are not supported.",
+        )
+    if ord not in (1, -1, math.inf, -math.inf):
+        fail(
+            ArgumentError,
+            f"linalg.matrix_norm: Order {ord!r} not supported; expected 'fro', 1, -1, inf or -inf.",
+        )
+    summed, kept = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
+    totals = vector_norm(x, 1, summed, True, dtype=dtype)
+    extreme = (amax if float(ord) > 0 else amin)(totals, kept, True)
+    return extreme if keepdim else extreme.squeeze((rows, columns))
+
+
+@numpy_names
+def norm(
+    input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The p-norm of all elements, or over some dimensions, as vectors; see `vector_norm`.
+
+    Raises:
+        UnsupportedError: p is "nuc". ArgumentError: another word.
+
+    Example:
+        >>> norm(tensor([3.0, 4.0]))
+        tensor(5.)
+    """
+    if p == "nuc":
+        fail(UnsupportedError, "norm(): p='nuc' needs singular values, which are not supported.")
+    if isinstance(p, str) and p != "fro":
+        fail(ArgumentError, f"norm(): p must be a number or 'fro', found {p!r}.")
+    return vector_norm(input, 2 if p in ("fro", None) else float(p or 0), dim, keepdim, dtype=dtype)
+
+
+@numpy_names
+def linalg_norm(
+    A: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """torch.linalg.norm: without `ord` the 2-norm of all elements; with it that of vectors (one dimension)
+    or of matrices (two), see `vector_norm` and `matrix_norm`.
+
+    Example:
+        >>> linalg_norm(tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
+        tensor(6.)
+    """
+    x = tensor(A, "linalg.norm")
+    two = dim is not None and not isinstance(dim, int | np.integer) and len(dim) == 2
+    if ord is not None and (two or (dim is None and x.ndim == 2)):
+        return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        fail(ArgumentError, f"linalg.norm: ord={ord!r} is a norm of matrices; found shape {tuple(x.shape)}.")
+    return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other.
+
+    Example:
+        >>> dist(tensor([1.0, 2.0]), tensor([4.0, 6.0]))
+        tensor(5.)
+    """
+    return vector_norm(elementwise(e.subtract, input, other, function="dist"), p)
+
+
+@numpy_names
+def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> Tensor:
+    """input over its p-norm along dimensions, the norm being at least eps.
+
+    Example:
+        >>> normalize(tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
+    length = apply(e.clamp, vector_norm(input, p, dim, True), float(eps), math.inf)
+    return apply(e.divide, input, length)
+
+
+@numpy_names
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between the vectors along a dimension; norms count as at least eps.
+
+    Example:
+        >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 0.0]]))
+        tensor([1.])
+    """
+    unit1, unit2 = normalize(x1, 2.0, dim, eps), normalize(x2, 2.0, dim, eps)
+    return sum(elementwise(e.multiply, unit1, unit2, function="cosine_similarity"), dim)
+
+
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+    """The covariance matrix of variables in rows, observed in columns.
+
+    Example:
+        >>> cov(tensor([[1.0, 2.0, 3.0]]))
+        tensor(1.)
+    """
+    from .contraction import contracted
+
+    x = floating(input, "cov")
+    rows = x if x.ndim == 2 else x.reshape(1, -1)
+    centred = apply(e.subtract, rows, mean(rows, 1, True))
+    freedom = float(np.maximum(rows.shape[1] - correction, 0))
+    total = contracted(centred, centred, "ax,bx->ab")
+    result = apply(e.multiply, total, 1.0 / freedom if freedom else math.nan)
+    return result.squeeze() if rows.shape[0] == 1 else result
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The matrix of correlation coefficients of variables in rows, observed in columns.
+
+    Example:
+        >>> corrcoef(tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]))
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
+    matrix = cov(input)
+    if not matrix.ndim:
+        return apply(e.divide, matrix, matrix)
+    deviations = apply(e.sqrt, matrix.diagonal())
+    scaled = apply(e.divide, apply(e.divide, matrix, deviations.unsqueeze(1)), deviations)
+    return apply(e.clamp, scaled, -1.0, 1.0)

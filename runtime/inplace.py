@@ -1,0 +1,300 @@
+"""Writing into tensors: `x.add_(y)`, `x += y`, `x[i] = y`, with exact gradients and version counters.
+
+An in-place operation computes the new value with the ordinary, recorded function. Then the value goes into
+the memory (in a trace: becomes the payload), and the tensor's place on the tape becomes that of the new
+value. Where the tensor is a view, the change is carried back into the base by operators as well, so that
+base and views keep exact gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import DTypeError, GradientError, MutationError, ShapeError
+from ..tracer.graph import Node
+from ..tracer.operator import Operator
+from ..tracer.ops.elementwise import convert, identity, where
+from ..tracer.ops.movement import expand, inverse_permutation, permute, reshape, slice_, slice_update
+from ..tracer.origin import place_of_caller
+from ..tracer.spec import BOOL
+from ..tracer.trace import current_trace, is_tracing
+from .modes import enable_grad, is_recording, no_grad
+from .nodes import OperatorNode, scalar_type
+from .tape import apply
+from .tensor import Tensor, View, make, mark_written, require_writable
+
+ndarray = np.ndarray
+Step = tuple[Operator, Mapping[str, Any]]
+
+
+def assign(target: Tensor, value: Tensor) -> Tensor:
+    """Let `target` hold `value`, a tensor of its shape (or one that broadcasts) and of any dtype; returns it.
+
+    Raises:
+        GradientError: `target` is a leaf that requires grad, or a view of one, and operations are recorded.
+        ShapeError: `value` does not fit. DTypeError: floats into integers. MutationError: see `_frozen`.
+    """
+    require_assignable(target)
+    require_writable(target)
+    value = fitted(value, target)
+    recorded = is_recording() and (value._requires_grad or target._requires_grad)
+    if type(target._value) is ndarray and type(value._value) is ndarray and not is_tracing():
+        if recorded and isinstance(value._grad_fn, OperatorNode):
+            _keep_former(value._grad_fn, target._value)
+        _write(target._value, value._value)
+    elif not _is_traced(target):
+        place = place_of_caller()
+        raise MutationError(
+            f"a traced function writes into a tensor from outside of it{', at ' + place if place else ''}. "
+            f"Return the new value instead."
+        )
+    mark_written(target)
+    if target._view is not None:
+        _carry_back(target, target._view, value, recorded)
+    else:
+        _take_place(target, value, recorded)
+    return target
+
+
+def _keep_former(node: OperatorNode, memory: np.ndarray) -> None:
+    """Let the node of an in-place operation have a copy of what it saved and the operation overwrites."""
+    for number, (position, _, _) in enumerate(node.versions):
+        if position >= 0 and node.operands is not None and node.operands[position] is memory:
+            node.operands[position] = memory.copy()
+            node.versions[number] = (position, [0, None], 0)
+
+
+def require_assignable(target: Tensor) -> None:
+    """GradientError where a write would lose the gradient of a leaf."""
+    if not is_recording():
+        return
+    target.refresh()
+    if target._requires_grad and target._grad_fn is None:
+        raise GradientError("a leaf Variable that requires grad is being used in an in-place operation.")
+    view = target._view
+    if view is not None and view.base._requires_grad and view.base._grad_fn is None:
+        raise GradientError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def fitted(value: Tensor, target: Tensor) -> Tensor:
+    """The value in the shape and dtype of the target."""
+    shape, dtype = target._value.shape, target._value.dtype
+    found = value._value.dtype
+    if found != dtype:
+        value = apply(convert, value, dtype=dtype)
+    if value._value.shape != shape:
+        value = apply(expand, value, shape=shape)
+    return value
+
+
+def _write(memory: np.ndarray, value: np.ndarray) -> None:
+    if not memory.flags.writeable or (0 in memory.strides and memory.size > 1 and _overlaps(memory)):
+        raise GradientError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location, or its memory is read-only. Please clone() the tensor before performing the operation."
+        )
+    np.copyto(memory, value)
+
+
+def _overlaps(memory: np.ndarray) -> bool:
+    return any(step == 0 and extent > 1 for step, extent in zip(memory.strides, memory.shape))
+
+
+def _is_traced(tensor: Tensor) -> bool:
+    root = tensor if tensor._view is None else tensor._view.base
+    return type(root._value) is Node
+
+
+def _take_place(target: Tensor, value: Tensor, recorded: bool) -> None:
+    """Put a tensor where the new value is on the tape (and, in a trace, in the graph)."""
+    if type(target._value) is Node:
+        target._value = value._value if type(value._value) is Node else current_trace().capture(value._value)
+    if recorded:
+        target._grad_fn = value._grad_fn
+        target._output_nr = value._output_nr
+        target._requires_grad = value._requires_grad
+        if value._requires_grad and value._grad_fn is None:
+            target._grad_fn = apply(identity, value, grad_name="CopyBackwards")._grad_fn
+
+
+def _carry_back(target: Tensor, view: View, value: Tensor, recorded: bool) -> None:
+    """Change the base of a view as its memory has changed: the other views look there when they are used."""
+    base = view.base
+    if type(base._value) is not Node and not (recorded and view.tracks):
+        view.seen = target._cell[0]
+        return
+    whole = make(base._value)  # the base as it was: its memory holds the new values, none of which are read
+    whole._grad_fn, whole._output_nr, whole._requires_grad = (
+        base._grad_fn,
+        base._output_nr,
+        base._requires_grad,
+    )
+    _take_place(base, _written_back(whole, view.steps, value), recorded)
+
+
+def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tensor:
+    """`base` with the part that `steps` show replaced by `value`."""
+    (operator, attributes), rest = steps[0], steps[1:]
+    if rest:
+        value = _written_back(apply(operator, base, **attributes), rest, value)
+    if operator is slice_:
+        return apply(slice_update, base, value, grad_name="CopySlices", **attributes)
+    if operator is reshape:
+        return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
+    if operator is permute:
+        return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
+    raise GradientError(
+        "a write into an expanded tensor: one element of the written-to tensor stands for several. "
+        "clone() the tensor before writing."
+    )
+
+
+def refresh_view(tensor: Tensor, view: View) -> None:
+    """Bring a view up to date after a write: its graph node and its place on the tape follow the base's."""
+    view.seen = tensor._cell[0]
+    base = view.base
+    traced = type(base._value) is Node
+    if not traced and not (view.tracks and base._requires_grad):
+        return
+    with enable_grad() if view.tracks else no_grad():
+        shown = base
+        for operator, attributes in view.steps:
+            shown = apply(operator, shown, grad_name="AsStridedBackward0", **attributes)
+    if traced:
+        tensor._value = shown._value
+    if view.tracks:
+        tensor._grad_fn, tensor._output_nr = shown._grad_fn, shown._output_nr
+        tensor._requires_grad = shown._requires_grad
+
+
+# --- the methods that end in an underscore ----------------------------------------------------------------
+
+
+def update(target: Tensor, value: Tensor) -> Tensor:
+    """`assign` for the result of an operation on `target`: its shape and kind of dtype must fit."""
+    shape, dtype = target._value.shape, target._value.dtype
+    found = value._value.dtype
+    if value._value.shape != shape:
+        raise ShapeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(value._value.shape)}"
+        )
+    if "biuf".index(found.kind.replace("u", "i")) > "biuf".index(dtype.kind.replace("u", "i")):
+        raise DTypeError(
+            f"result type {scalar_type(found)} can't be cast to the desired output type {scalar_type(dtype)}"
+        )
+    return assign(target, value)
+
+
+def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """The method `name` that writes into its tensor what `function` returns for it."""
+
+    def method(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        require_assignable(self)
+        return update(self, function(self, *arguments, **options))
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"In place: the tensor becomes what `{name.rstrip('_')}` returns for it. Returns the tensor."
+    )
+    return method
+
+
+def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of `source`, which may broadcast; gradients flow to it, no more to the former."""
+    from .creation import as_tensor
+
+    require_assignable(self)
+    return assign(self, _replacing(self, as_tensor(source), "CopyBackwards"))
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value everywhere."""
+    from .creation import scalar_tensor
+
+    require_assignable(self)
+    filler = value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype)
+    return assign(self, _replacing(self, filler, "FillBackward2"))
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros."""
+    from .creation import scalar_tensor
+
+    require_assignable(self)
+    return assign(self, _replacing(self, scalar_tensor(0, dtype=self.dtype), "ZeroBackward0"))
+
+
+def _replacing(target: Tensor, value: Tensor, name: str) -> Tensor:
+    """The value, on the tape as what took the place of `target`, whose gradient from here on is zero."""
+    if is_recording():
+        if target.requires_grad:
+            return apply(where, True, fitted(value, target), target, grad_name=name)
+        if value.requires_grad:
+            return apply(identity, value, grad_name=name)
+    return value
+
+
+# --- x[index] = value -------------------------------------------------------------------------------------
+
+
+def set_item(self: Tensor, index: Any, value: Any) -> None:
+    """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
+    from .creation import as_tensor
+    from .functions.indexing import updated
+
+    if not isinstance(value, Tensor):
+        value = as_tensor(value, dtype=self.dtype)
+    if _is_basic(index):
+        copy_(self[index], value)
+        return
+    require_assignable(self)
+    if _is_plain(self, index, value):
+        require_writable(self)
+        self._value[unwrapped(index)] = value._value
+        mark_written(self)
+    elif _is_filled_mask(index, value):
+        mask = index
+        for _ in range(self.ndim - mask.ndim):
+            mask = apply(reshape, mask, shape=(*mask._value.shape, 1))
+        assign(self, apply(where, mask, _in_dtype(value, self), self, grad_name="IndexPutBackward0"))
+    else:
+        assign(self, updated(self, index, value))
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether the index selects a view: no arrays in it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(
+        part is None or part is Ellipsis or isinstance(part, slice)
+        or (isinstance(part, int | np.integer) and not isinstance(part, bool))
+        for part in parts
+    )  # fmt: skip
+
+
+def _is_plain(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether NumPy's own assignment does: nothing is traced, nothing recorded."""
+    if is_tracing() or type(self._value) is not ndarray or type(value._value) is not ndarray:
+        return False
+    return not (is_recording() and (self.requires_grad or value.requires_grad))
+
+
+def unwrapped(index: Any) -> Any:
+    """The index with arrays in the place of tensors."""
+    if isinstance(index, tuple):
+        return tuple(map(unwrapped, index))
+    return index._concrete("an index") if isinstance(index, Tensor) else index
+
+
+def _in_dtype(value: Tensor, target: Tensor) -> Tensor:
+    dtype = target._value.dtype
+    return value if value._value.dtype == dtype else apply(convert, value, dtype=dtype)
+
+
+def _is_filled_mask(index: Any, value: Tensor) -> bool:
+    """Whether one value goes to all places of a mask, so that their number does not matter."""
+    return isinstance(index, Tensor) and index._value.dtype == BOOL and index.ndim > 0 and value.ndim == 0

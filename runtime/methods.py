@@ -1,0 +1,379 @@
+"""The methods of Tensor: functions bound to the class, and the operators of Python's syntax.
+
+Importing this module completes the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import ArgumentError, GradientError
+from ..tracer.operator import Operator
+from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
+from . import autograd, creation, dtypes, inplace, sampling
+from .functions import METHODS, PUBLIC, movement
+from .functions.common import is_operand
+from .functions.methods import BINARY
+from .nodes import scalar_type
+from .tape import apply
+from .tensor import Device, Tensor, make
+
+IN_PLACE = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "cos",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "deg2rad",
+    "digamma",
+    "div",
+    "divide",
+    "eq",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "fix",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmod",
+    "frac",
+    "ge",
+    "gt",
+    "hypot",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "le",
+    "lerp",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
+    "lt",
+    "masked_fill",
+    "masked_scatter",
+    "mul",
+    "multiply",
+    "nan_to_num",
+    "ne",
+    "neg",
+    "negative",
+    "polygamma",
+    "pow",
+    "rad2deg",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "round",
+    "rsqrt",
+    "scatter",
+    "scatter_add",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "square",
+    "sub",
+    "subtract",
+    "tan",
+    "tanh",
+    "tril",
+    "triu",
+    "true_divide",
+    "trunc",
+    "xlogy",
+]
+
+
+# --- copies and conversions -------------------------------------------------------------------------------
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same values, in the same memory, with no gradient through them.
+
+    Example:
+        >>> x = creation.ones(2, requires_grad=True)
+        >>> (x * 2).detach().requires_grad
+        False
+    """
+    self.refresh()
+    if type(self._value) is not np.ndarray:
+        shown = apply(stop_gradient, self)
+        shown._frozen = "a traced function writes into the detached part of a tensor; clone() it first"
+        return shown
+    shown = make(self._value)
+    shown._cell = self._cell
+    return shown
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Forget in place how the tensor was computed: it becomes a leaf that requires no grad."""
+    if self._view is not None:
+        raise GradientError("Can't detach views in-place. Use detach() instead.")
+    self._grad_fn, self._output_nr, self._requires_grad = None, 0, False
+    return self
+
+
+def _data(self: Tensor) -> Tensor:
+    """The same values, in the same memory, apart from the tape: writes through it are not noticed."""
+    shown = detach(self)
+    shown._cell = [0, None]
+    return shown
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    self._value = value._value
+
+
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own, which gradients flow through."""
+    return apply(identity, self)
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself, or a copy if its elements do not lie in order."""
+    if self.is_contiguous():
+        return self
+    copied = apply(identity, self)
+    copied._value = np.ascontiguousarray(copied._value)
+    return copied
+
+
+def to(self: Tensor, *targets: Any, **options: Any) -> Tensor:
+    """The tensor in another dtype, or that of another tensor; itself if it has it already.
+
+    `x.to(dtype)`, `x.to(other)`, `x.to("cpu")`, with `copy=True` always a new one.
+
+    Example:
+        >>> creation.ones(2).to(dtypes.int64)
+        tensor([1, 1])
+    """
+    copy = bool(options.pop("copy", False))
+    options.pop("non_blocking", None)
+    dtype = self._value.dtype
+    for target in (*targets, *options.values()):
+        if isinstance(target, Tensor):
+            dtype = target._value.dtype
+        elif isinstance(target, Device | str) and str(target).split(":")[0] in ("cpu", "cuda", "mps", "meta"):
+            Device(target)
+        elif target is not None and not isinstance(target, bool):
+            dtype = dtypes.as_numpy_dtype(target, "to")
+    if dtype != self._value.dtype:
+        return apply(convert, self, dtype=dtype, grad_name="ToCopyBackward0")
+    return apply(identity, self) if copy else self
+
+
+def cpu(self: Tensor) -> Tensor:
+    """The tensor itself: all tensors live in the memory of this computer."""
+    return self
+
+
+def type_(self: Tensor, dtype: Any = None) -> Any:
+    """The name of the tensor's type, as `torch.FloatTensor`; with a dtype, the tensor in it."""
+    if dtype is None:
+        return f"torch.{scalar_type(self._value.dtype)}Tensor"
+    return to(self, getattr(dtype, "dtype", dtype))
+
+
+def _converter(dtype: dtypes.DType) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
+        return to(self, dtype)
+
+    method.__doc__ = f"The tensor in dtype {dtype.name}; itself if it has it already."
+    return method
+
+
+# --- new tensors of the same dtype ------------------------------------------------------------------------
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`, in this tensor's dtype unless another is given."""
+    return creation.tensor(data, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+def _new(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return function(*size, dtype=self.dtype if dtype is None else dtype, **options)
+
+    method.__doc__ = f"`{function.__name__}` in this tensor's dtype unless another is given."
+    return method
+
+
+# --- random values in place -------------------------------------------------------------------------------
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with normal random numbers."""
+    drawn = sampling.normal(mean, std, tuple(self.shape), generator=generator, dtype=self.dtype)
+    return inplace.copy_(self, drawn)
+
+
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with random numbers, uniform in [low, high)."""
+    drawn = sampling.rand(tuple(self.shape), generator=generator, dtype=self.dtype)
+    return inplace.copy_(self, drawn * (high - low) + low)
+
+
+# --- binding --------------------------------------------------------------------------------------------
+
+CONVERTERS = {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "long": dtypes.int64,
+    "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+    "bool": dtypes.bool,
+}  # fmt: skip
+
+
+def _bind(name: str, method: Any) -> None:
+    setattr(Tensor, name, method)
+
+
+def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[..., Any]:
+    """`x += y` and its kin: NotImplemented for what is no operand, so that Python asks the other side."""
+    write = inplace.in_place(function, name)
+
+    def method(self: Tensor, other: Any) -> Any:
+        return write(self, other) if is_operand(other) else NotImplemented
+
+    return method
+
+
+EXACT = 2**53
+"""Integers below are floats without loss."""
+
+
+def _weak(other: Any, dtype: np.dtype) -> float | None:
+    """The Python number as a float, if it takes the dtype of a floating tensor beside it as it is."""
+    kind = type(other)
+    if dtype.kind == "f" and (kind is float or (kind is int and -EXACT < other < EXACT)):
+        return float(other)
+    return None
+
+
+def _arithmetic(operator: Operator, name: str, general: Callable[..., Any]) -> Callable[..., Any]:
+    """A dunder method that takes a short way for floating operands of one shape, and for numbers."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        mine = self._value
+        if type(other) is Tensor:
+            value = other._value
+            if mine.dtype == value.dtype and mine.dtype.kind == "f" and mine.shape == value.shape:
+                return apply(operator, self, other, grad_name=name)
+        else:
+            number = _weak(other, mine.dtype)
+            if number is not None:
+                return apply(operator, self, number, grad_name=name)
+        return general(self, other)
+
+    method.__doc__ = general.__doc__
+    return method
+
+
+def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for `number + tensor`."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        number = _weak(other, self._value.dtype)
+        if number is None:
+            return general(self, other)
+        return apply(operator, number, self, grad_name=name)
+
+    method.__doc__ = general.__doc__
+    return method
+
+
+def _bind_arithmetic() -> None:
+    for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
+        name = f"{title}Backward0"
+        _bind(f"__{method}__", _arithmetic(operator, name, METHODS[f"__{method}__"]))
+        if method != "sub":  # PyTorch calls it RsubBackward1
+            _bind(f"__r{method}__", _reflected(operator, name, METHODS[f"__r{method}__"]))
+    _bind("__truediv__", _arithmetic(divide, "DivBackward0", METHODS["__truediv__"]))
+
+
+def _bind_in_place() -> None:
+    for name in IN_PLACE:
+        if name in PUBLIC:
+            _bind(f"{name}_", inplace.in_place(PUBLIC[name], f"{name}_"))
+    for name, function in BINARY.items():
+        _bind(f"__i{name}__", _in_place_operator(f"__i{name}__", function))
+    written: tuple[Any, ...] = (inplace.copy_, inplace.fill_, inplace.zero_, detach_, normal_, uniform_)
+    for method in written:
+        _bind(method.__name__, method)
+    _bind("__setitem__", inplace.set_item)
+
+
+def _bind_the_rest() -> None:
+    for function in (detach, clone, contiguous, to, cpu, new_tensor):
+        _bind(function.__name__, function)
+    _bind("type", type_)
+    _bind("data", property(_data, _set_data, doc=_data.__doc__))
+    _bind("backward", autograd.tensor_backward)
+    _bind("register_hook", autograd.register_hook)
+    _bind("register_post_accumulate_grad_hook", autograd.register_post_accumulate_grad_hook)
+    _bind("retain_grad", autograd.retain_grad)
+    for name, dtype in CONVERTERS.items():
+        _bind(name, _converter(dtype))
+    for name in ("zeros", "ones", "empty", "full"):
+        _bind(f"new_{name}", _new(getattr(creation, name)))
+    _bind("T", property(_transposed, doc="The dimensions in reverse order."))
+    _bind(
+        "mT",
+        property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
+    )
+    _bind("H", property(lambda self: movement.transpose(self, -2, -1), doc="The transpose of a matrix."))
+
+
+def _transposed(self: Tensor) -> Tensor:
+    return movement.permute(self, *reversed(range(self.ndim)))
+
+
+for _name, _method in METHODS.items():
+    _bind(_name, _method)
+_bind_arithmetic()
+_bind_in_place()
+_bind_the_rest()

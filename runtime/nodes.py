@@ -1,0 +1,325 @@
+"""The nodes of the tape: what `grad_fn` is. A node knows where gradients go next, and how to compute them.
+
+An edge is `(target, output number)`: the target is the node that made an operand, or the leaf tensor
+itself. Nodes never hold the tensors that they made, so that a graph is freed when its outputs are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import GradientError
+from ..tracer.graph import Node
+from ..tracer.operator import Operator
+from ..tracer.ops.movement import reshape
+from ..tracer.ops.reduction import sum_
+from ..tracer.origin import backward_of
+from ..tracer.spec import Spec
+from .tensor import RemovableHandle, Tensor, describe, make
+
+next_sequence = itertools.count().__next__
+Edge = tuple[Any, int]
+Cell = list[Any]  # [version, the place of the last write]: see tensor.py
+
+OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+    "if you need to access saved tensors after calling backward."
+)
+
+
+class GradNode:
+    """The base of tape nodes. Sub-classes say in `pull` how cotangents pass from the outputs to the edges.
+
+    Attributes:
+        edges: where the cotangents go, one for each operand; None for an operand without gradient.
+        sequence: increases with every node; a backward pass runs the latest first.
+        hooks: None, or a `Hooks` with what users registered.
+    """
+
+    __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence")
+    outputs = 1
+    edges: Sequence[Edge | None]
+    hooks: Hooks | None
+    sequence: int
+
+    def __init__(self, edges: Sequence[Edge | None]) -> None:
+        self.edges = edges
+        self.hooks = None
+        self._metadata: dict[Any, Any] | None = None
+        self.sequence = next_sequence()
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        """The cotangent of each edge; None for zero or not `wanted`.
+
+        Cotangents are payloads (ndarrays, or graph nodes in a trace), under `create_graph` Tensors. One for
+        each output; None for an output that nothing depends on.
+        """
+        raise NotImplementedError
+
+    def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
+        """Do a whole backward pass from `output`, if the node has a shorter way than the engine's."""
+        return False
+
+    def release(self) -> None:
+        """Let go of what was saved for the backward pass."""
+
+    def name(self) -> str:
+        """`AddBackward0`"""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[GradNode | None, int], ...]:
+        """The nodes that gradients go to next, each with the number of its output, in the operands' order."""
+        return tuple((None, 0) if edge is None else (_as_node(edge[0]), edge[1]) for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's notes."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after each run; what it returns replaces `grad_inputs`."""
+        return RemovableHandle(hooks_of(self).after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before each run; what it returns replaces `grad_outputs`."""
+        return RemovableHandle(hooks_of(self).before, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class Hooks:
+    """What users attached to one node."""
+
+    __slots__ = ("after", "before", "retained", "tensors")
+
+    def __init__(self) -> None:
+        self.before: dict[int, Callable[..., Any]] = {}
+        self.after: dict[int, Callable[..., Any]] = {}
+        self.tensors: dict[int, dict[int, Callable[..., Any]]] = {}
+        """Hooks of the tensors that the node made, by output number."""
+        self.retained: dict[int, weakref.ref[Tensor]] = {}
+        """The tensors that want their gradient kept, by output number."""
+
+
+def hooks_of(node: GradNode) -> Hooks:
+    if node.hooks is None:
+        node.hooks = Hooks()
+    return node.hooks
+
+
+class AccumulateGrad(GradNode):
+    """The end of an edge that leads to a leaf: adds what arrives to `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        super().__init__(())
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and other.variable is self.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+
+def _as_node(target: Any) -> GradNode:
+    return AccumulateGrad(target) if isinstance(target, Tensor) else target
+
+
+def edge_of(tensor: Tensor) -> Edge | None:
+    """Where the gradient of a tensor goes; None if it requires none."""
+    tensor.refresh()
+    if not tensor._requires_grad:
+        return None
+    return tensor._grad_fn or tensor, tensor._output_nr
+
+
+class Saved:
+    """A value kept for a backward pass, with the version it had, the edge of its tensor, and no cycle."""
+
+    __slots__ = ("cell", "edge", "value", "version")
+
+    def __init__(self, value: Any, edge: Edge | None, cell: Cell) -> None:
+        self.value = value
+        self.edge = edge
+        self.cell = cell
+        self.version = cell[0]
+
+    def checked(self) -> Any:
+        """The payload; GradientError if it has been written to since. Graph nodes are never overwritten."""
+        if self.cell[0] != self.version and type(self.value) is np.ndarray:
+            raise GradientError(overwritten_message(self.value, self.edge, self.cell, self.version))
+        return self.value
+
+    def as_tensor(self) -> Tensor:
+        return tensor_at(self.checked(), self.edge, self.cell)
+
+
+def tensor_at(value: Any, edge: Edge | None, cell: Cell) -> Tensor:
+    """A tensor whose gradient goes to `edge`: the leaf itself where that holds the value."""
+    target = None if edge is None else edge[0]
+    if isinstance(target, Tensor) and target._value is value:
+        return target
+    tensor = make(value)
+    tensor._cell = cell
+    if edge is not None:
+        tensor._requires_grad = True
+        tensor._grad_fn = _as_node(target)
+        tensor._output_nr = edge[1]
+    return tensor
+
+
+def overwritten_message(value: np.ndarray, edge: Edge | None, cell: Cell, version: int) -> str:
+    """PyTorch's message, and the line that overwrote the value."""
+    maker = ""
+    if edge is not None:
+        maker = f", which is output {edge[1]} of {_as_node(edge[0]).name()},"
+    place = f" It was overwritten at {describe(cell[1])}." if cell[1] else ""
+    return (
+        f"{OVERWRITTEN}: [{legacy_type(value.dtype)} {list(value.shape)}]{maker} is at version {cell[0]}; "
+        f"expected version {version} instead.{place} Use the out-of-place form there, or write to a clone()."
+    )
+
+
+_LEGACY_TYPES = {
+    "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+}  # fmt: skip
+
+
+def scalar_type(dtype: np.dtype) -> str:
+    """`Float`, `Long`: how PyTorch's messages call a dtype."""
+    return _LEGACY_TYPES.get(dtype.name, dtype.name.capitalize())
+
+
+def legacy_type(dtype: np.dtype) -> str:
+    return f"torch.{scalar_type(dtype)}Tensor"
+
+
+NO_SPECS: tuple[Sequence[Spec], Any] = ((), None)
+
+
+class Plan:
+    """What recording an operator takes, for one set of operands that require grad; made once, then reused."""
+
+    __slots__ = ("edges", "node_class", "operator", "positions", "saves", "saves_result", "saves_specs")
+
+    def __init__(self, operator: Operator, mask: int, count: int, name: str) -> None:
+        self.operator = operator
+        self.positions = tuple(
+            position for position in range(count) if mask >> position & 1 and operator.rule_for(position)
+        )
+        wanted, self.saves_result = operator.needs(self.positions, count)
+        self.saves = tuple(sorted(wanted))
+        rules = [operator.rules[operator.operand_name(position)] for position in self.positions]
+        self.saves_specs = any(
+            name == "specs" or name.endswith("_spec") for rule in rules for name in rule.parameters
+        )
+        self.node_class = node_class(name)
+
+
+_classes: dict[str, type[OperatorNode]] = {}
+
+
+def node_class(name: str) -> type[OperatorNode]:
+    """The class of operator nodes that are called `name`."""
+    found = _classes.get(name)
+    if found is None:
+        found = _classes[name] = type(name, (OperatorNode,), {"__slots__": ()})
+    return found
+
+
+class OperatorNode(GradNode):
+    """A node of one operator: it saves what the operator's rules need, and runs them."""
+
+    __slots__ = (
+        "attributes", "forward", "freed", "operands", "plan", "result", "shapes", "specs", "versions",
+    )  # fmt: skip
+    plan: Plan
+    attributes: dict[str, Any]
+    shapes: Sequence[tuple[int, ...]]
+    """The shapes of the operands that get a gradient."""
+    specs: tuple[Sequence[Spec], Spec] | None
+    """Of the operands and of the result, if a rule asks for them."""
+    operands: list[Any] | None
+    result: Any
+    versions: list[tuple[int, Cell, int]]
+    """(operand position or -1 for the result, cell, version then) of each saved value."""
+    forward: Node | None
+    """In a trace the graph node of the result."""
+    freed: bool
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        if self.freed:
+            raise GradientError(FREED)
+        self._check_versions()
+        if self.forward is None:
+            return self._run_rules(cotangents[0], wanted, create_graph)
+        with backward_of(self.forward.origin, self.plan.operator.name):
+            return self._run_rules(cotangents[0], wanted, create_graph)
+
+    def _run_rules(self, g: Any, wanted: Sequence[bool], create_graph: bool) -> list[Any]:
+        plan = self.plan
+        operands: Sequence[Any] = self.operands or ()
+        result = self.result
+        if create_graph:
+            operands, result = self._as_tensors()
+        specs, result_spec = self.specs or NO_SPECS
+        pulled: list[Any] = [None] * len(self.edges)
+        for position, shape in zip(plan.positions, self.shapes):
+            if wanted[position]:
+                cotangent = plan.operator.pull_back(
+                    position, g, operands, specs, result, result_spec, self.attributes
+                )
+                pulled[position] = sum_to_shape(cotangent, shape)
+        return pulled
+
+    def _as_tensors(self) -> tuple[list[Any], Any]:
+        """What was saved as tensors, with their history: so a gradient has a gradient."""
+        cells = {position: cell for position, cell, _ in self.versions}
+        operands = [
+            tensor_at(value, self.edges[position], cells[position]) if position in cells else value
+            for position, value in enumerate(self.operands or ())
+        ]
+        result = None if self.result is None else tensor_at(self.result, (self, 0), cells[-1])
+        return operands, result
+
+    def _check_versions(self) -> None:
+        for position, cell, version in self.versions:
+            if cell[0] != version:
+                value = self.result if position < 0 else (self.operands or ())[position]
+                if type(value) is np.ndarray:  # graph nodes are never overwritten
+                    edge = (self, 0) if position < 0 else self.edges[position]
+                    raise GradientError(overwritten_message(value, edge, cell, version))
+
+    def release(self) -> None:
+        if self.versions:
+            self.operands = self.result = None
+            self.versions = []
+            self.freed = True
+
+
+def sum_to_shape(cotangent: Any, shape: tuple[int, ...]) -> Any:
+    """The cotangent summed over the dimensions along which an operand of `shape` was broadcast."""
+    found = cotangent.shape
+    if found == shape:
+        return cotangent
+    extra = len(found) - len(shape)
+    dims = tuple(
+        dim for dim, extent in enumerate(found) if dim < extra or (extent != 1 and shape[dim - extra] == 1)
+    )
+    total = sum_(cotangent, dims=dims, keepdim=False) if dims else cotangent
+    return total if total.shape == shape else reshape(total, shape=shape)

@@ -1,0 +1,219 @@
+"""NumPy's front: what np.sin(x), np.add(a, x, out=...), a + x and np.sum(x) do where x is a Tensor.
+
+NumPy hands such calls to `Tensor.__array_ufunc__` and `Tensor.__array_function__`, which are `array_ufunc`
+and
+`array_function` here. Names, defaults and dtype promotion are NumPy's (integers divide to float64, float32
+beside int32 is float64); the computing is done by the same functions as for PyTorch's front, so it is
+recorded on the tape, and traced, alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..tracer.errors import ArgumentError, DTypeError, UnsupportedError
+from ..tracer.operator import Value
+from ..tracer.spec import SUPPORTED
+from .functions import PUBLIC
+from .functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from .tape import wrap
+from .tensor import Tensor
+
+# --- ufuncs -------------------------------------------------------------------------------------------
+
+RENAMED = {
+    "absolute": "abs", "fabs": "abs", "arctan2": "atan2", "power": "pow", "float_power": "pow",
+    "rint": "round",
+    "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_not", "conjugate": "positive",
+    "equal": "eq", "true_divide": "div", "divide": "div",
+}  # fmt: skip
+"""NumPy's ufuncs that have another name here."""
+
+_SAME_NAME = """
+    add subtract multiply floor_divide remainder fmod negative positive sign sqrt cbrt square reciprocal
+    exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh
+    arctanh hypot maximum minimum fmax fmin not_equal less less_equal greater greater_equal logical_and
+    logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor isnan isinf isfinite signbit
+    floor ceil trunc logaddexp logaddexp2 deg2rad rad2deg matmul
+"""
+SAME_NAME = frozenset(_SAME_NAME.split())
+REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
+    "logical_or": "any",
+}  # fmt: skip
+ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
+NUMBERS = (bool, int, float)
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    """`Tensor.__array_ufunc__`: a ufunc with a Tensor among its inputs or outputs.
+
+    Raises:
+        UnsupportedError: pullback does not have the ufunc, its method or an option.
+        DTypeError: no loop of the ufunc fits the dtypes, or its result is complex.
+
+    Example:
+        >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
+        tensor([2., 3.], dtype=torch.float64)
+    """
+    if not all(_is_operand(one) for one in inputs):
+        return NotImplemented
+    out = options.pop("out", None)
+    if method == "__call__":
+        result = _call(ufunc, inputs, options)
+    elif method in ("reduce", "accumulate"):
+        result = _along(ufunc, method, inputs, options)
+    elif method == "outer":
+        result = _outer(ufunc, inputs, options)
+    else:
+        _unknown(f"{ufunc.__name__}.{method}")
+    return result if out is None else written(result, out[0], ufunc.__name__)
+
+
+def _is_operand(value: Any) -> bool:
+    own = getattr(type(value), "__array_ufunc__", None)
+    return isinstance(value, Tensor | np.ndarray | bool | int | float | list | tuple | np.generic) or (
+        own is None and hasattr(value, "__array__")
+    )
+
+
+def _unknown(name: str) -> NoReturn:
+    fail(
+        UnsupportedError,
+        f"numpy.{name} is not supported on a Tensor. Write it with supported functions, or, where no "
+        "gradient is needed, call it on x.detach().numpy().",
+    )
+
+
+def _call(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    name = ufunc.__name__
+    if name == "divmod":
+        return _call(np.floor_divide, inputs, options), _call(np.remainder, inputs, options)
+    if name == "heaviside":
+        return _heaviside(*inputs)
+    public = RENAMED.get(name, name if name in SAME_NAME else None)
+    if public is None:
+        _unknown(name)
+    dtype = options.pop("dtype", None)
+    mask = options.pop("where", True)
+    options.pop("casting", None)
+    if options or mask is not True:
+        fail(
+            UnsupportedError,
+            f"numpy.{name}: {[*options] or ['where']} is not supported on a Tensor. Use numpy.where.",
+        )
+    operands, result_dtype = converted(ufunc, inputs, dtype)
+    return as_dtype(PUBLIC[str(public)](*operands), result_dtype)
+
+
+def _weak(value: Any) -> Any:
+    """What NumPy's promotion takes for an input: a dtype, or the type of a Python number."""
+    if isinstance(value, NUMBERS) and not isinstance(value, np.generic):
+        return type(value)
+    return array_dtype(value) if isinstance(value, Tensor) else np.asarray(value).dtype
+
+
+def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
+    """The inputs in the dtypes that NumPy's own loop would have, and the dtype of its result."""
+    values = [one if isinstance(one, Tensor | bool | int | float) else np.asarray(one) for one in inputs]
+    fixed: dict[str, Any] = {}
+    if dtype is not None:
+        fixed["signature"] = (*(None,) * len(values), np.dtype(getattr(dtype, "numpy", dtype)))
+    try:
+        loop = ufunc.resolve_dtypes(
+            (*map(_weak, values), *(None,) * ufunc.nout), casting="same_kind", **fixed
+        )
+    except TypeError as error:
+        found = ", ".join(str(_weak(one)) for one in values)
+        fail(DTypeError, f"numpy.{ufunc.__name__}: no loop for dtypes {found}: {error}")
+    if any(one not in SUPPORTED for one in loop):
+        fail(
+            DTypeError,
+            f"numpy.{ufunc.__name__}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
+        )
+    operands = [
+        scalar_of(one, kind) if isinstance(one, bool | int | float) else as_dtype(wrap(one), kind)
+        for one, kind in zip(values, loop)
+    ]
+    if not any(isinstance(one, Tensor) for one in operands):
+        operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]
+    return operands, loop[-1]
+
+
+def _heaviside(x: Any, at_zero: Any) -> Tensor:
+    (x, at_zero), dtype = converted(np.heaviside, (x, at_zero))
+    step = PUBLIC["where"](PUBLIC["lt"](x, 0), 0.0, 1.0)
+    step = PUBLIC["where"](PUBLIC["eq"](x, 0), at_zero, as_dtype(step, dtype))
+    return PUBLIC["where"](PUBLIC["isnan"](x), x, step)
+
+
+def _along(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    from .numpy_functions import FUNCTIONS
+
+    table = REDUCTIONS if method == "reduce" else ACCUMULATIONS
+    name = table.get(ufunc.__name__)
+    if name is None:
+        _unknown(f"{ufunc.__name__}.{method}")
+    (x,) = inputs
+    return FUNCTIONS[getattr(np, str(name))](x, **({"axis": 0} | options))
+
+
+def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    a, b = (one if isinstance(one, Tensor) else wrap(np.asarray(one)) for one in inputs)
+    return _call(ufunc, (a.reshape((*a.shape, *(1,) * b.ndim)), b), options)
+
+
+# --- out ----------------------------------------------------------------------------------------------
+
+
+def written(result: Any, out: Any, function: str) -> Any:
+    """`out` with the result in it: a Tensor in place, an ndarray if no gradient would be lost."""
+    if out is None:
+        return result
+    if isinstance(out, tuple):
+        (out,) = out
+    if isinstance(out, Tensor):
+        from .inplace import copy_
+
+        return copy_(out, result)
+    if is_traced(result) or result.requires_grad:
+        fail(
+            ArgumentError,
+            f"numpy.{function}: out is an ndarray, which cannot hold the gradient of the result. Leave out "
+            "away, or pass a Tensor.",
+        )
+    np.copyto(out, result.numpy(), casting="same_kind")
+    return out
+
+
+# --- functions ----------------------------------------------------------------------------------------
+
+
+def array_function(
+    self: Tensor, function: Any, types: Any, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> Any:
+    """`Tensor.__array_function__`: a NumPy function with a Tensor among its arguments.
+
+    Raises:
+        UnsupportedError: pullback does not have the function, or not the option.
+
+    Example:
+        >>> np.sum(Tensor([[1.0, 2.0]]), axis=1, keepdims=True)
+        tensor([[3.]])
+    """
+    from .numpy_functions import FUNCTIONS
+
+    if not all(issubclass(one, Value | np.ndarray) for one in types):
+        return NotImplemented
+    implementation = FUNCTIONS.get(function)
+    if implementation is None:
+        module = getattr(function, "__module__", "numpy").removeprefix("numpy").strip(".")
+        _unknown(f"{module}.{function.__name__}" if module else function.__name__)
+    out = keywords.get("out")
+    if out is None:
+        return implementation(*arguments, **keywords)
+    keywords = {name: value for name, value in keywords.items() if name != "out"}
+    return written(implementation(*arguments, **keywords), out, function.__name__)

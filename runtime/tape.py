@@ -1,0 +1,237 @@
+"""The tape: `apply` runs one operator on tensors, and records it where a gradient will be asked for.
+
+Every public function ends here, so this is the path to keep short: unwrap, evaluate, wrap, record.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..tracer.errors import LeakedTraceError, PullbackError
+from ..tracer.graph import Node, make_node
+from ..tracer.operator import Operator
+from ..tracer.ops.elementwise import stop_gradient
+from ..tracer.ops.movement import expand, permute, reshape, slice_
+from ..tracer.spec import Spec
+from ..tracer.trace import current_trace, is_tracing
+from .modes import is_recording
+from .nodes import Plan, next_sequence, sum_to_shape
+from .tensor import Tensor, View, make
+
+ndarray = np.ndarray
+VIEWS = frozenset((reshape, permute, expand, slice_))
+"""Operators whose result shows the memory of their operand."""
+COMPUTING = frozenset(("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom"))
+"""Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
+
+
+class _Quiet(threading.local):
+    """Calls a function with NumPy's floating-point warnings off; a fifth of the price of np.errstate."""
+
+    def __init__(self) -> None:
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run: Callable[..., Any] = context.run
+
+
+_quiet = _Quiet()
+
+
+def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **attributes: Any) -> Tensor:
+    """The result of an operator on tensors, recorded if grad mode is on and an operand requires grad.
+
+    Args:
+        operands: Tensors, ndarrays and Python numbers, of one dtype but for the numbers.
+        grad_name: what the tape node is called, as "AddBackward0", where the operator's own name is not
+            PyTorch's for this use.
+        attributes: the operator's, normalised.
+
+    Raises:
+        ShapeError, DTypeError: what the operator's shape rule finds wrong.
+        LeakedTraceError: an operand is a traced value of a trace that has ended.
+
+    Example:
+        >>> apply(elementwise.multiply, make(np.ones(2)), 3.0)
+        tensor([3., 3.], dtype=torch.float64)
+    """
+    values = []
+    mask = 0
+    bit = 1
+    concrete = True
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            view = operand._view
+            if view is not None and view.seen != operand._cell[0]:
+                operand.refresh()
+            value = operand._value
+            if type(value) is not ndarray:
+                concrete = False
+            if operand._requires_grad:
+                mask |= bit
+            values.append(value)
+        else:
+            values.append(operand)
+        bit <<= 1
+    if concrete and not is_tracing():
+        try:
+            if operator.family in COMPUTING:
+                result = _quiet.run(operator.evaluate, *values, **attributes)
+            else:
+                result = operator.evaluate(*values, **attributes)
+        except Exception as error:  # whatever NumPy raised: the operator's own check says it better
+            _explain(operator, values, attributes, error)
+        if type(result) is not ndarray:
+            result = np.asarray(result)
+    else:
+        result = _extend_graph(operator, values, attributes)
+    tensor = make(result)
+    if mask and operator.rules and result.dtype.kind == "f" and is_recording():
+        record(tensor, operator, operands, values, mask, attributes, grad_name)
+    if operator in VIEWS:
+        _link_view(tensor, operator, operands[0], attributes)
+    return tensor
+
+
+_plans: dict[Any, Plan] = {}
+
+
+def record(
+    tensor: Tensor,
+    operator: Operator,
+    operands: Sequence[Any],
+    values: Sequence[Any],
+    mask: int,
+    attributes: dict[str, Any],
+    grad_name: str | None,
+) -> None:
+    """Give `tensor`, the result, the tape node of the operator. Bit i of `mask`: operand i requires grad."""
+    key = (operator, mask, len(values), grad_name)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = Plan(operator, mask, len(values), grad_name or f"{operator.grad_fn}Backward0")
+    if not plan.positions:
+        return
+    node = plan.node_class.__new__(plan.node_class)
+    node.sequence = next_sequence()
+    node.hooks = node._metadata = node.result = node.operands = node.specs = None
+    node.freed = False
+    node.plan = plan
+    node.attributes = attributes
+    edges: list[Any] = [None] * len(values)
+    shapes = []
+    for position in plan.positions:
+        operand = operands[position]
+        edges[position] = (operand._grad_fn or operand, operand._output_nr)
+        shapes.append(values[position].shape)
+    node.edges = edges
+    node.shapes = shapes
+    result = tensor._value
+    node.forward = None if type(result) is ndarray else result
+    versions: list[Any] = []
+    if plan.saves:
+        saved: list[Any] = [None] * len(values)
+        for position in plan.saves:
+            saved[position] = values[position]
+            operand = operands[position]
+            if isinstance(operand, Tensor):
+                cell = operand._cell
+                versions.append((position, cell, cell[0]))
+        node.operands = saved
+    if plan.saves_result:
+        node.result = result
+        versions.append((-1, tensor._cell, tensor._cell[0]))
+    if plan.saves_specs:
+        node.specs = [_spec(value, result.dtype) for value in values], Spec(result.shape, result.dtype)
+    node.versions = versions
+    tensor._grad_fn = node
+    tensor._requires_grad = True
+
+
+def _spec(value: Any, dtype: np.dtype) -> Spec:
+    """The spec of an operand; a Python number has the dtype of the operator."""
+    shape = getattr(value, "shape", None)
+    return Spec((), dtype) if shape is None else Spec(shape, value.dtype)
+
+
+def _extend_graph(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
+    """The graph node of the operator; concrete arrays become captured inputs."""
+    trace = current_trace()
+    lifted = [trace.capture(value) if type(value) is ndarray else value for value in values]
+    if not lifted:
+        return make_node(operator, (), attributes)
+    return cut_off(Node.apply(operator, tuple(lifted), attributes))
+
+
+def cut_off(node: Node) -> Node:
+    """The node; where gradients will be taken of the graph and nothing is recorded, without gradient."""
+    if current_trace().differentiable and not is_recording() and node.spec.is_float:
+        return stop_gradient(node)
+    return node
+
+
+def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], error: Exception) -> NoReturn:
+    """Raise what the operator's shape rule says about its operands, else NumPy's error."""
+    if isinstance(error, PullbackError):
+        raise error
+    dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
+    operator.infer(*(_spec(value, dtype) for value in values), **attributes)
+    raise error
+
+
+def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any]) -> None:
+    """Note whose memory the result shows, unless NumPy had to copy."""
+    if not isinstance(operand, Tensor):
+        return
+    value, source = tensor._value, operand._value
+    if type(value) is ndarray and not (
+        value.base is source or (source.base is not None and value.base is source.base)
+    ):
+        return
+    step = ((operator, attributes),)
+    view = operand._view
+    cell = tensor._cell = operand._cell
+    tensor._frozen = operand._frozen
+    if view is None:
+        tensor._view = View(operand, step, cell[0], is_recording())
+    else:
+        tensor._view = View(view.base, view.steps + step, cell[0], view.tracks and is_recording())
+
+
+def wrap(value: Any) -> Tensor:
+    """A tensor around an ndarray (not copied), NumPy scalar or graph node; a Tensor stays itself."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Node):
+        return make(value)
+    return make(np.asarray(value))
+
+
+def unwrap(operand: Any) -> Any:
+    """The payload of a Tensor; anything else as it is."""
+    if isinstance(operand, Tensor):
+        operand.refresh()
+        return operand._value
+    return operand
+
+
+def unbroadcast(cotangent: Any, spec: Spec) -> Any:
+    """The cotangent of an operand of `spec` that may have been broadcast: summed over what was repeated.
+
+    Works on ndarrays, graph nodes and tensors alike, since it is made of operators.
+    """
+    return sum_to_shape(cotangent, spec.shape)
+
+
+def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Tensor:
+    return apply(operator, *operands, **attributes)
+
+
+# An operator called on tensors comes back here.
+Tensor.apply = classmethod(_apply_operator)  # type: ignore[method-assign, assignment]
+
+__all__ = ["LeakedTraceError", "apply", "record", "unbroadcast", "unwrap", "wrap"]

@@ -1,0 +1,313 @@
+"""Running the user's function once, on tensors that stand for arguments, to get its graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import MutationError, OutputError, TraceError
+from ..tracer.graph import Graph, Node, make_input
+from ..tracer.ops.elementwise import identity
+from ..tracer.origin import Origin
+from ..tracer.spec import SUPPORTED
+from ..tracer.trace import Draw, Trace, tracing
+from . import autograd
+from .closure import Reading, Source, explore
+from .flatten import Results, is_container
+from .modes import is_recording
+from .nodes import OperatorNode
+from .signature import Call, spec_of_leaf
+from .substitution import Substitution
+from .tensor import Tensor, make
+
+
+@dataclass(frozen=True, eq=False)
+class TapeGradient:
+    """A gradient taken on the tape, of a function with a backward of its own that its graph does not show.
+
+    The graph's inputs are those of the function's graph and a cotangent for each of `cotangent_outputs`;
+    its outputs the gradients of the inputs that need one and are `connected`.
+    """
+
+    graph: Graph
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`."""
+
+    name: str
+    graph: Graph
+    results: Results
+    reading: Reading
+    argument_names: tuple[str, ...]
+    sources: tuple[int, ...]
+    """Which of the arrays that `reading.read()` gives the graph takes."""
+    constants: tuple[np.ndarray, ...]
+    drawn: tuple[Draw, ...]
+    needs_grad: tuple[bool, ...]
+    """Of each input of the graph, whether a gradient is asked of it."""
+    returns_tensors: bool
+    gradient: TapeGradient | None
+    """Where the tape knows the gradient and the graph does not."""
+
+
+def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
+    """Trace `function` on stand-ins for the arguments of `call`.
+
+    Raises:
+        OutputError: it returns what is no tensor.
+        MutationError: it writes to its arguments or to what it reaches.
+        LeakedTraceError: it stores a traced value outside.
+        TraceError: it calls itself without end.
+    """
+    return _Run(function, call, name).traced()
+
+
+class _Run:
+    """One trace of one call."""
+
+    def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
+        self.function = function
+        self.call = call
+        self.name = name
+        self.leaves = call.described()
+        self.statics = [
+            (index, leaf)
+            for index, (leaf, described) in enumerate(zip(call.leaves, self.leaves))
+            if not described.is_array and (callable(leaf) or hasattr(leaf, "__dict__"))
+        ]
+        self.reading = explore(
+            [(function, name), *((leaf, self.leaves[index].name) for index, leaf in self.statics)]
+        )
+        self.source_nodes: dict[Source, Node] = {}
+        tensors = [one for one in call.arrays if isinstance(one, Tensor)]
+        tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
+        self.returns_tensors = bool(tensors)
+        self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
+        self.trace = Trace(name, differentiable=self.records)
+        self.stand_ins: list[tuple[Tensor, Node, str]] = []
+
+    def traced(self) -> Traced:
+        arguments = [
+            self._stand_in(leaf, described.name, f"its argument '{described.name}'")
+            for leaf, described in zip(self.call.leaves, self.leaves)
+            if described.is_array
+        ]
+        inputs = [node for _, node, _ in self.stand_ins]
+        for source in self.reading.sources:
+            value = source.value._value if isinstance(source.value, Tensor) else source.value
+            self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
+            self.trace.preset(value, self.source_nodes[source])
+        value = self._run(arguments)
+        results = Results(value, self.name)
+        with tracing(self.trace):
+            outputs = [self._output(leaf) for leaf in results.leaves]
+            pulled = self._pull_on_tape(results.leaves)
+        used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
+        sources = [
+            index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
+        ]
+        constants = [(array, node) for array, node in self.trace.captured if node in used]
+        drawn = [(draw, node) for draw, node in self.trace.drawn if node in used]
+        taken = [self.reading.sources[index] for index in sources]
+        graph = Graph(
+            self.name,
+            (
+                *inputs,
+                *(self.source_nodes[source] for source in taken),
+                *(node for _, node in constants),
+                *(node for _, node in drawn),
+            ),
+            tuple(outputs),
+            self._origin(),
+        )
+        values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *drawn)))
+        needs_grad = tuple(map(self._needs_grad, values))
+        return Traced(
+            name=self.name,
+            graph=graph,
+            results=results,
+            reading=self.reading,
+            argument_names=tuple(one.name for one in self.leaves if one.is_array),
+            sources=tuple(sources),
+            constants=tuple(array for array, _ in constants),
+            drawn=tuple(draw for draw, _ in drawn),
+            needs_grad=needs_grad,
+            returns_tensors=self.returns_tensors,
+            gradient=pulled.as_gradient(graph, needs_grad),
+        )
+
+    def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
+        """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
+        tensors = {position: leaf for position, leaf in enumerate(leaves) if _requires_grad(leaf)}
+        if not self.records or not any(map(has_own_backward, tensors.values())):
+            return _Pulled((), (), {})
+        variables = {node: tensor for tensor, node, _ in self.stand_ins if tensor._requires_grad}
+        for source, node in self.source_nodes.items():
+            if isinstance(source.value, Tensor) and source.value.requires_grad:
+                variables.setdefault(node, source.value)
+        payloads = [tensor._value for tensor in tensors.values()]
+        cotangents = [make_input(node.spec, f"d_{node.name or 'value'}") for node in payloads]
+        found = autograd.grad(
+            list(tensors.values()),
+            list(variables.values()),
+            [make(node) for node in cotangents],
+            create_graph=True,
+            allow_unused=True,
+        )
+        gradients = {node: one._value for node, one in zip(variables, found) if one is not None}
+        return _Pulled(tuple(tensors), tuple(cotangents), gradients)
+
+    def _needs_grad(self, value: Any) -> bool:
+        return self.records and isinstance(value, Tensor) and value.requires_grad
+
+    def _origin(self) -> Origin:
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        if code is None:
+            return Origin("", 0, "")
+        return Origin(code.co_filename, code.co_firstlineno, "")
+
+    def _stand_in(self, leaf: Any, label: str, description: str, node: Node | None = None) -> Tensor:
+        if node is None:
+            node = make_input(spec_of_leaf(leaf), label)
+        tensor = make(node)
+        tensor._requires_grad = self._needs_grad(leaf)
+        tensor._frozen = (
+            f"{self.name} writes into {description} while it is traced, which a compiled function may not "
+            "do; write into a clone() of it"
+        )
+        self.stand_ins.append((tensor, node, description))
+        return tensor
+
+    def _replacement(self, source: Source) -> Tensor:
+        return self._stand_in(source.value, source.label, source.label, self.source_nodes[source])
+
+    def _run(self, arguments: Sequence[Tensor]) -> Any:
+        """The result of the function, with what it wrote and stored checked."""
+        substitution = Substitution(self.reading, self._replacement)
+        function = substitution.root(0, self.function)
+        waiting = iter(arguments)
+        leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
+        for position, (index, leaf) in enumerate(self.statics, 1):
+            leaves[index] = substitution.root(position, leaf)
+        args, kwargs = self.call.rebuild(leaves)
+        before = _contents((args, kwargs))
+        with tracing(self.trace):
+            try:
+                result = function(*args, **kwargs)
+            except RecursionError:
+                raise TraceError(
+                    f"{self.name} calls itself without end while it is traced: the depth of Python's stack "
+                    "is used up. What ends a recursion must not depend on traced values: pass it as a "
+                    "static argument, e.g. @compile(static_argnames=...), or write a loop."
+                ) from None
+        self._check_arguments(before, _contents((args, kwargs)))
+        substitution.check(self.name)
+        return result
+
+    def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
+        for tensor, node, description in self.stand_ins:
+            if tensor._value is not node:
+                raise MutationError(f"{tensor._frozen}.")
+            if tensor._grad is not None:
+                raise MutationError(
+                    f"{self.name} calls backward() while it is traced, which writes .grad of {description}. "
+                    "Return the loss and call backward() on the result, or use pullback.value_and_grad."
+                )
+        if before.keys() != after.keys() or any(after[path] is not before[path] for path in before):
+            changed = next(
+                path for path in (*before, *after) if before.get(path, self) is not after.get(path, self)
+            )
+            raise MutationError(
+                f"{self.name} changes a container among its arguments at {_argument_text(changed)} while it "
+                "is traced; later calls would not. Build a new container and return it."
+            )
+
+    def _output(self, leaf: Any) -> Node:
+        value = leaf
+        if isinstance(leaf, Tensor):
+            leaf.refresh()
+            value = leaf._value
+        if not isinstance(value, Node):
+            value = np.asarray(value)
+            if value.dtype not in SUPPORTED:
+                raise OutputError(
+                    f"{self.name} returns an array of dtype {value.dtype}; expected a bool, integer or real "
+                    "floating dtype. Compute it outside of the compiled function."
+                )
+            value = self.trace.capture(value)
+        return identity(value) if value.is_input else value
+
+
+@dataclass(frozen=True, eq=False)
+class _Pulled:
+    """Gradients found on the tape, by the input node that they belong to."""
+
+    outputs: tuple[int, ...]
+    cotangents: tuple[Node, ...]
+    gradients: dict[Node, Node]
+
+    def as_gradient(self, graph: Graph, needs_grad: Sequence[bool]) -> TapeGradient | None:
+        if not self.outputs:
+            return None
+        wanted = [node for node, needed in zip(graph.inputs, needs_grad) if needed]
+        return TapeGradient(
+            Graph(
+                f"{graph.name}_backward",
+                (*graph.inputs, *self.cotangents),
+                tuple(self.gradients[node] for node in wanted if node in self.gradients),
+                graph.origin,
+            ),
+            self.outputs,
+            tuple(node in self.gradients for node in wanted),
+        )
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def has_own_backward(tensor: Tensor) -> bool:
+    """Whether a gradient of the tensor passes a node that is no operator's, or one with hooks."""
+    pending: list[Any] = [tensor.grad_fn]
+    seen = set()
+    while pending:
+        target = pending.pop()
+        if isinstance(target, Tensor):
+            if target._hooks is not None:
+                return True
+        elif target is not None and id(target) not in seen:
+            seen.add(id(target))
+            if not isinstance(target, OperatorNode) or target.hooks is not None:
+                return True
+            pending.extend(edge[0] for edge in target.edges if edge is not None)
+    return False
+
+
+def _contents(value: Any, path: tuple[Any, ...] = ()) -> dict[Any, Any]:
+    """The leaves of nested containers by path; containers that optree alone knows count as leaves."""
+    if isinstance(value, dict):
+        items: Any = value.items()
+    elif isinstance(value, tuple | list):
+        items = enumerate(value)
+    elif is_container(value):
+        items = vars(value).items() if hasattr(value, "__dict__") else ()
+    else:
+        return {path: value}
+    found: dict[Any, Any] = {}
+    for key, item in items:
+        found.update(_contents(item, (*path, key)))
+    return found
+
+
+def _argument_text(path: tuple[Any, ...]) -> str:
+    where, argument, *rest = path
+    start = f"argument {argument}" if where == 0 else f"argument '{argument}'"
+    return start + "".join(f"[{key!r}]" for key in rest)

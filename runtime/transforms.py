@@ -1,0 +1,508 @@
+"""Functions from functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hessian`.
+
+All run the function on the tape. Of a plain function that happens in each call; of a compiled one when it is
+traced, so that value and gradient become one graph and one generated function.
+
+Each argument that is differentiated is replaced by an alias, a tensor of the same elements at a place of
+its own on the tape. So a derivative inside of a derivative does not see the paths of the outer one.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
+from ..tracer.graph import Node, constant
+from ..tracer.ops.movement import concatenate, reshape
+from . import autograd
+from .compiled import CompiledFunction, CompiledMethod, function_name
+from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
+from .modes import enable_grad, is_recording
+from .nodes import GradNode
+from .tape import apply, wrap
+from .tensor import Tensor, make
+
+Function = Callable[..., Any]
+Argnums = int | str | Sequence[int | str]
+
+
+# --- the public functions -------------------------------------------------------------------------------
+
+
+def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the gradient of a scalar function.
+
+    Args:
+        function: returns a floating tensor or array of shape (); with `has_aux` a pair of that and anything.
+        argnums: which arguments to differentiate: a position or name, or several. Each may be nested in
+            lists, tuples, dicts, namedtuples and dataclasses.
+        has_aux: return (gradient, aux).
+
+    Returns:
+        A function of the same arguments. The gradient has the structure of the argument, a tuple for several
+        `argnums`; zeros where the value does not depend on it. Arrays in give arrays out, Tensors Tensors. If
+        `function` is compiled, so is the result, as one fused function. Nothing is added to `.grad`.
+
+    Raises:
+        DTypeError: a differentiated argument is no float.
+        ArgumentError: there is no such argument.
+        OutputError: the result is no scalar.
+
+    Example:
+        >>> grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+
+    def make_gradient(inner: Function) -> Function:
+        evaluate = _value_and_grad(inner, argnums, has_aux)
+
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            value, slope = evaluate(*args, **kwargs)
+            return (slope, value[1]) if has_aux else slope
+
+        return gradient
+
+    return _derived(function, make_gradient, "grad", argnums)
+
+
+def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `grad`, but the function returns (value, gradient); with `has_aux` ((value, aux), gradient).
+
+    Example:
+        >>> value_and_grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
+        (np.float64(5.0), array([2., 4.]))
+    """
+    return _derived(
+        function, lambda inner: _value_and_grad(inner, argnums, has_aux), "value_and_grad", argnums
+    )
+
+
+def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of a function, and the function that pulls a cotangent back to its arguments.
+
+    Args:
+        primals: the arguments; all are differentiated.
+        has_aux: `function` returns (value, aux), and the result has aux as a third part.
+
+    Returns:
+        (value, pull): `pull(cotangent)`, of the structure and shapes of the value, gives a tuple with a
+        gradient for each of `primals`. It may be called repeatedly.
+
+    Raises:
+        DTypeError: a primal is no float. ShapeError: a cotangent does not fit the value.
+
+    Example:
+        >>> value, pull = vjp(lambda x: x * x, np.array([1.0, 2.0]))
+        >>> pull(np.array([1.0, 10.0]))
+        (array([ 2., 40.]),)
+    """
+    name = function_name(function)
+    inputs = _Inputs(name, function, primals, {}, tuple(range(len(primals))))
+    value, aux = _split(name, inputs.evaluate(function), has_aux)
+    leaves, structure = _flat(value)
+    outputs = [_floating_output(name, leaf) for leaf in leaves]
+
+    def pull(cotangents: Any) -> tuple[Any, ...]:
+        given, found = _flat(cotangents)
+        if structure != found:
+            raise ArgumentError(
+                f"the pull-back of {name}: cotangents with the structure of the value expected "
+                f"({structure}), found {found}."
+            )
+        fitted = [_fitted_cotangent(name, one, output) for one, output in zip(given, outputs)]
+        keep = inputs.recording and (
+            inputs.reach_outside(outputs) or any(one.requires_grad for one in fitted)
+        )
+        gradients = pull_back(outputs, inputs.leaves, fitted, create_graph=keep, retain_graph=True)
+        return tuple(inputs.results(gradients, keep))
+
+    shown = inputs.shown(value, inputs.recording and inputs.reach_outside(outputs))
+    return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
+
+
+def jvp(
+    function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of a function, and its derivative along tangents.
+
+    The pull-back is linear in the cotangent, so its own pull-back is the push-forward (J. Townsend, A new
+    trick for calculating Jacobian vector products, 2017).
+
+    Example:
+        >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
+        (array([1., 4.]), array([ 2., 40.]))
+    """
+    name = function_name(function)
+    if len(primals) != len(tangents):
+        raise ArgumentError(
+            f"jvp of {name}: a tangent for each primal expected, found {len(tangents)} for {len(primals)}."
+        )
+    inputs = _Inputs(name, function, tuple(primals), {}, tuple(range(len(primals))))
+    value, aux = _split(name, inputs.evaluate(function), has_aux)
+    leaves, structure = _flat(value)
+    outputs = [_floating_output(name, leaf) for leaf in leaves]
+    flat_tangents = [leaf for tangent in tangents for leaf in _flat(tangent)[0]]
+    if len(flat_tangents) != len(inputs.leaves):
+        raise ArgumentError(f"jvp of {name}: tangents with the structure of the primals expected.")
+    along = [_fitted_cotangent(name, one, leaf) for one, leaf in zip(flat_tangents, inputs.leaves)]
+    keep = inputs.recording and (inputs.reach_outside(outputs) or any(one.requires_grad for one in along))
+    with enable_grad():
+        cotangents = [_zeros(output).requires_grad_() for output in outputs]
+        pulled = pull_back(outputs, inputs.leaves, cotangents, create_graph=True)
+        linear = [(one, tangent) for one, tangent in zip(pulled, along) if one is not None]
+        pushed = pull_back(
+            [one for one, _ in linear], cotangents, [one for _, one in linear], create_graph=keep
+        )
+    filled = [one if one is not None else _zeros(output) for one, output in zip(pushed, outputs)]
+    derivative = filled[0] if structure is None else unflatten(structure, filled)
+    shown = (inputs.shown(value, keep), inputs.shown(derivative, keep))
+    return (*shown, inputs.shown(aux, False)) if has_aux else shown
+
+
+def jacobian(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes all derivatives of all elements of a result, one pull-back for each element.
+
+    Returns:
+        A function of the same arguments. For a result of shape `s` and an argument of shape `a` it gives an
+        array of shape `s + a`, nested as the result, then as the argument. Of a compiled function the
+        pull-backs are compiled; they are not fused with each other.
+
+    Raises:
+        DTypeError: a differentiated argument or a result is no float.
+
+    Example:
+        >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    name = function_name(function)
+
+    @functools.wraps(function)
+    def all_derivatives(*args: Any, **kwargs: Any) -> Any:
+        inputs = _Inputs(name, function, args, kwargs, argnums)
+        value, aux = _split(name, inputs.evaluate(function), has_aux)
+        leaves, structure = _flat(value)
+        outputs = [_floating_output(name, leaf) for leaf in leaves]
+        keep = inputs.recording and inputs.reach_outside(outputs)
+        rows = [inputs.results(_all_pulled(output, inputs.leaves, keep), keep) for output in outputs]
+        found = [row if inputs.several else row[0] for row in rows]
+        result = found[0] if structure is None else unflatten(structure, found)
+        return (result, inputs.shown(aux, False)) if has_aux else result
+
+    return all_derivatives
+
+
+jacrev = jacobian
+
+
+def hessian(function: Function, argnums: Argnums = 0) -> Function:
+    """The function that computes all second derivatives of a scalar function: the jacobian of its gradient.
+
+    Example:
+        >>> hessian(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))
+        array([[ 6.,  0.],
+               [ 0., 12.]])
+    """
+    return jacobian(grad(function, argnums), argnums)
+
+
+# --- from a function to its gradient ----------------------------------------------------------------------
+
+
+def _derived(
+    function: Function, derive: Callable[[Function], Function], suffix: str, argnums: Argnums
+) -> Function:
+    """`derive(function)`; compiled if the function is."""
+    if not callable(function):
+        raise ArgumentError(f"{suffix}: expected a function, found {type(function).__name__} {function!r}.")
+    inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
+    derived = functools.wraps(inner)(derive(inner))
+    derived.__name__ = f"{function_name(inner)}_{suffix}"
+    derived.__dict__["differentiated"] = _as_tuple(argnums)
+    if isinstance(function, CompiledFunction | CompiledMethod):
+        return function.transformed(derived, derived.__name__, _as_tuple(argnums))
+    return derived
+
+
+def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Function:
+    name = function_name(function)
+
+    @functools.wraps(function)  # by which the arrays that the function reaches are found
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        inputs = _Inputs(name, function, args, kwargs, argnums)
+        value, aux = _split(name, inputs.evaluate(function), has_aux)
+        output = _scalar_output(name, value)
+        keep = inputs.recording and inputs.reach_outside([output])
+        gradients = pull_back([output], inputs.leaves, [None], create_graph=keep)
+        found = inputs.results(gradients, keep)
+        shown = inputs.shown(output, keep)
+        slope = tuple(found) if inputs.several else found[0]
+        return ((shown, inputs.shown(aux, keep)), slope) if has_aux else (shown, slope)
+
+    return value_and_gradient
+
+
+def pull_back(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor | None],
+    create_graph: bool = True,
+    retain_graph: bool | None = None,
+) -> tuple[Tensor | None, ...]:
+    """The gradient of each input; None where the outputs do not depend on it."""
+    recorded = [(output, one) for output, one in zip(outputs, cotangents) if output.requires_grad]
+    if not recorded or not inputs:
+        return (None,) * len(inputs)
+    return autograd.grad(
+        [output for output, _ in recorded],
+        list(inputs),
+        [one for _, one in recorded],
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+
+
+class _Inputs:
+    """The arguments of one call, with aliases in the places of those that are differentiated."""
+
+    def __init__(
+        self, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums
+    ) -> None:
+        self.name = name
+        self.recording = is_recording()
+        self.several = not isinstance(argnums, int | str)
+        self.leaves: list[Tensor] = []
+        """The aliases, over all differentiated arguments."""
+        self._own: set[int] = set()
+        self._layouts: list[tuple[Any, list[bool]]] = []
+        self.gives_arrays = not _holds_tensor((args, kwargs))
+        changed_args, self._kwargs = list(args), dict(kwargs)
+        for place, label in _places(name, function, args, kwargs, argnums):
+            holder: Any = self._kwargs if isinstance(place, str) else changed_args
+            holder[place] = self._replaced(holder[place], label)
+        self._args = tuple(changed_args)
+
+    def evaluate(self, function: Function) -> Any:
+        with enable_grad():
+            return function(*self._args, **self._kwargs)
+
+    def _replaced(self, value: Any, label: str) -> Any:
+        leaves, structure = _flat(value)
+        labels = (
+            [label] if structure is None else [f"{label}{path_text(path)}" for path in leaf_paths(structure)]
+        )
+        aliases = [leaf if leaf is None else self._alias(leaf, one) for leaf, one in zip(leaves, labels)]
+        self._layouts.append((structure, [one is not None for one in aliases]))
+        self.leaves += [one for one in aliases if one is not None]
+        return aliases[0] if structure is None else unflatten(structure, aliases)
+
+    def _alias(self, leaf: Any, label: str) -> Tensor:
+        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
+            raise ArgumentError(
+                f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
+                "floats can be differentiated. Choose other argnums."
+            )
+        tensor = leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf))
+        if tensor._value.dtype.kind != "f":
+            raise DTypeError(
+                f"{self.name}: argument '{label}' has dtype {tensor._value.dtype}, and only floating "
+                "arguments have a gradient. Convert it first, e.g. with .astype(float), or choose other "
+                "argnums."
+            )
+        if self.recording and tensor.requires_grad:
+            alias = apply(reshape, tensor, shape=tuple(tensor._value.shape))
+        else:
+            alias = make(tensor._value)
+            alias._requires_grad = True
+            self._own.add(id(alias))
+        alias._frozen = (
+            f"{self.name} writes into its argument '{label}', of which a gradient is taken; write into a "
+            "clone() of it"
+        )
+        return alias
+
+    def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
+        """Whether the outputs depend on tensors that require grad besides the aliases."""
+        pending: list[Any] = [output.grad_fn or output for output in outputs if output.requires_grad]
+        seen = set()
+        while pending:
+            target = pending.pop()
+            if not isinstance(target, GradNode):
+                if id(target) not in self._own:
+                    return True
+            elif id(target) not in seen:
+                seen.add(id(target))
+                pending.extend(edge[0] for edge in target.edges if edge is not None)
+        return False
+
+    def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
+        """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
+        waiting = iter(zip(gradients, self.leaves))
+        found = []
+        for structure, present in self._layouts:
+            leaves = []
+            for is_present in present:
+                gradient, alias = next(waiting) if is_present else (None, None)
+                if alias is not None and gradient is None:
+                    gradient = _zeros(alias)
+                leaves.append(self.shown(gradient, keep))
+            found.append(leaves[0] if structure is None else unflatten(structure, leaves))
+        return found
+
+    def shown(self, value: Any, keep: bool) -> Any:
+        """What a caller gets: arrays for arrays; Tensors with a history only if that leads outside."""
+        leaves, structure = _flat(value)
+        shown = [self._shown_leaf(leaf, keep) for leaf in leaves]
+        return shown[0] if structure is None else unflatten(structure, shown)
+
+    def _shown_leaf(self, leaf: Any, keep: bool) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if self.gives_arrays and not isinstance(leaf._value, Node):
+            return leaf._value if leaf._value.ndim else leaf._value[()]
+        return leaf if keep or not leaf.requires_grad else make(leaf._value)
+
+
+# --- small things -----------------------------------------------------------------------------------------
+
+
+def _as_tuple(argnums: Argnums) -> tuple[int | str, ...]:
+    return (argnums,) if isinstance(argnums, int | str) else tuple(argnums)
+
+
+def _places(
+    name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums
+) -> list[tuple[int | str, str]]:
+    """(position or keyword, name for messages) of each differentiated argument.
+
+    Raises:
+        ArgumentError: the call has no such argument.
+    """
+    try:
+        names = [
+            one.name
+            for one in inspect.signature(function).parameters.values()
+            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        ]
+    except ValueError:  # written in C
+        names = []
+    found: list[tuple[int | str, str]] = []
+    for wanted in _as_tuple(argnums):
+        position = names.index(wanted) if isinstance(wanted, str) and wanted in names else wanted
+        if isinstance(position, int) and -len(args) <= position < len(args):
+            position %= len(args)
+            found.append((position, names[position] if position < len(names) else f"argument {position}"))
+            continue
+        keyword = names[position] if isinstance(position, int) and 0 <= position < len(names) else wanted
+        if keyword not in kwargs:
+            raise ArgumentError(
+                f"{name}: argnums has {wanted!r}, but the call has {len(args)} positional arguments"
+                + (f" and the keywords {', '.join(kwargs)}" if kwargs else "")
+                + f"; the parameters are {', '.join(names) or 'unknown'}. "
+                + "Pass that argument, or choose other argnums."
+            )
+        found.append((keyword, str(keyword)))
+    return found
+
+
+def _flat(value: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure; the structure of a single leaf is None."""
+    return flatten(value) if is_container(value) else ([value], None)
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return True
+    if isinstance(value, dict):
+        return any(map(_holds_tensor, value.values()))
+    if isinstance(value, tuple | list):
+        return any(map(_holds_tensor, value))
+    return is_container(value) and any(isinstance(leaf, Tensor) for leaf in flatten(value)[0])
+
+
+def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise OutputError(
+            f"{name}: has_aux=True expects a result (value, aux), found {type(result).__name__}. "
+            f"Return a pair, or leave has_aux out."
+        )
+    return result
+
+
+def _floating_output(name: str, leaf: Any) -> Tensor:
+    if isinstance(leaf, float | np.ndarray | np.generic):
+        leaf = wrap(np.asarray(leaf))
+    if not isinstance(leaf, Tensor):
+        raise OutputError(
+            f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "
+            "Return floating tensors or arrays, and other results through has_aux=True."
+        )
+    if leaf._value.dtype.kind != "f":
+        raise DTypeError(
+            f"{name}: a derivative is taken of a result of dtype {leaf._value.dtype}, which has none. Return "
+            "a floating result, and others through has_aux=True."
+        )
+    return leaf
+
+
+def _scalar_output(name: str, value: Any) -> Tensor:
+    if is_container(value):
+        raise OutputError(
+            f"{name}: a gradient is taken of a result of type {type(value).__name__}; expected one scalar. "
+            f"Return (value, aux) with has_aux=True, or use vjp."
+        )
+    output = _floating_output(name, value)
+    if output._value.shape != ():
+        raise OutputError(
+            f"{name}: a gradient is taken of a result of shape {tuple(output._value.shape)}; expected a "
+            "scalar, of shape (). Reduce it, e.g. with .sum() or .mean(), or use vjp or jacobian."
+        )
+    return output
+
+
+def _zeros(like: Tensor) -> Tensor:
+    value = like._value
+    return make(constant(0, value.spec) if isinstance(value, Node) else np.zeros(value.shape, value.dtype))
+
+
+def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
+    """A cotangent or tangent as a Tensor of the dtype of what it belongs to.
+
+    Raises:
+        ShapeError: it has another shape.
+    """
+    cotangent = given if isinstance(given, Tensor) else wrap(np.asarray(given, output._value.dtype))
+    if cotangent._value.shape != output._value.shape:
+        raise ShapeError(
+            f"{name}: a cotangent or tangent of shape {tuple(output._value.shape)} expected, found "
+            f"{tuple(cotangent._value.shape)}. It must have the shape of the value that it belongs to."
+        )
+    return cotangent
+
+
+def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> list[Tensor | None]:
+    """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`."""
+    shape = tuple(output._value.shape)
+    size = math.prod(shape)
+    basis = np.eye(size, dtype=output._value.dtype).reshape(size, *shape)
+    rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
+    found: list[Tensor | None] = []
+    for position, variable in enumerate(inputs):
+        own = tuple(variable._value.shape)
+        parts = [row[position] for row in rows]
+        filled = [_zeros(variable) if part is None else part for part in parts]
+        if not filled:
+            found.append(make(np.zeros(shape + own, variable._value.dtype)))
+            continue
+        stacked = apply(concatenate, *[apply(reshape, one, shape=(1, *own)) for one in filled], dim=0)
+        found.append(apply(reshape, stacked, shape=shape + own))
+    return found

@@ -1,0 +1,365 @@
+"""One traced form of a function: its generated programs, and the call that runs them on arrays or Tensors."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tracer.errors import GradientError
+from ..tracer.interpret import evaluate_graph
+from ..tracer.ops.movement import reshape
+from ..tracer.trace import innermost
+from .engine import accumulate
+from .nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
+from .signature import conform
+from .tape import wrap
+from .tensor import Tensor, make
+from .tracing import Traced
+
+if TYPE_CHECKING:
+    from ..codegen.pipeline import Options, Pair, Program
+
+ndarray = np.ndarray
+NEVER_WRITTEN: tuple[Any, int] = ([0, None], 0)
+"""The version cell of an array that is no Tensor's."""
+Runner = Callable[[Sequence[Any]], Any]
+Kernel = Callable[[Sequence[ndarray]], tuple[ndarray, ...]]
+STALE: Any = object()
+"""What a runner returns where a guard does not hold any more."""
+
+
+@dataclass
+class Counters:
+    """What the calls of one function made the code generator do."""
+
+    compilations: int = 0
+    source_hits: int = 0
+    disk_hits: int = 0
+
+
+@dataclass(frozen=True)
+class TapePair:
+    """As codegen's `Pair`, for a gradient taken on the tape: its backward recomputes, nothing is saved."""
+
+    forward: Program
+    backward: Program
+    backward_inputs: tuple[tuple[str, int], ...]
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+
+
+class Variant:
+    """A traced function with its programs; `run` takes the array leaves of a call.
+
+    Args:
+        traced: the graph, and where its inputs come from.
+        options: how to generate code.
+        counters: where to count what is compiled.
+    """
+
+    def __init__(self, traced: Traced, options: Options, counters: Counters) -> None:
+        self.traced = traced
+        self.options = options
+        self.counters = counters
+        self.wrt = tuple(position for position, asked in enumerate(traced.needs_grad) if asked)
+        self._lock = threading.Lock()
+        if self.differentiable:
+            self.forward: Program = self.pair.forward
+            self.node_class = _node_class(self)
+            self.run_backward = self._counted(self.pair.backward, "run_backward")
+            self.all_connected = all(self.pair.connected)
+            gradients = self.pair.backward.graph.outputs
+            self.gives_fresh = len(set(gradients)) == len(gradients) and not any(
+                node.operator is reshape for node in gradients
+            )
+            """Whether no two gradients may share their memory."""
+            count = len(traced.graph.outputs)
+            self.backward_inputs = tuple(
+                (kind, index + count if kind == "residual" else index)
+                for kind, index in self.pair.backward_inputs
+            )
+            """As `pair.backward_inputs`, residuals counted behind the results."""
+        else:
+            self.forward = self._build_forward()
+        self.run_forward = self._counted(self.forward, "run_forward")
+        self.run: Runner = self._first_run
+
+    @cached_property
+    def pair(self) -> Pair | TapePair:
+        from ..codegen.pipeline import build_forward, build_pair
+
+        graph, gradient = self.traced.graph, self.traced.gradient
+        if gradient is None:
+            return build_pair(graph, self.wrt, self.options)
+        return TapePair(
+            build_forward(graph, self.options),
+            build_forward(gradient.graph, self.options),
+            tuple(("input", position) for position in range(len(graph.inputs))),
+            gradient.cotangent_outputs,
+            gradient.connected,
+        )
+
+    def is_valid(self) -> bool:
+        """Whether what the function reaches is still as it was traced."""
+        read = self.traced.reading.read
+        return read is None or read() is not None
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether the graph holds a gradient already, as that of `value_and_grad`: one fused function."""
+        return any(node.origin.is_backward for node in self.traced.graph.nodes)
+
+    def _build_forward(self) -> Program:
+        from ..codegen.pipeline import build_forward
+
+        return build_forward(self.traced.graph, self.options)
+
+    @cached_property
+    def differentiable(self) -> bool:
+        """Whether a gradient is asked for, and some output has one."""
+        return bool(self.wrt) and any(self.pair.connected) and bool(self.pair.cotangent_outputs)
+
+    def _counted(self, program: Program, attribute: str) -> Kernel:
+        """The program; its first run, which may compile, is counted."""
+
+        def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            from ..codegen.pipeline import statistics
+
+            with self._lock:
+                before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
+                results = program(arrays)
+                if getattr(self, attribute) is first:
+                    self.counters.compilations += statistics.compilations - before[0]
+                    self.counters.source_hits += statistics.source_hits - before[1]
+                    self.counters.disk_hits += statistics.disk_hits - before[2]
+                    # Past the slot of `__call__`, which costs 0.1 us.
+                    setattr(self, attribute, getattr(program, "_run", program))
+            return results
+
+        return first
+
+    def _first_run(self, leaves: Sequence[Any]) -> Any:
+        """Through the counted program; the runner for later calls is made once that has worked."""
+        result = self._make_runner()(leaves)
+        if self.forward.compiled:
+            self.run = self._make_runner()
+        return result
+
+    # --- runners: closures with everything that a call needs in local variables -------------------------
+
+    def _make_runner(self) -> Runner:
+        traced = self.traced
+        core = self._recording_core() if self.differentiable else self._core()
+        reading, sources = traced.reading.read, traced.sources
+        constants, drawn = traced.constants, traced.drawn
+        if not sources and not constants and not drawn:
+            if reading is None:
+                return core
+            return lambda leaves: STALE if reading() is None else core(leaves)
+
+        def run_with_sources(leaves: Sequence[Any]) -> Any:
+            extra: list[Any] = []
+            if reading is not None:
+                values = reading()
+                if values is None:
+                    return STALE
+                extra = [values[index] for index in sources]
+            return core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
+
+        return run_with_sources
+
+    def _core(self) -> Runner:
+        """Without gradients. Results are Tensors where an argument is one."""
+        forward, results = self.run_forward, self.traced.results
+        if self.traced.returns_tensors:
+            return results.builder(
+                lambda leaves: forward([payload(leaf) for leaf in leaves]), "make(o{})".format, make=make
+            )
+        outputs = self.traced.graph.outputs
+        forms = [f"o{position}{'' if node.ndim else '[()]'}" for position, node in enumerate(outputs)]
+        return results.builder(forward, forms.__getitem__)  # NumPy's reductions give scalars as well
+
+    def _recording_core(self) -> Runner:
+        """Results are Tensors with a node on the tape."""
+        forward, node_class, wrt = self.run_forward, self.node_class, self.wrt
+        count = len(self.traced.graph.outputs)
+        recorded = self.pair.cotangent_outputs
+        new = node_class.__new__
+
+        def run_recorded(leaves: Sequence[Any]) -> list[Tensor]:
+            arrays = []
+            saved = []
+            for leaf in leaves:
+                if type(leaf) is Tensor:
+                    value, cell = leaf._value, leaf._cell
+                    saved.append((cell, cell[0]))
+                else:
+                    value = leaf
+                    saved.append(NEVER_WRITTEN)
+                arrays.append(value if type(value) is ndarray and value.flags.carray else conform(value))
+            produced = forward(arrays)
+            node = new(node_class)
+            edges = node.edges = []
+            for position in wrt:
+                leaf = leaves[position]
+                edges.append((leaf._grad_fn or leaf, leaf._output_nr))
+            node.hooks = node._metadata = None
+            node.sequence = next_sequence()
+            node.arrays = arrays
+            node.saved = saved
+            node.produced = produced
+            tensors = [make(value) for value in produced[:count]]
+            node.output_cells = [tensor._cell for tensor in tensors]
+            for position in recorded:
+                tensor = tensors[position]
+                tensor._requires_grad = True
+                tensor._grad_fn = node
+                tensor._output_nr = position
+            return tensors
+
+        return self.traced.results.builder(run_recorded)
+
+    # --- derivatives of the gradient ----------------------------------------------------------------------
+
+    @cached_property
+    def gradient_function(self) -> Callable[..., Any]:
+        """The gradient as a compiled function of inputs and cotangents, with a backward of its own."""
+        from .compiled import CompiledFunction
+        from .transforms import pull_back
+
+        graph, wrt, recorded = self.traced.graph, self.wrt, self.pair.cotangent_outputs
+        on_tape = self.traced.gradient
+
+        def gradient(inputs: list[Tensor], cotangents: list[Tensor]) -> Any:
+            if on_tape is not None:
+                found = iter(evaluate_graph(on_tape.graph, [*inputs, *cotangents]))
+                return [next(found) if connected else None for connected in on_tape.connected]
+            outputs = evaluate_graph(graph, inputs)
+            differentiated = [outputs[position] for position in recorded]
+            return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
+
+        return CompiledFunction(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
+
+
+def payload(leaf: Any) -> ndarray:
+    """The array of a leaf as programs take it."""
+    if isinstance(leaf, Tensor):
+        leaf.refresh()
+        leaf = leaf._value
+    if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype.isnative:
+        return leaf
+    return conform(leaf)
+
+
+@functools.cache
+def _one(dtype: np.dtype) -> ndarray:
+    """The cotangent that a backward pass starts with; programs only read it."""
+    return np.ones((), dtype)
+
+
+class CompiledNode(GradNode):
+    """The tape's node of a compiled call: its backward is the generated one."""
+
+    __slots__ = ("arrays", "output_cells", "produced", "saved")
+    variant: Variant
+    arrays: Sequence[ndarray] | None
+    """The inputs of the forward function; None when released."""
+    saved: Sequence[tuple[Any, int]]
+    """The version cell of each input, and its version then."""
+    produced: Sequence[ndarray]
+    """What the forward function gave: results, then residuals."""
+    output_cells: Sequence[Any]
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        if self.arrays is None:
+            raise GradientError(FREED)
+        variant = self.variant
+        given = [cotangents[position] for position in variant.pair.cotangent_outputs]
+        if create_graph or not all(map(_is_concrete, given)):
+            self._check_versions()
+            return self._pull_recorded(given)
+        produced = self.produced
+        arrays = []
+        for kind, index in variant.backward_inputs:
+            if kind == "input":
+                cell, version = self.saved[index]
+                array = self.arrays[index]
+            elif kind == "output":
+                cell, version, array = self.output_cells[index], 0, produced[index]
+            else:
+                arrays.append(produced[index])
+                continue
+            if cell[0] != version:
+                raise GradientError(overwritten_message(array, None, cell, version))
+            arrays.append(array)
+        for position, cotangent in zip(variant.pair.cotangent_outputs, given):
+            if cotangent is None:
+                cotangent = np.zeros_like(produced[position])
+            elif type(cotangent) is not ndarray or not cotangent.flags.carray:
+                cotangent = conform(cotangent)
+            arrays.append(cotangent)
+        gradients = variant.run_backward(arrays)
+        if variant.all_connected:
+            return gradients
+        waiting = iter(gradients)
+        return [next(waiting) if connected else None for connected in variant.pair.connected]
+
+    def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
+        """A whole backward pass, where the node stands alone between a scalar and leaves; False where not.
+
+        It is the usual training step, and spares it the general pass, which costs more than the kernel.
+        """
+        if self.arrays is None or self.hooks is not None or output._value.ndim or innermost() is not None:
+            return False
+        leaves = [edge[0] for edge in self.edges if edge is not None]
+        if any(not isinstance(leaf, Tensor) or leaf._hooks is not None for leaf in leaves):
+            return False
+        cotangents: list[Any] = [None] * self.outputs
+        cotangents[output._output_nr] = _one(output._value.dtype)
+        for leaf, gradient in zip(leaves, self.pull(cotangents, (), False)):
+            if gradient is not None:
+                accumulate(leaf, gradient, owned=self.variant.gives_fresh)
+        if not retain_graph:
+            self.release()
+        return True
+
+    def _pull_recorded(self, given: Sequence[Any]) -> Sequence[Any]:
+        """The gradient with a history: the compiled gradient function, applied to Tensors."""
+        pair, arrays = self.variant.pair, self.arrays or ()
+        edges = dict(zip(self.variant.wrt, self.edges))
+        inputs = [
+            tensor_at(array, edges.get(position), cell)
+            for position, (array, (cell, _)) in enumerate(zip(arrays, self.saved))
+        ]
+        cotangents = [
+            wrap(np.zeros_like(self.produced[position]) if one is None else one)
+            for position, one in zip(pair.cotangent_outputs, given)
+        ]
+        return list(self.variant.gradient_function(inputs, cotangents))
+
+    def _check_versions(self) -> None:
+        """GradientError if an input has been written to since."""
+        for array, (cell, version) in zip(self.arrays or (), self.saved):
+            if cell[0] != version:
+                raise GradientError(overwritten_message(array, None, cell, version))
+
+    def release(self) -> None:
+        self.arrays = None
+        self.saved = self.produced = self.output_cells = ()
+
+
+def _is_concrete(cotangent: Any) -> bool:
+    return cotangent is None or isinstance(cotangent, ndarray | np.generic)
+
+
+def _node_class(variant: Variant) -> type[CompiledNode]:
+    """`CompiledLossBackward` for the function `loss`."""
+    title = "".join(part[:1].upper() + part[1:] for part in variant.traced.graph.name.split("_"))
+    fields = {"__slots__": (), "variant": variant, "outputs": len(variant.traced.graph.outputs)}
+    return type(f"Compiled{title}Backward", (CompiledNode,), fields)

@@ -1,0 +1,287 @@
+"""Each documented mistake raises its own error, which says what was found, what was expected, what to do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.tracer.errors import (
+    ArgumentError,
+    DTypeError,
+    GradientError,
+    LeakedTraceError,
+    MutationError,
+    OutputError,
+    PullbackError,
+    ShapeError,
+    TraceError,
+)
+
+X = np.linspace(0.1, 1.0, 4)
+
+
+@pb.compile
+def loss(w: Any, x: Any) -> Any:
+    return ((w * x) ** 2).sum()
+
+
+# --- arguments --------------------------------------------------------------------------------------------
+
+
+def test_shapes_that_do_not_fit_name_the_line_and_leave_no_trace_behind() -> None:
+    before = loss.cache_info()
+    with pytest.raises(
+        ShapeError, match=r"size of tensor a \(4\) must match the size of tensor b \(3\)"
+    ) as caught:
+        loss(X, np.ones(3))
+    assert "test_bad_input.py" in str(caught.value) and "((w * x) ** 2).sum()" in str(caught.value)
+    assert loss.cache_info() == before
+    assert loss(X, X) == pytest.approx(np.sum(X**4))
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (np.array(["a", "b"]), "<U1"),
+        (np.array([{}, None], dtype=object), "object"),
+        (np.zeros(2, dtype=[("a", float)]), r"\[\('a', '<f8'\)\]"),
+        (np.ones(2, complex), "complex128"),
+        (np.array(["2020-01-01"], "datetime64[D]"), r"datetime64\[D\]"),
+    ],
+    ids=["string", "object", "structured", "complex", "date"],
+)
+def test_dtypes_that_are_not_supported(array: np.ndarray, dtype: str) -> None:
+    with pytest.raises(
+        DTypeError, match=rf"loss: argument 'x' has dtype {dtype}; expected a bool, integer or real"
+    ):
+        loss(np.ones(2), array)
+
+
+def test_masked_arrays() -> None:
+    with pytest.raises(ArgumentError, match=r"loss: argument 'w' is a masked array.*\.filled"):
+        loss(np.ma.masked_array(X, X > 0.5), X)
+
+
+def test_arguments_that_are_neither_arrays_nor_hashable() -> None:
+    @pb.compile(static_argnames="dims")
+    def total(x: Any, dims: Any) -> Any:
+        return x.sum(dims)
+
+    with pytest.raises(
+        ArgumentError, match="total: argument 'dims' is a list, which is neither an array nor hashable"
+    ):
+        total(X, [0])
+    with pytest.raises(ArgumentError, match="argument 'w' is a set"):
+        loss({1}, X)
+
+
+def test_arguments_that_do_not_fit_the_signature() -> None:
+    with pytest.raises(ArgumentError, match=r"loss\(w.*x.*\).*: missing a required argument: 'x'"):
+        loss(X)
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'z'"):
+        loss(X, X, z=1)
+
+
+def test_options_that_do_not_exist() -> None:
+    with pytest.raises(ArgumentError, match="static_argnames has 'q', but the parameters are"):
+        pb.compile(lambda x: x, static_argnames="q")
+    with pytest.raises(ArgumentError, match="static_argnums has 3, but the function has 1 positional"):
+        pb.compile(lambda x: x, static_argnums=3)
+    with pytest.raises(ArgumentError, match="compile: expected a function, found 3 of type int"):
+        pb.compile(3)  # type: ignore[call-overload]
+
+
+# --- results ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda x: "text", r"returns 'text', of type str, as its result"),
+        (lambda x: {"a": (x, {x})}, r"of type set, at result\['a'\]\[1\]"),
+        (lambda x: [x, object()], r"of type object, at result\[1\]"),
+        (lambda x: (y for y in x), "of type generator, as its result"),
+    ],
+)
+def test_results_that_are_no_tensors(result: Any, message: str) -> None:
+    with pytest.raises(OutputError, match=message):
+        pb.compile(result)(X)
+
+
+def test_gradients_through_results_without_one() -> None:
+    @pb.compile
+    def position(x: Any) -> Any:
+        return x.argmax()
+
+    value = position(pb.tensor(X, requires_grad=True))
+    assert not value.requires_grad
+    with pytest.raises(GradientError, match="does not require grad"):
+        value.backward()
+    with pytest.raises(DTypeError, match="position: a derivative is taken of a result of dtype int64"):
+        pb.grad(position)(X)
+
+
+def test_integer_arguments_have_no_gradient() -> None:
+    with pytest.raises(DTypeError, match="loss: argument 'w' has dtype int64, and only floating arguments"):
+        pb.grad(loss)(np.arange(4), X)
+
+
+# --- what a traced function must not do -------------------------------------------------------------------
+
+kept: Any = None
+history: list[Any] = []
+
+
+def test_a_traced_value_in_a_global() -> None:
+    @pb.compile
+    def leaks(x: Any) -> Any:
+        global kept
+        kept = x * 2
+        return kept
+
+    with pytest.raises(MutationError, match="leaks changes the global variable kept while it is traced"):
+        leaks(X)
+
+
+def test_a_traced_value_in_a_list_and_an_attribute() -> None:
+    class Holder:
+        value: Any = None
+
+    holder = Holder()
+
+    @pb.compile
+    def appends(x: Any) -> Any:
+        history.append(x)
+        return x
+
+    @pb.compile
+    def assigns(x: Any) -> Any:
+        holder.value = x
+        return x
+
+    with pytest.raises(MutationError, match="appends changes history while it is traced"):
+        appends(X)
+    with pytest.raises(LeakedTraceError, match="assigns stores a traced value in holder, at 'value'"):
+        assigns(X)
+
+
+def test_a_leaked_value_says_so_when_it_is_used() -> None:
+    leaked = []
+
+    class Sink:
+        @staticmethod
+        def put(value: Any) -> None:
+            leaked.append(value)
+
+    with pytest.raises(PullbackError):
+        pb.compile(lambda x: (Sink.put(x), x)[1])(X)
+    with pytest.raises(LeakedTraceError, match="used after its trace had ended"):
+        leaked[0] + 1
+    with pytest.raises(LeakedTraceError, match="trace that has ended"):
+        loss(leaked[0], X)
+
+
+def test_recursion_without_end() -> None:
+    @pb.compile
+    def endless(x: Any) -> Any:
+        return endless(x) + 1
+
+    with pytest.raises(
+        TraceError, match="endless calls itself without end while it is traced.*static argument"
+    ):
+        endless(X)
+
+
+def test_arguments_that_are_overwritten() -> None:
+    @pb.compile
+    def adds(x: Any) -> Any:
+        x += 1
+        return x
+
+    @pb.compile
+    def assigns(x: Any) -> Any:
+        x[0] = 3.0
+        return x
+
+    @pb.compile
+    def stores(params: Any, x: Any) -> Any:
+        params["w"] = x
+        return x
+
+    with pytest.raises(
+        MutationError, match=r"adds writes into its argument 'x'.*clone.*test_bad_input.py:\d+  x \+= 1"
+    ):
+        adds(X)
+    with pytest.raises(MutationError, match="assigns writes into its argument 'x'"):
+        assigns(pb.tensor(X))
+    with pytest.raises(
+        MutationError, match=r"stores changes a container among its arguments at argument 0\['w'\]"
+    ):
+        stores({"w": X}, X)
+    assert X[0] == 0.1
+
+
+def test_what_is_reached_from_outside_and_overwritten() -> None:
+    table = np.ones(4)
+    counter = 0
+
+    @pb.compile
+    def writes(x: Any) -> Any:
+        table[0] = x[0]
+        return x
+
+    @pb.compile
+    def counts(x: Any) -> Any:
+        nonlocal counter
+        counter += 1
+        return x * counter
+
+    with pytest.raises(MutationError, match="writes writes into table"):
+        writes(X)
+    with pytest.raises(MutationError, match="counts changes the variable counter of an enclosing function"):
+        counts(X)
+
+
+def test_backward_in_a_traced_function() -> None:
+    @pb.compile
+    def steps(w: Any) -> Any:
+        value = (w * w).sum()
+        value.backward()
+        return value
+
+    with pytest.raises(MutationError, match="steps calls backward.*value_and_grad"):
+        steps(pb.tensor(X, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    ("use", "wanted"),
+    [
+        (lambda x: x if x.sum() > 0 else -x, "truth value"),
+        (lambda x: x * float(x.sum()), r"float\(\)"),
+        (lambda x: x * x[0].item(), r"item\(\)"),
+        (lambda x: np.asarray(x) * 2, "Conversion to a NumPy array"),
+        (lambda x: x.numpy() * 2, r"numpy\(\)"),
+        (lambda x: x * len([*range(x.argmax())]), "index"),
+    ],
+)
+def test_what_needs_a_value_says_so_and_where(use: Any, wanted: str) -> None:
+    with pytest.raises(TraceError, match=rf"(?s){wanted}.*test_bad_input.py") as caught:
+        pb.compile(use)(X)
+    assert "pullback.where" in str(caught.value)
+
+
+def test_an_error_of_the_users_function_passes_through_and_nothing_stays() -> None:
+    broken = True
+
+    @pb.compile
+    def fails(x: Any) -> Any:
+        if broken:
+            raise ZeroDivisionError("mine")
+        return x * 2
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        fails(X)
+    assert fails.cache_info().size == 0 and fails.cache_info().misses == 0
+    broken = False
+    np.testing.assert_array_equal(fails(X), X * 2)

@@ -1,0 +1,281 @@
+"""Generated code computes what the operators of the table evaluate to: compiled, uncompiled, fused.
+
+The interpreter (`evaluate_graph`) is the reference. To compile little, many rows share a graph with one
+output each; a failure names the rows.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from operator_cases import (
+    ROWS,
+    Arrays,
+    Case,
+    Row,
+    agrees,
+    differentiable_positions,
+    gradient_graph,
+    inputs_of,
+    node_of,
+)
+from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import reduction as r
+from pullback.tracer.spec import spec_of
+
+GROUP = 12
+SLACK = 8.0
+"""Ulps for arithmetic in another order, and functions of another library, in addition to a row's own."""
+rows = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+
+
+@dataclass
+class Trial:
+    """A graph, the arrays to call it with, and to what each output belongs."""
+
+    graph: Graph
+    arrays: Arrays
+    wrt: tuple[int, ...]
+    labels: list[str]
+    ulps: list[float]
+    scale: float | None = None
+    """The size of what is added up, where results cancel."""
+
+    def check(
+        self, results: Sequence[np.ndarray], wanted: Sequence[np.ndarray], scale: float | None = None
+    ) -> None:
+        """Compare the outputs; the failure names all that differ."""
+        failures = []
+        for result, reference, label, ulps in zip(results, wanted, self.labels, self.ulps, strict=True):
+            try:
+                agrees(np.asarray(result), np.asarray(reference), ulps, label, scale)
+            except AssertionError as failure:
+                failures.append(str(failure))
+        assert not failures, "\n".join(failures)
+
+
+def trial_of(
+    parts: Sequence[tuple[Row, Case, Arrays]], build: Callable[[Row, Case, list[Node]], Node]
+) -> Trial:
+    """One graph with an output for each part."""
+    arrays: Arrays = []
+    inputs: list[Node] = []
+    outputs, wrt, labels = [], [], []
+    for number, (row, case, own) in enumerate(parts):
+        nodes = inputs_of(own, f"x_{number}")
+        wrt += [len(arrays) + position for position in differentiable_positions(row, own)]
+        arrays += own
+        inputs += nodes
+        outputs.append(build(row, case, nodes))
+        labels.append(f"{row.name} {case}")
+    graph = Graph("trial", tuple(inputs), tuple(outputs))
+    ulps = [row.ulps + SLACK if one.dtype.kind == "f" else 0.0 for (row, _, _), one in zip(parts, outputs)]
+    return Trial(graph, [contiguous(array) for array in arrays], tuple(wrt), labels, ulps)
+
+
+def contiguous(array: np.ndarray) -> np.ndarray:
+    return np.array(array, order="C")
+
+
+def interpreted(graph: Graph, arrays: Arrays) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        return [np.asarray(one) for one in evaluate_graph(graph, arrays)]
+
+
+def run_pair(
+    pair: Pair, arrays: Arrays, count: int, cotangents: Arrays, compiled: bool
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """(outputs, gradients) of a pair."""
+    forward = pair.forward if compiled else pair.forward.run_uncompiled
+    backward = pair.backward if compiled else pair.backward.run_uncompiled
+    results = list(forward(arrays))
+    places = {"input": arrays, "output": results, "residual": results[count:]}
+    given = [places[kind][position] for kind, position in pair.backward_inputs]
+    gradients = backward(given + [cotangents[position] for position in pair.cotangent_outputs])
+    return results[:count], list(gradients)
+
+
+def check_trial(trial: Trial, compiled: bool, gradients: bool) -> None:
+    """Values, and where asked for gradients, against the interpreter."""
+    graph, arrays = trial.graph, trial.arrays
+    wanted = interpreted(graph, arrays)
+    if not gradients:
+        program = build_forward(graph)
+        results = (program if compiled else program.run_uncompiled)(arrays)
+        trial.check(results, wanted, trial.scale)
+        return
+    rng = np.random.default_rng(1)
+    cotangents = [rng.standard_normal(one.shape).astype(one.dtype) for one in wanted]
+    reference, positions = gradient_graph(graph, trial.wrt)
+    pair = build_pair(graph, trial.wrt)
+    results, found = run_pair(pair, arrays, len(wanted), cotangents, compiled)
+    trial.check(results, wanted, trial.scale)
+    expected = interpreted(reference, arrays + cotangents)
+    scale = max([1.0, *(float(np.abs(one).max(initial=0.0)) for one in expected)])
+    assert sum(pair.connected) == len(positions) == len(found) == len(expected)
+    slack = max(trial.ulps, default=0.0) + 4 * SLACK
+    for position, gradient, reference_gradient in zip(positions, found, expected):
+        name = graph.inputs[position].name
+        agrees(gradient, reference_gradient, slack, f"gradient of {name}: {trial.labels}", scale)
+
+
+def direct(row: Row, case: Case, operands: list[Node]) -> Node:
+    return node_of(row, case, operands)
+
+
+def chained(scale: Node, row: Row, case: Case, operands: list[Node]) -> Node:
+    """The operator between elementwise ones, and a reduction after all."""
+    before = [e.multiply(one, scale) if one.dtype == scale.dtype else one for one in operands]
+    after = node_of(row, case, before)
+    if after.dtype != scale.dtype:
+        after = e.convert(after, dtype=scale.dtype)
+    after = e.atan(e.multiply(after, scale))
+    dims = (after.ndim - 1,) if after.ndim else ()
+    return r.sum_(after, dims=dims, keepdim=False)
+
+
+def check_special(parts: Sequence[tuple[Row, Case, Arrays]], compiled: bool) -> None:
+    """Values on nan, infinities and the like, where the row promises them."""
+    trial = trial_of(parts, direct)
+    program = build_forward(trial.graph)
+    results = (program if compiled else program.run_uncompiled)(trial.arrays)
+    places = [row.promised(arrays) for row, _, arrays in parts]
+    wanted = interpreted(trial.graph, trial.arrays)
+    trial.check(
+        [one[place] for one, place in zip(results, places)],
+        [one[place] for one, place in zip(wanted, places)],
+        scale=0.0,
+    )
+
+
+# --- one operator at a time, uncompiled ----------------------------------------------------------------------
+
+
+@rows
+def test_uncompiled_values(row: Row) -> None:
+    """The source run by the interpreter of Python, for every case and dtype of the row."""
+    for dtype in row.dtypes:
+        check_trial(
+            trial_of([(row, case, row.draw(case, dtype)) for case in row.cases], direct), False, False
+        )
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS.values() if not row.no_rule], ids=lambda row: row.name)
+def test_uncompiled_gradients(row: Row) -> None:
+    check_trial(trial_of([(row, case, row.draw(case, "float64")) for case in row.cases], direct), False, True)
+
+
+@rows
+def test_uncompiled_special_values(row: Row) -> None:
+    """nan, infinities, zeros and ties give what the operator itself gives."""
+    for dtype in set(row.dtypes) & {"float64", "float32"} if row.special else ():
+        parts = [(row, case, row.draw_special(case, dtype)) for case in row.special_cases]
+        check_special(parts, compiled=False)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_fused_into_a_chain(row: Row) -> None:
+    """Elementwise operators before and after, then a reduction, all in one nest where that is possible."""
+    for dtype in row.dtypes[:2]:
+        check_trial(chain_of([(row, case, row.draw(case, dtype)) for case in row.cases], dtype), False, False)
+    if not row.no_rule:
+        check_trial(
+            chain_of([(row, case, row.draw(case, "float64")) for case in row.cases], "float64"), False, True
+        )
+
+
+def chain_of(parts: Sequence[tuple[Row, Case, Arrays]], dtype: str) -> Trial:
+    """A trial of chains, which share a scale: 0-d, and below 1 so that operands stay in their domain."""
+    dtype = dtype if np.dtype(dtype).kind == "f" else "float64"
+    (scale,) = inputs_of([np.asarray(0.95, dtype)], "scale")
+    trial = trial_of(parts, partial(chained, scale))
+    graph = Graph("chain", (*trial.graph.inputs, scale), trial.graph.outputs).check()
+    wrt = (*trial.wrt, len(trial.arrays))
+    return Trial(
+        graph, [*trial.arrays, np.asarray(0.95, dtype)], wrt, trial.labels, [SLACK * 8] * len(trial.ulps), 1.0
+    )
+
+
+# --- many operators at a time, compiled ----------------------------------------------------------------------
+
+DTYPES = ("float64", "float32", "int64", "int32", "uint8", "int8", "bool")
+
+
+def grouped(parts: list[tuple[Row, Case, Arrays]], label: str) -> list[Any]:
+    """Parameters of a test: the parts a dozen at a time, each dozen with a name."""
+    starts = range(0, len(parts), GROUP)
+    chunks = [parts[start : start + GROUP] for start in starts]
+    return [
+        pytest.param(chunk, id=f"{label}-{number}-{chunk[0][0].name}-to-{chunk[-1][0].name}")
+        for number, chunk in enumerate(chunks)
+    ]
+
+
+def has_gradient(row: Row, dtype: str) -> bool:
+    return not row.no_rule and np.dtype(dtype).kind == "f"
+
+
+def compiled_parts(dtype: str, wanted: Callable[[Row, str], bool]) -> list[Any]:
+    parts = [
+        (row, case, row.draw(case, dtype))
+        for row in ROWS.values()
+        if dtype in row.dtypes and wanted(row, dtype)
+        for case in row.compiled_cases(dtype)
+    ]
+    return grouped(parts, dtype)
+
+
+@pytest.mark.parametrize("parts", [one for dtype in DTYPES for one in compiled_parts(dtype, has_gradient)])
+def test_compiled_values_and_gradients(parts: list[tuple[Row, Case, Arrays]]) -> None:
+    check_trial(trial_of(parts, direct), compiled=True, gradients=True)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [one for dtype in DTYPES for one in compiled_parts(dtype, lambda *given: not has_gradient(*given))],
+)
+def test_compiled_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
+    """Operators without a rule, and integers and bools."""
+    check_trial(trial_of(parts, direct), compiled=True, gradients=False)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        one
+        for dtype in ("float64", "float32")
+        for one in grouped(
+            [
+                (row, case, row.draw_special(case, dtype))
+                for row in ROWS.values()
+                if row.special and dtype in row.dtypes
+                for case in row.special_cases[: None if row.name == "power_constant" else 2]
+            ],
+            dtype,
+        )
+    ],
+)
+def test_compiled_special_values(parts: list[tuple[Row, Case, Arrays]]) -> None:
+    """Optimised machine code keeps nan and infinities as they are."""
+    check_special(parts, compiled=True)
+
+
+@pytest.mark.parametrize("fastmath", [True, False])
+@pytest.mark.parametrize("parallel", [None, True, False])
+def test_options(fastmath: bool, parallel: bool | None) -> None:
+    """Every combination of options gives the same values, to the order of sums."""
+    names = ("sum", "amax", "prod", "cumsum", "argmin", "softmax", "var", "tanh", "contract", "scatter_add")
+    parts = [
+        (ROWS[name], case, ROWS[name].draw(case, "float64"))
+        for name in names
+        for case in ROWS[name].cases[:2]
+    ]
+    trial = trial_of(parts, direct)
+    program = build_forward(trial.graph, Options(fastmath=fastmath, parallel=parallel))
+    trial.check(program(trial.arrays), interpreted(trial.graph, trial.arrays))

@@ -1,0 +1,273 @@
+"""What the functions say of wrong arguments: pullback's class, PyTorch's words, and the user's line."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback.runtime import autograd
+from pullback.runtime.functions import METHODS, PUBLIC
+from pullback.runtime.tape import wrap
+from pullback.runtime.tensor import Tensor
+from pullback.tracer.errors import (
+    ArgumentError,
+    DimensionError,
+    DTypeError,
+    PullbackError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
+from pullback.tracer.graph import make_input
+from pullback.tracer.spec import spec_of
+from pullback.tracer.trace import Trace, tracing
+
+
+def ones(*shape: int) -> Tensor:
+    return wrap(np.ones(shape))
+
+
+def integers(*shape: int) -> Tensor:
+    return wrap(np.ones(shape, np.int64))
+
+
+X, N, B = ones(2, 3), integers(2, 3), wrap(np.ones((2, 3), bool))
+
+WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
+    (
+        lambda: X + ones(4),
+        ShapeError,
+        "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1",
+    ),
+    (lambda: PUBLIC["add"]("a", X), ArgumentError, "add(): argument 'other' must be Tensor, not str"),
+    (lambda: PUBLIC["sin"](2.0), ArgumentError, "sin(): argument 'input' must be Tensor, not float"),
+    (lambda: PUBLIC["sin"](np.array(["a"])), DTypeError, "sin: input has dtype <U1"),
+    (lambda: PUBLIC["mul"](2, 3), ArgumentError, "mul(): argument 'input' must be Tensor, not int"),
+    (
+        lambda: PUBLIC["add"](N, N, alpha=0.5),
+        ArgumentError,
+        "argument alpha must not be a floating point number",
+    ),
+    (lambda: B - B, DTypeError, "with two bool tensors is not supported"),
+    (lambda: -B, DTypeError, "Negation, the `-` operator, on a bool tensor is not supported"),
+    (lambda: ~X, DTypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors"),
+    (lambda: X & X, DTypeError, "bitwise_and: bool or integer operands expected, found float64"),
+    (lambda: N**-1, ArgumentError, "Integers to negative integer powers are not allowed"),
+    (lambda: PUBLIC["div"](X, X, rounding_mode="up"), ArgumentError, "but found 'up'"),
+    (lambda: X.clamp(), ArgumentError, "At least one of 'min' or 'max' must not be None"),
+    (lambda: PUBLIC["where"](X, X, X), DTypeError, "where expected condition to be a boolean tensor"),
+    (lambda: PUBLIC["addcdiv"](N, N, N), DTypeError, "Integer division with addcdiv is no longer supported"),
+    (
+        lambda: X.sum(2),
+        DimensionError,
+        "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+    ),
+    (lambda: X.sum(dim=0, axis=1), ArgumentError, "sum(): 'axis' and 'dim' are the same; give one"),
+    (lambda: X.sum((0, 0)), DimensionError, "names a dimension more than once"),
+    (lambda: N.mean(), DTypeError, "mean(): could not infer output dtype"),
+    (lambda: N.var(), DTypeError, "expected a floating point dtype, found Long"),
+    (
+        lambda: X.var(unbiased=True, correction=0),
+        ArgumentError,
+        "'unbiased' and 'correction' exclude each other",
+    ),
+    (lambda: ones(0, 3).max(0), ShapeError, "Expected reduction dim 0 to have non-zero size"),
+    (lambda: ones(0).argmax(), ShapeError, "Expected reduction dim 0 to have non-zero size"),
+    (lambda: X.norm("nuc"), UnsupportedError, "p='nuc' needs singular values"),
+    (lambda: X.view(4, 5), ShapeError, "shape '[4, 5]' is invalid for input of size 6"),
+    (lambda: X.view(-1, -1), ShapeError, "only one dimension can be inferred"),
+    (lambda: X.view(-2), ShapeError, "invalid shape dimension -2"),
+    (lambda: X.permute(0), ShapeError, "input.dim() = 2 is not equal to len(dims) = 1"),
+    (lambda: X.permute(0, 0), ShapeError, "duplicate dims are not allowed"),
+    (lambda: X.transpose(0, 2), DimensionError, "Dimension out of range"),
+    (lambda: ones(2, 2, 2).t(), ShapeError, "t() expects a tensor with <= 2 dimensions, but self is 3D"),
+    (
+        lambda: X.expand(2, 4),
+        ShapeError,
+        "The expanded size of the tensor (4) must match the existing size (3)",
+    ),
+    (
+        lambda: X.expand(3),
+        ShapeError,
+        "must be greater or equal to the number of dimensions in the tensor (2)",
+    ),
+    (lambda: X.repeat(2), ShapeError, "can not be smaller than number of dimensions of tensor"),
+    (lambda: X.narrow(0, 1, 3), DimensionError, "start (1) + length (3) exceeds dimension size (2)"),
+    (lambda: X.select(0, 2), DimensionError, "select(): index 2 out of range"),
+    (lambda: PUBLIC["cat"]([]), ArgumentError, "expected a non-empty list of Tensors"),
+    (lambda: PUBLIC["cat"](X), ArgumentError, "must be tuple of Tensors, not Tensor"),
+    (
+        lambda: PUBLIC["cat"]([X, ones(2)]),
+        ShapeError,
+        "Tensors must have same number of dimensions: got 2 and 1",
+    ),
+    (
+        lambda: PUBLIC["cat"]([X, ones(2, 4)]),
+        ShapeError,
+        "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 4",
+    ),
+    (
+        lambda: PUBLIC["cat"]([ones(), ones()]),
+        ShapeError,
+        "zero-dimensional tensor (at position 0) cannot be concatenated",
+    ),
+    (
+        lambda: PUBLIC["stack"]([X, ones(2)]),
+        ShapeError,
+        "stack expects each tensor to be equal size, but got [2, 3] at entry 0 and [2] at entry 1",
+    ),
+    (lambda: X.split([1, 2]), ArgumentError, "split_with_sizes expects split_sizes to sum exactly to 2"),
+    (lambda: X.chunk(0), ArgumentError, "chunk expects `chunks` to be greater than 0, got: 0"),
+    (lambda: PUBLIC["pad"](X, (1,)), ArgumentError, "Padding length must be divisible by 2"),
+    (
+        lambda: PUBLIC["pad"](X, (3, 3), mode="reflect"),
+        ShapeError,
+        "Padding size should be less than the corresponding input dimension",
+    ),
+    (lambda: X @ X, ShapeError, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    (lambda: X @ ones(2), ShapeError, "size mismatch, got input (2), mat (2x3), vec (2)"),
+    (lambda: ones(3) @ ones(4), ShapeError, "inconsistent tensor size, expected tensor [3] and src [4]"),
+    (
+        lambda: X @ ones(),
+        ShapeError,
+        "both arguments to matmul need to be at least 1D, but they are 2D and 0D",
+    ),
+    (lambda: X @ N.mT, DTypeError, "expected m1 and m2 to have the same dtype, but got: Double"),
+    (lambda: ones(2, 2, 3) @ ones(3, 3, 2), ShapeError, "batch shapes (2,) and (3,) do not broadcast"),
+    (lambda: X.dot(X), ShapeError, "1D tensors expected, but got 2D and 2D tensors"),
+    (lambda: X.mm(ones(3)), ShapeError, "mm: Expected 2-D argument mat2, a matrix, but got 1-D"),
+    (lambda: X.bmm(X), ShapeError, "batch1 must be a 3D tensor"),
+    (
+        lambda: PUBLIC["tensordot"](X, X.mT),
+        ShapeError,
+        "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 0",
+    ),
+    (
+        lambda: PUBLIC["einsum"]("ij,jk", X),
+        ArgumentError,
+        "fewer operands were provided than specified in the equation",
+    ),
+    (
+        lambda: PUBLIC["einsum"]("ijk", X),
+        ArgumentError,
+        "does not match the number of dimensions (2) for operand 0",
+    ),
+    (
+        lambda: PUBLIC["einsum"]("ij->z", X),
+        ArgumentError,
+        "output subscript z does not appear in the equation",
+    ),
+    (
+        lambda: PUBLIC["einsum"]("ij,ij", X, X.mT),
+        ShapeError,
+        "subscript i of 'ij,ij' has size 3 which does not broadcast with previously seen size 2",
+    ),
+    (
+        lambda: PUBLIC["linear"](X, ones(4, 2)),
+        ShapeError,
+        "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x4)",
+    ),
+    (lambda: X.gather(1, N + 5), DimensionError, "index 6 is out of bounds for dimension 1 with size 3"),
+    (lambda: X.gather(1, X), DTypeError, "gather(): Expected dtype int64 for index"),
+    (
+        lambda: X.gather(1, integers(3)),
+        ShapeError,
+        "Index tensor must have the same number of dimensions as input tensor",
+    ),
+    (lambda: X.masked_fill(N, 0), DTypeError, "masked_fill only supports boolean masks"),
+    (lambda: PUBLIC["one_hot"](N, 1), ArgumentError, "Class values must be from 0 to num_classes - 1 = 0"),
+    (lambda: X.topk(4), DimensionError, "selected index k out of range"),
+    (lambda: N.softmax(0), DTypeError, "softmax(): expected a floating point dtype, found Long"),
+    (lambda: X.softmax(), ArgumentError, "softmax(): say along which dimension"),
+    (
+        lambda: PUBLIC["gelu"](X, approximate="erf"),
+        ArgumentError,
+        "approximate argument must be either none or tanh",
+    ),
+    (lambda: PUBLIC["cross_entropy"](X, integers(2) * 7), DimensionError, "Target 7 is out of bounds"),
+    (lambda: PUBLIC["cross_entropy"](X, integers(3)), ShapeError, "Expected target of shape (2,)"),
+    (
+        lambda: PUBLIC["mse_loss"](X, X, reduction="max"),
+        ArgumentError,
+        "max is not a valid value for reduction",
+    ),
+    (
+        lambda: PUBLIC["binary_cross_entropy"](X * 2, X),
+        ArgumentError,
+        "all elements of input should be between 0 and 1",
+    ),
+    (
+        lambda: PUBLIC["layer_norm"](X, (2,)),
+        ShapeError,
+        "Given normalized_shape=[2], expected input with shape [*, 2]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), WRONG, ids=[message[:50] for _, _, message in WRONG])
+def test_a_wrong_argument_is_explained(
+    call: Callable[[], Any], error: type[PullbackError], message: str
+) -> None:
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        call()
+    if error is not DTypeError or "has dtype" not in message:
+        assert "test_functions_errors.py:" in str(caught.value), "the message names the user's line"
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda x: x.sort(), UnsupportedError),
+        (lambda x: x.topk(1), UnsupportedError),
+        (lambda x: x.nonzero(), TraceError),
+        (lambda x: x.masked_select(x > 0), TraceError),
+        (lambda x: x.equal(x), TraceError),
+        (lambda x: x.allclose(x), TraceError),
+        (lambda x: PUBLIC["unique"](x), TraceError),
+    ],
+)
+def test_what_needs_values_says_so_in_a_trace(
+    call: Callable[[Tensor], Any], error: type[PullbackError]
+) -> None:
+    with tracing(Trace("values")):
+        x = wrap(make_input(spec_of(np.ones((2, 3))), "x"))
+        with pytest.raises(error, match="traced"):
+            call(x)
+
+
+def test_every_public_function_is_documented_with_an_example() -> None:
+    lacking = [name for name, function in PUBLIC.items() if ">>>" not in (function.__doc__ or "")]
+    assert lacking == []
+
+
+def test_what_is_no_operand_is_left_to_the_other_side() -> None:
+    class Right:
+        def __radd__(self, other: Any) -> str:
+            return "right"
+
+    assert X + Right() == "right"
+    assert (X == None) is False  # noqa: E711
+    with pytest.raises(TypeError, match="unsupported operand"):
+        X * object()
+    assert METHODS["__mul__"](X, object()) is NotImplemented
+
+
+def test_axis_and_keepdims_are_dim_and_keepdim() -> None:
+    np.testing.assert_array_equal(X.sum(axis=1, keepdims=True).numpy(), [[3.0], [3.0]])
+    np.testing.assert_array_equal(X.softmax(axis=0).numpy(), np.full((2, 3), 0.5))
+
+
+def test_a_pair_prints_as_pytorchs() -> None:
+    pair = wrap(np.array([[1, 3], [5, 4]])).max(1)
+    assert repr(pair) == "torch.return_types.max(\nvalues=tensor([3, 5]),\nindices=tensor([1, 0]))"
+    assert pair[0] is pair.values
+
+
+def test_second_derivatives_at_special_points() -> None:
+    """sinc'' is -pi**2 / 3 at 0; a product with zeros is exact in every order."""
+    x = wrap(np.array([0.0])).requires_grad_()
+    (first,) = autograd.grad(PUBLIC["sinc"](x).sum(), [x], create_graph=True)
+    (second,) = autograd.grad(first.sum(), [x])
+    np.testing.assert_allclose(second.numpy(), -(np.pi**2) / 3)

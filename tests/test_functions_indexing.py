@@ -1,0 +1,199 @@
+"""x[...] against NumPy: every kind of index, read and replaced, eager and traced, with gradients."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback.runtime.functions.indexing import getitem, updated
+from pullback.runtime.tape import wrap
+from pullback.tracer.errors import ArgumentError, DimensionError, ShapeError, TraceError
+from pullback.tracer.graph import Graph, Node, make_input
+from pullback.tracer.spec import spec_of
+from pullback.tracer.trace import Trace, tracing
+
+SHAPE = (3, 4, 5, 2)
+at = np.s_
+MASK = np.arange(12).reshape(3, 4) % 3 == 0
+
+BASIC = [
+    at[0],
+    at[-1],
+    at[1, 2],
+    at[1, -2, 0, 1],
+    at[:],
+    at[...],
+    at[()],
+    at[1:],
+    at[:-1],
+    at[::2],
+    at[::-1],
+    at[2:0:-1],
+    at[:, ::-2],
+    at[:, 1:3, ::2],
+    at[None],
+    at[:, None],
+    at[..., None],
+    at[0, None],
+    at[None, ..., None, 0],
+    at[..., 0],
+    at[0, ..., 1],
+    at[5:],
+    at[2:1],
+    at[1:1, ::-1],
+    at[-100:100],
+    at[np.int64(1)],
+    at[:, np.int32(-1)],
+    at[0, :, ::-1, None],
+    at[:, :, 4:1:-2],
+]
+ARRAYS = [
+    at[np.array([0, 2])],
+    at[[2, 0, 0]],
+    at[np.array([-1, 0])],
+    at[:, [1, 3]],
+    at[..., [1, 0]],
+    at[[0, 1], [2, 3]],
+    at[:, [0, 1], [2, 3]],
+    at[[0, 1], :, [2, 3]],
+    at[:, [0, 1], :, [1, 0]],
+    at[[0, 1], :, :, [1, 0]],
+    at[[[0, 1], [2, 0]]],
+    at[np.array([[0], [2]]), [1, 3]],
+    at[:, np.array([[0], [2]]), 1:3],
+    at[1:, [0, 2], ::-1],
+    at[None, [0, 1]],
+    at[[0, 1], None, [1, 2]],
+    at[0, [1, 2]],
+    at[[1, 2], 0],
+    at[:, 0, [1, 2]],
+    at[[], :],
+    at[np.array(1)],
+    at[np.array([2], np.uint8)],
+    at[[0, 2], 1:3, None],
+    at[:, :, [4, 0], [1, 1]],
+    at[..., [[1, 0]], 0],
+]
+MASKS = [
+    at[MASK],
+    at[MASK, 0],
+    at[:, MASK[0]],
+    at[np.array([True, False, True])],
+    at[[True, False, True], 1:],
+    at[np.zeros(SHAPE, bool)],
+    at[True],
+    at[False],
+    at[..., np.array([False, True])],
+    at[np.ones((3, 4, 5, 2), bool)],
+]
+
+
+def array() -> np.ndarray:
+    return np.arange(120.0).reshape(SHAPE)
+
+
+def wrapped(index: Any) -> Any:
+    """The index with its arrays as Tensors."""
+    if isinstance(index, tuple):
+        return tuple(map(wrapped, index))
+    return wrap(index) if isinstance(index, np.ndarray) else index
+
+
+@pytest.mark.parametrize("index", BASIC + ARRAYS + MASKS, ids=str)
+def test_reading_is_numpys_and_its_gradient_counts_the_reads(index: Any) -> None:
+    expected = array()[index]
+    counts = np.zeros(SHAPE)
+    np.add.at(counts, index, 1.0)
+    for form in (index, wrapped(index)):
+        x = wrap(array()).requires_grad_()
+        found = getitem(x, form)
+        np.testing.assert_array_equal(found.detach().numpy(), expected)
+        found.sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), counts)
+
+
+@pytest.mark.parametrize("index", BASIC + ARRAYS + MASKS, ids=str)
+def test_replacing_is_numpys(index: Any) -> None:
+    expected = array()
+    shape = expected[index].shape
+    update = np.arange(1000.0, 1000.0 + np.prod(shape)).reshape(shape)
+    expected[index] = update
+    before = array()
+    x = wrap(before).requires_grad_()
+    value = wrap(update).requires_grad_()
+    found = updated(x, wrapped(index), value)
+    np.testing.assert_array_equal(found.detach().numpy(), expected)
+    np.testing.assert_array_equal(before, array())
+    found.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), expected == array())
+    np.testing.assert_array_equal(
+        updated(x, index, 7.0).detach().numpy(), np.where(expected == array(), expected, 7.0)
+    )
+
+
+@pytest.mark.parametrize("index", BASIC + ARRAYS, ids=str)
+def test_a_traced_index_is_the_eager_one(index: Any) -> None:
+    node = make_input(spec_of(array()), "x")
+    with tracing(Trace("read")) as trace:
+        results = [getitem(wrap(node), wrapped(index)), updated(wrap(node), index, 7.0)]
+        known: dict[Node, Any] = {one: value for value, one in trace.captured} | {node: array()}
+    graph = Graph("read", tuple(known), tuple(one._value for one in results)).check()
+    for one in graph.nodes:
+        if one not in known:
+            known[one] = np.asarray(
+                one.operator.evaluate(*(known[x] for x in one.operands), **one.attributes)
+            )
+    expected = array()
+    expected[index] = 7.0
+    np.testing.assert_array_equal(known[graph.outputs[0]], array()[index])
+    np.testing.assert_array_equal(known[graph.outputs[1]], expected)
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        (3, DimensionError, "index 3 is out of bounds for dimension 0 with size 3"),
+        (at[:, -5], DimensionError, "index -5 is out of bounds for dimension 1 with size 4"),
+        (at[0, 0, 0, 0, 0], DimensionError, "too many indices for tensor of dimension 4"),
+        (at[..., 0, ...], DimensionError, "an index can only have a single ellipsis"),
+        (at[[0, 9]], DimensionError, "index 9 is out of bounds for dimension 0 with size 3"),
+        (at[1.5], DimensionError, "valid indices (got float)"),
+        ("a", DimensionError, "valid indices (got str)"),
+        (at[np.array([0.5])], DimensionError, "tensors used as indices must be long, int, byte or bool"),
+        (at[::0], ArgumentError, "slice step cannot be zero"),
+        (at[[0, 1], [0, 1, 2]], ShapeError, "shapes (2,) and (3,) do not broadcast"),
+        (at[np.ones(4, bool)], DimensionError, "does not match the shape of the indexed tensor"),
+        (at[0, :, [0, 1]], ArgumentError, "NumPy and PyTorch disagree"),
+    ],
+)
+def test_a_wrong_index_is_explained(index: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        getitem(wrap(array()), index)
+    assert "test_functions_indexing.py:" in str(caught.value), "the message names the user's line"
+
+
+def test_a_value_that_does_not_fit_is_explained() -> None:
+    with pytest.raises(ShapeError, match="The expanded size of the tensor"):
+        updated(wrap(array()), 0, np.ones(3))
+
+
+def test_a_mask_cannot_be_traced() -> None:
+    node = make_input(spec_of(array()), "x")
+    with tracing(Trace("mask")):
+        x = wrap(node)
+        with pytest.raises(TraceError, match=re.escape("Use where(mask, x, 0)")):
+            x[x > 0]
+
+
+def test_negative_positions_that_are_not_known_count_from_the_end() -> None:
+    node, places = make_input(spec_of(array()), "x"), make_input(spec_of(np.array([0, 0])), "places")
+    with tracing(Trace("negative")):
+        result = getitem(wrap(node), wrap(places))
+    known: dict[Node, Any] = {node: array(), places: np.array([-1, 1])}
+    for one in Graph("negative", (node, places), (result._value,)).nodes:
+        if one not in known:
+            known[one] = np.asarray(
+                one.operator.evaluate(*(known[x] for x in one.operands), **one.attributes)
+            )
+    np.testing.assert_array_equal(known[result._value], array()[[-1, 1]])

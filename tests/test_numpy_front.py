@@ -1,0 +1,250 @@
+"""NumPy's functions and operators on Tensors against NumPy's own on arrays: values, dtypes, gradients.
+
+A row is an expression in the arrays below. With Tensors in their place, eager and traced, it must give what
+NumPy gives; gradients are compared with central differences of NumPy's results.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback.runtime import autograd
+from pullback.runtime.tape import wrap
+from pullback.runtime.tensor import Tensor
+from pullback.tracer.errors import ArgumentError, DTypeError, UnsupportedError
+from pullback.tracer.graph import Graph, Node, make_input
+from pullback.tracer.spec import spec_of
+from pullback.tracer.trace import Trace, tracing
+
+Arrays = dict[str, np.ndarray]
+
+
+def arrays() -> Arrays:
+    random = np.random.default_rng(5)
+    return {
+        "x": random.normal(size=(3, 4)),
+        "y": random.normal(size=(3, 4)),
+        "z": random.normal(size=(2, 3, 4)),
+        "p": random.uniform(0.3, 2.5, size=(3, 4)),
+        "u": random.uniform(0.1, 0.9, size=(3, 4)),
+        "v": random.normal(size=4),
+        "w": random.normal(size=3),
+        "s": np.asarray(0.7),
+        "f": random.normal(size=(3, 4)).astype(np.float32),
+        "n": random.integers(-4, 9, size=(3, 4)),
+        "i": random.integers(1, 9, size=(3, 4)).astype(np.int32),
+        "k": random.integers(0, 9, size=4).astype(np.uint8),
+        "j": np.array([2, 0, 1]),
+        "b": random.normal(size=(3, 4)) > 0,
+        "c": np.linspace(0.5, 2.0, 4),  # always an ndarray, never a Tensor
+    }
+
+
+TABLE = """
+    np.sin(x) np.cos(x) np.tan(u) np.arcsin(u) np.arccos(u) np.arctan(x) np.sinh(x) np.cosh(x) np.tanh(x)
+    np.arcsinh(x) np.arccosh(p+1) np.arctanh(u) np.exp(x) np.exp2(x) np.expm1(x) np.log(p) np.log2(p)
+    np.log10(p) np.log1p(p) np.sqrt(p) np.cbrt(p) np.square(x) np.reciprocal(p) np.abs(x) np.fabs(x)
+    np.sign(x) np.floor(x) np.ceil(x) np.trunc(x) np.rint(x) np.negative(x) np.positive(x) np.degrees(x)
+    np.radians(x) np.sinc(x) np.heaviside(x,0.5) np.sin(n) np.sin(i) np.exp(f) np.exp(k) np.sqrt(i)
+    np.abs(n) np.floor(n) np.add(x,y) np.subtract(x,c) np.multiply(c,x) np.divide(x,p) np.power(p,y)
+    np.power(p,3) np.power(2.0,x) np.float_power(p,2) np.floor_divide(n,i) np.remainder(x,p) np.fmod(n,i)
+    np.arctan2(x,p) np.hypot(x,p) np.maximum(x,y) np.minimum(x,0.1) np.fmax(x,y) np.fmin(x,y)
+    np.logaddexp(x,y) np.logaddexp2(x,y) np.divmod(n,i) np.equal(n,2) np.less(x,y) np.greater_equal(x,0)
+    np.not_equal(n,i) np.logical_and(b,n) np.logical_not(n) np.isnan(x) np.isfinite(x) np.signbit(x)
+    np.bitwise_and(n,i) np.invert(n) np.invert(b) np.logical_xor(b,x>0) np.matmul(x,y.T) np.matmul(z,v)
+    x+c c+x c*x c-x c/p c**p x+f k+i f*2.5 b+x x-np.float32(1) 2**p x@c c@z.mT
+    np.add(f,x,dtype=np.float64) np.float64(2)*f np.float32(2)*f np.int64(3)*x c<x c==x (c>0)&b np.sum(x)
+    np.sum(x,axis=0) np.sum(x,axis=(0,1)) np.sum(x,1,keepdims=True) np.sum(n) np.sum(i) np.sum(k)
+    np.sum(b) np.sum(f) np.sum(i,dtype=np.float32) np.mean(x) np.mean(n) np.mean(f,axis=0)
+    np.mean(i,axis=1,keepdims=True) np.var(x) np.var(x,axis=0,ddof=1) np.var(n) np.std(x)
+    np.std(x,1,ddof=1,keepdims=True) np.std(f) np.max(x) np.max(x,axis=1) np.min(x,0,keepdims=True)
+    np.amax(n) np.ptp(x,0) np.prod(x) np.prod(i,1) np.prod(k) np.argmax(x) np.argmin(x,axis=1) np.all(b)
+    np.any(n,0) np.count_nonzero(n) np.cumsum(x) np.cumsum(x,1) np.cumsum(k) np.cumprod(x,0)
+    np.nansum(x,0) np.nanmean(x) np.average(x,axis=0) np.average(x,axis=1,weights=c) np.diff(x)
+    np.diff(x,axis=0) np.trapezoid(x) np.trapezoid(v,c) np.linalg.norm(x) np.linalg.norm(x,axis=1)
+    np.linalg.norm(v,1) np.linalg.norm(x,1) np.linalg.norm(x,np.inf) np.linalg.norm(x,'fro')
+    np.linalg.norm(v,np.inf) np.linalg.norm(i) np.add.reduce(x) np.add.reduce(x,axis=1)
+    np.multiply.reduce(x) np.maximum.reduce(x,axis=1) np.add.accumulate(x) np.add.outer(v,w)
+    np.multiply.outer(v,w) np.multiply.accumulate(v) np.reshape(x,(4,3)) np.reshape(x,-1) np.ravel(x)
+    np.transpose(z) np.transpose(z,(1,0,2)) np.expand_dims(x,0) np.expand_dims(x,(0,-1))
+    np.squeeze(x[:1]) np.squeeze(x[:1],axis=0) np.swapaxes(z,0,2) np.moveaxis(z,0,-1)
+    np.broadcast_to(v,(3,4)) np.broadcast_arrays(v,x) np.tile(v,2) np.tile(x,(2,1)) np.repeat(v,2)
+    np.repeat(x,2,axis=1) np.roll(x,1) np.roll(x,1,axis=1) np.roll(x,(1,2),axis=(0,1)) np.flip(x)
+    np.flip(x,0) np.fliplr(x) np.flipud(x) np.rot90(x) np.tril(x) np.triu(x,1) np.diag(v) np.diag(x)
+    np.diagonal(z,0,1,2) np.trace(x) np.pad(x,1) np.pad(x,((1,2),(0,1)),constant_values=3.0)
+    np.pad(x,((1,1),(2,2)),mode='edge') np.pad(v,2,mode='reflect') np.pad(v,2,mode='wrap')
+    np.concatenate([x,y]) np.concatenate([x,c[None]]) np.concatenate([x,n],axis=1)
+    np.concatenate([x,v],axis=None) np.stack([x,y]) np.stack([v,c],axis=-1) np.stack([f,n])
+    np.hstack([v,w]) np.vstack([v,c]) np.dstack([x,y]) np.column_stack([v,c]) np.append(v,w)
+    np.split(v,2) np.split(x,[1],axis=1) np.array_split(v,3) np.hsplit(x,2) np.meshgrid(v,w)
+    np.meshgrid(v,w,indexing='ij') np.atleast_1d(s) np.atleast_2d(v) np.dot(x,v) np.dot(x,y.T)
+    np.dot(v,c) np.dot(s,x) np.dot(z,y.T) np.dot(x,z.mT) np.dot(i,f.T) np.vdot(x,y) np.inner(x,y)
+    np.outer(v,w) np.outer(c,v) np.tensordot(x,y) np.tensordot(x,y,axes=([0],[0])) np.kron(x,y)
+    np.cross(x[:,:3],y[:,:3]) np.einsum('ij,kj->ik',x,y) np.einsum('ij,j',x,c) np.einsum('ii->i',x[:,:3])
+    np.einsum('ij->j',i) np.einsum(x,[0,1],c,[1]) np.linalg.multi_dot([x,y.T,x]) np.where(b,x,y)
+    np.where(b,x,0.0) np.where(x>0,x,c) np.where(b,n,x) np.where(b,1.0,2.0) np.where(b,f,1.5)
+    np.clip(x,-0.5,0.5) np.clip(x,0,None) np.clip(x,a_min=None,a_max=c) np.clip(n,0,3) np.round(x)
+    np.round(x,2) np.take(x,j,axis=0) np.take(x,j) np.take_along_axis(x,j[:,None],1) np.nan_to_num(x)
+    np.isclose(x,x+1e-9) np.zeros_like(x) np.ones_like(n) np.full_like(x,2.5)
+    np.zeros_like(x,dtype=np.int32) np.copy(x) np.real(x) x[::-1] x[1:,None] x[...,::-2] x[-1,::-1] x[j]
+    x[j,::-1] x[:,j] np.sort(x,axis=0) np.argsort(v) np.nonzero(b) np.argwhere(b) np.flatnonzero(b)
+    np.array_equal(x,x) np.allclose(x,x) np.shape(x) np.ndim(x) np.size(x) np.size(x,1)
+"""
+ROWS = TABLE.split()
+NEEDS_VALUES = re.compile(r"sort|nonzero|argwhere|array_equal|allclose|shape\(x\)|ndim|size")
+
+
+def evaluated(expression: str, values: dict[str, Any]) -> list[Any]:
+    result = eval(expression, {"np": np}, values)
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def as_numpy(value: Any) -> Any:
+    return value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+def tensors(make: Callable[[str, np.ndarray], Any]) -> dict[str, Any]:
+    found = {name: value if name == "c" else make(name, value) for name, value in arrays().items()}
+    for one in found.values():
+        if isinstance(one, Tensor):
+            one.requires_grad_(one.is_floating_point())
+    return found
+
+
+def require_equal(found: list[Any], expected: list[Any]) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(map(as_numpy, found), map(as_numpy, expected)):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        tolerance = 1e-3 if other.dtype == np.float16 else 1e-5 if other.dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("expression", ROWS)
+def test_a_call_is_numpys(expression: str) -> None:
+    found = evaluated(expression, tensors(lambda name, value: wrap(value)))
+    require_equal(found, evaluated(expression, dict(arrays())))
+    assert any(isinstance(one, Tensor) for one in found) or NEEDS_VALUES.search(expression)
+
+
+@pytest.mark.parametrize("expression", [row for row in ROWS if not NEEDS_VALUES.search(row)])
+def test_a_traced_call_is_numpys(expression: str) -> None:
+    nodes = {name: make_input(spec_of(value), name) for name, value in arrays().items() if name != "c"}
+    with tracing(Trace("expression")) as trace:
+        outputs = evaluated(expression, tensors(lambda name, value: wrap(nodes[name])))
+        results = [wrap(one)._value for one in outputs]
+        results = [one if isinstance(one, Node) else trace.capture(one) for one in results]
+        known: dict[Node, Any] = {node: array for array, node in trace.captured}
+    known |= {node: arrays()[name] for name, node in nodes.items()}
+    graph = Graph("expression", tuple(known), tuple(results)).check()
+    for node in graph.nodes:
+        if node not in known:
+            operands = [known[one] for one in node.operands]
+            known[node] = np.asarray(node.operator.evaluate(*operands, **node.attributes))
+    require_equal([known[node] for node in graph.outputs], evaluated(expression, dict(arrays())))
+
+
+def smooth_sum(expression: str, values: dict[str, Any], weights: list[np.ndarray]) -> Any:
+    """A weighted sum of the floating results."""
+    outputs = [one for one in evaluated(expression, values) if getattr(one, "ndim", None) is not None]
+    floats = [one for one in outputs if as_numpy(one).dtype == np.float64]
+    return sum((one * weight).sum() for one, weight in zip(floats, weights))
+
+
+GRADIENT_ROWS = [
+    row for row in ROWS if not re.search(r"\bf\b|floor|ceil|trunc|rint|round|sign|heaviside|logical", row)
+]
+
+
+@pytest.mark.parametrize("expression", GRADIENT_ROWS)
+def test_a_gradient_is_the_central_difference(expression: str) -> None:
+    """Along one random direction of all inputs at once."""
+    random = np.random.default_rng(11)
+    results = [as_numpy(one) for one in evaluated(expression, dict(arrays()))]
+    weights = [random.normal(size=one.shape) for one in results if one.dtype == np.float64]
+    values = tensors(lambda name, value: wrap(value))
+    loss = smooth_sum(expression, values, weights)
+    if not isinstance(loss, Tensor) or not loss.requires_grad:
+        return
+    inputs = {name: one for name, one in values.items() if isinstance(one, Tensor) and one.requires_grad}
+    directions = {name: random.normal(size=tuple(one.shape)) for name, one in inputs.items()}
+    gradients = autograd.grad(loss, list(inputs.values()), allow_unused=True)
+    slope = sum(
+        float((one.numpy() * directions[name]).sum())
+        for name, one in zip(inputs, gradients)
+        if one is not None
+    )
+    step = 1e-6
+
+    def moved(distance: float) -> Any:
+        shifted = {
+            name: value + distance * directions.get(name, 0)
+            for name, value in arrays().items()
+            if name in directions
+        }
+        return smooth_sum(expression, dict(arrays()) | shifted, weights)
+
+    expected = (moved(step) - moved(-step)) / (2 * step)
+    np.testing.assert_allclose(slope, expected, rtol=2e-5, atol=2e-6)
+
+
+# --- what the table cannot say --------------------------------------------------------------------------
+
+
+def test_an_array_on_the_left_keeps_the_gradient() -> None:
+    x = wrap(np.array([1.0, 2.0])).requires_grad_()
+    result = np.array([3.0, 4.0]) * x
+    assert isinstance(result, Tensor)
+    result.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 4.0])
+
+
+def test_out_takes_a_tensor_in_place_and_refuses_to_lose_a_gradient() -> None:
+    x = wrap(np.array([1.0, 2.0]))
+    target = wrap(np.zeros(2))
+    assert np.add(x, 1.0, out=target) is target
+    np.testing.assert_array_equal(target.numpy(), [2.0, 3.0])
+    plain = np.zeros(2)
+    assert np.multiply(x, 3.0, out=plain) is plain
+    np.testing.assert_array_equal(plain, [3.0, 6.0])
+    np.sum(x, out=target[0])
+    assert target.numpy()[0] == 3.0
+    with pytest.raises(ArgumentError, match="out is an ndarray, which cannot hold the gradient"):
+        np.add(x.requires_grad_(), 1.0, out=plain)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.fft.fft(x), "numpy.fft.fft is not supported on a Tensor"),
+        (lambda x: np.linalg.svd(x), "numpy.linalg.svd is not supported on a Tensor"),
+        (lambda x: np.interp(x, x, x), "numpy.interp is not supported on a Tensor"),
+        (lambda x: np.spacing(x), "numpy.spacing is not supported on a Tensor"),
+        (lambda x: np.add.at(x, [0], 1.0), "numpy.add.at is not supported on a Tensor"),
+        (lambda x: np.subtract.reduce(x), "numpy.subtract.reduce is not supported on a Tensor"),
+        (lambda x: np.sin(x, where=np.ones((2, 2), bool)), "['where'] is not supported on a Tensor"),
+        (lambda x: np.sum(x, where=np.ones((2, 2), bool)), "where is not supported on a Tensor"),
+        (lambda x: np.pad(x, 1, mode="median"), "mode='median' is not supported"),
+        (lambda x: np.reshape(x, -1, order="F"), "order='F' is not supported"),
+    ],
+)
+def test_what_is_not_supported_says_so(call: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=re.escape(message)) as caught:
+        call(wrap(np.ones((2, 2))))
+    assert "test_numpy_front.py:" in str(caught.value), "the message names the user's line"
+
+
+def test_dtypes_without_a_loop_are_refused() -> None:
+    with pytest.raises(DTypeError, match="numpy.subtract: no loop for dtypes bool, bool"):
+        np.subtract(wrap(np.array([True])), np.array([False]))
+
+
+def test_another_type_with_the_protocol_is_asked_first() -> None:
+    class Other:
+        def __array_ufunc__(self, *arguments: Any, **options: Any) -> str:
+            return "other"
+
+    assert np.add(wrap(np.ones(2)), Other()) == "other"  # type: ignore[call-overload]

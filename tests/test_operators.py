@@ -1,0 +1,189 @@
+"""Every operator of the table, evaluated by NumPy: its value, its derivatives, its inputs in odd layouts."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from operator_cases import (
+    ROWS,
+    Arrays,
+    Case,
+    Row,
+    agrees,
+    differentiable_positions,
+    gradient_graph,
+    graph_of,
+)
+from pullback.tracer.graph import Graph
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.ops.reduction import sum_to_shape
+from pullback.tracer.spec import Spec, spec_of
+
+STEP = 1e-4
+WEIGHTS = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
+"""The five-point difference (M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 25.3.6)."""
+
+rows = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+differentiable = pytest.mark.parametrize(
+    "row",
+    [row for row in ROWS.values() if not row.no_rule],
+    ids=[row.name for row in ROWS.values() if not row.no_rule],
+)
+
+
+def evaluated(row: Row, case: Case, arrays: Arrays) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.asarray(row.operator(*arrays, **case.attributes))
+
+
+def expected(row: Row, case: Case, arrays: Arrays) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.asarray(row.expected(*arrays, **case.attributes))
+
+
+# --- values ------------------------------------------------------------------------------------------------
+
+
+@rows
+def test_value_shape_and_dtype(row: Row) -> None:
+    for dtype in row.dtypes:
+        for case in row.cases:
+            arrays = row.draw(case, dtype)
+            result = evaluated(row, case, arrays)
+            assert spec_of(result) == row.operator.infer(*map(spec_of, arrays), **case.attributes), (
+                dtype,
+                case,
+            )
+            agrees(result, expected(row, case, arrays), row.ulps, f"{row.name} {dtype} {case}")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS.values() if row.special], ids=lambda row: row.name)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_special_values(row: Row, dtype: str) -> None:
+    if dtype not in row.dtypes:
+        pytest.skip("not for floats")
+    for case in row.special_cases:
+        arrays = row.draw_special(case, dtype)
+        actual, wanted = evaluated(row, case, arrays), expected(row, case, arrays)
+        promised = row.promised(arrays)
+        agrees(actual[promised], wanted[promised], row.ulps, f"{row.name} {dtype} {case}", scale=0.0)
+
+
+@rows
+def test_layouts(row: Row) -> None:
+    """Operands that are transposed, strided, reversed or read-only give what contiguous ones give."""
+    for case in row.cases:
+        arrays = row.draw(case, row.dtypes[0])
+        wanted = evaluated(row, case, arrays)
+        for odd in layouts(arrays):
+            agrees(evaluated(row, case, odd), wanted, row.ulps, f"{row.name} {case}")
+            assert all(np.array_equal(one, other) for one, other in zip(odd, arrays)), (
+                "operands are left alone"
+            )
+
+
+def layouts(arrays: Arrays) -> Iterator[Arrays]:
+    yield [np.asarray(array.T.copy().T) for array in arrays]
+    yield [np.repeat(array, 2, axis=-1)[..., ::2] if array.ndim else array for array in arrays]
+    yield [np.flip(np.flip(array).copy()) for array in arrays]
+    for array in (frozen := [array.copy() for array in arrays]):
+        array.flags.writeable = False
+    yield frozen
+
+
+# --- derivatives ---------------------------------------------------------------------------------------------
+
+
+def difference(
+    function: Callable[[Arrays], Any], arrays: Arrays, directions: dict[int, np.ndarray]
+) -> np.ndarray:
+    """The derivative of a function along a direction, by differences."""
+    total = 0.0
+    for step, weight in WEIGHTS:
+        moved = list(arrays)
+        for position, direction in directions.items():
+            moved[position] = arrays[position] + step * STEP * direction
+        total = total + weight / STEP * function(moved)
+    return np.asarray(total)
+
+
+def close(actual: float, wanted: float, message: str) -> None:
+    assert abs(actual - wanted) <= 1e-7 * max(1.0, abs(wanted)), f"{message}: {actual} is not {wanted}"
+
+
+@differentiable
+def test_rules_against_differences(row: Row) -> None:
+    """<g, J v> of differences is <J^T g, v> of the rule, for each operand on its own."""
+    rng = np.random.default_rng(0)
+    for case in row.cases:
+        arrays = row.draw(case, "float64")
+        result = evaluated(row, case, arrays)
+        if result.dtype != np.float64:  # of bools and integers there is none, and float32 is too coarse
+            continue
+        g = rng.standard_normal(result.shape)
+        specs = [spec_of(array) for array in arrays]
+        for position in differentiable_positions(row, arrays):
+            direction = rng.standard_normal(arrays[position].shape)
+            with np.errstate(all="ignore"):
+                cotangent = row.operator.pull_back(
+                    position, g, arrays, specs, result, spec_of(result), case.attributes
+                )
+            cotangent = np.asarray(sum_to_shape(cotangent, arrays[position].shape))
+            assert spec_of(cotangent) == Spec(arrays[position].shape, np.dtype("float64"))
+            along = difference(lambda moved: evaluated(row, case, moved), arrays, {position: direction})
+            wanted = float(np.sum(g * along))
+            if np.isfinite(result).all():
+                close(float(np.sum(cotangent * direction)), wanted, f"{row.name} {case} operand {position}")
+
+
+@differentiable
+@pytest.mark.parametrize("order", [1, 2])
+def test_differentiated_graphs_against_differences(row: Row, order: int) -> None:
+    """The gradient as a graph, and the gradient of its projection, along a random direction."""
+    if order > row.order:
+        pytest.skip("has no derivative of this order")
+    for case in row.cases:
+        arrays = row.draw(case, "float64")
+        graph = graph_of(row, case, arrays)
+        if graph.outputs[0].dtype != np.float64 or not np.isfinite(evaluated(row, case, arrays)).all():
+            continue
+        check_gradient(graph, arrays, differentiable_positions(row, arrays), order, f"{row.name} {case}")
+
+
+def check_gradient(graph: Graph, arrays: Arrays, positions: list[int], order: int, message: str) -> None:
+    """Differentiate `order` times, projecting on random cotangents between; compare the last with differences."""
+    rng = np.random.default_rng(order)
+    for turn in range(order):
+        previous, previous_arrays = graph, arrays
+        cotangents = [rng.standard_normal(output.shape) for output in graph.outputs]
+        graph, wanted = gradient_graph(graph, positions)
+        graph.check()
+        arrays = arrays + cotangents
+        if not graph.outputs:
+            return
+        if turn < order - 1:
+            positions = wanted + [position for position in range(len(previous_arrays), len(arrays))]
+    with np.errstate(all="ignore"):
+        gradients = evaluate_graph(graph, arrays)
+    directions = {position: rng.standard_normal(arrays[position].shape) for position in wanted}
+
+    def projected(moved: Arrays) -> float:
+        with np.errstate(all="ignore"):
+            values = evaluate_graph(previous, moved)
+        return float(sum(np.sum(value * one) for value, one in zip(values, cotangents)))
+
+    actual = sum(float(np.sum(one * directions[position])) for one, position in zip(gradients, wanted))
+    close(actual, float(difference(projected, previous_arrays, directions)), message)
+
+
+@pytest.mark.parametrize("name", ["float64", "float32"])
+@differentiable
+def test_gradients_keep_dtype_and_shape(row: Row, name: str) -> None:
+    for case in row.cases:
+        arrays = row.draw(case, name)
+        graph = graph_of(row, case, arrays)
+        if graph.outputs[0].dtype.kind != "f":
+            continue
+        gradients, wanted = gradient_graph(graph, differentiable_positions(row, arrays))
+        assert [one.spec for one in gradients.outputs] == [graph.inputs[one].spec for one in wanted]

@@ -1,0 +1,216 @@
+"""grad, value_and_grad, vjp, jvp, jacobian, hessian: of plain and of compiled functions, any order."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
+
+RNG = np.random.default_rng(1)
+X, W = RNG.uniform(0.2, 1.5, 4), RNG.uniform(0.2, 1.5, 4)
+
+
+def energy(w: Any, x: Any) -> Any:
+    return (pb.tanh(w * x) * pb.exp(-x * x)).sum()
+
+
+def energy_gradient() -> tuple[np.ndarray, np.ndarray]:
+    t, e = np.tanh(W * X), np.exp(-X * X)
+    return (1 - t * t) * X * e, (1 - t * t) * W * e - 2 * X * t * e
+
+
+@pytest.fixture(params=["plain", "compiled"])
+def form(request: pytest.FixtureRequest) -> Any:
+    """What is done to the function first."""
+    return pb.compile if request.param == "compiled" else lambda function: function
+
+
+def test_grad_and_value_and_grad(form: Any) -> None:
+    d_w, d_x = energy_gradient()
+    function = form(energy)
+    value, gradient = value_and_grad(function)(W, X)
+    assert type(value) is np.float64 and value == pytest.approx(np.sum(np.tanh(W * X) * np.exp(-X * X)))
+    np.testing.assert_allclose(gradient, d_w, rtol=1e-12)
+    np.testing.assert_allclose(grad(function, 1)(W, X), d_x, rtol=1e-12)
+    np.testing.assert_allclose(grad(function, "x")(W, x=X), d_x, rtol=1e-12)
+    both = grad(function, (0, 1))(W, X)
+    assert type(both) is tuple
+    np.testing.assert_allclose(both[0], d_w, rtol=1e-12)
+    np.testing.assert_allclose(both[1], d_x, rtol=1e-12)
+    assert type(grad(function, (0,))(W, X)) is tuple
+
+
+def test_grad_of_compiled_is_compiled_grad() -> None:
+    one, other = grad(pb.compile(energy)), pb.compile(grad(energy))
+    assert one.source(W, X) == other.source(W, X)
+    assert one.source(W, X).count("\ndef ") == 1
+
+
+def test_tensors_in_tensors_out_and_nothing_in_grad(form: Any) -> None:
+    w = pb.tensor(W, requires_grad=True)
+    gradient = grad(form(energy))(w, pb.tensor(X))
+    assert isinstance(gradient, pb.Tensor) and w.grad is None
+    np.testing.assert_allclose(gradient.detach().numpy(), energy_gradient()[0], rtol=1e-12)
+    assert gradient.requires_grad
+    (second,) = pb.autograd.grad(gradient.sum(), w)
+    t, e = np.tanh(W * X), np.exp(-X * X)
+    np.testing.assert_allclose(second.numpy(), -2 * t * (1 - t * t) * X * X * e, rtol=1e-10)
+    assert not grad(form(energy))(pb.tensor(W), pb.tensor(X)).requires_grad
+
+
+def test_higher_orders(form: Any) -> None:
+    function = form(lambda x: x**4)
+    for expected in (4 * 1.5**3, 12 * 1.5**2, 24 * 1.5, 24.0, 0.0):
+        function = grad(function)
+        assert function(np.float64(1.5)) == pytest.approx(expected)
+
+
+def test_no_perturbation_confusion(form: Any) -> None:
+    """d/dx [x * d/dy (x + y)] = 1, not 2 (Siskind and Pearlmutter, 2005)."""
+
+    def outer(x: Any) -> Any:
+        return x * grad(form(lambda y: x + y))(x)
+
+    assert grad(form(outer))(np.float64(3.0)) == pytest.approx(1.0)
+
+
+def test_gradient_inside_a_compiled_loss(form: Any) -> None:
+    def penalised(x: Any) -> Any:
+        return (grad(lambda y: (y**3).sum())(x) ** 2).sum()
+
+    np.testing.assert_allclose(grad(form(penalised))(X), 36 * X**3, rtol=1e-12)
+    x = pb.tensor(X, requires_grad=True)
+    form(penalised)(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), 36 * X**3, rtol=1e-12)
+
+
+def test_python_numbers_are_differentiated_as_float64(form: Any) -> None:
+    function = grad(form(lambda x: x * x))
+    assert function(3.0) == 6.0 and function(4.0) == 8.0
+    if hasattr(function, "cache_info"):
+        assert function.cache_info().traces == 1
+
+
+def test_auxiliary_results(form: Any) -> None:
+    def with_aux(w: Any) -> Any:
+        return (w * w).sum(), {"doubled": w * 2, "name": None}
+
+    (value, aux), gradient = value_and_grad(form(with_aux), has_aux=True)(W)
+    assert value == pytest.approx(np.sum(W * W))
+    np.testing.assert_allclose(aux["doubled"], 2 * W)
+    assert type(aux["doubled"]) is np.ndarray
+    np.testing.assert_allclose(gradient, 2 * W)
+    gradient, aux = grad(form(with_aux), has_aux=True)(W)
+    np.testing.assert_allclose(gradient, 2 * W)
+
+
+def test_unused_and_constant_arguments_have_zero_gradients(form: Any) -> None:
+    gradient = grad(form(lambda w, x: (x * 2).sum()), (0, 1))(W, X)
+    np.testing.assert_array_equal(gradient[0], np.zeros(4))
+    np.testing.assert_array_equal(gradient[1], np.full(4, 2.0))
+    np.testing.assert_array_equal(grad(form(lambda w: 3.0))(W), np.zeros(4))
+
+
+def test_nested_structures(form: Any) -> None:
+    params = {"layers": [(W, X), (X, W)], "bias": np.float64(0.5), "none": None}
+
+    def total(params: Any) -> Any:
+        return sum((a * a * b).sum() for a, b in params["layers"]) + params["bias"] ** 2
+
+    gradient = grad(form(total))(params)
+    np.testing.assert_allclose(gradient["layers"][0][0], 2 * W * X)
+    np.testing.assert_allclose(gradient["layers"][1][1], X * X)
+    assert gradient["bias"] == pytest.approx(1.0) and gradient["none"] is None
+
+
+def test_closure_tensors_make_the_gradient_differentiable(form: Any) -> None:
+    scale = pb.tensor(2.0, dtype=pb.float64, requires_grad=True)
+    gradient = grad(form(lambda x: (scale * x * x).sum()))(pb.tensor(X))
+    gradient.sum().backward()
+    assert scale.grad.item() == pytest.approx(np.sum(2 * X))
+
+
+@pytest.mark.parametrize(
+    "transform", [grad, lambda f: value_and_grad(f), lambda f: grad(lambda x: grad(f)(x).sum())]
+)
+def test_a_changed_closure_is_seen_through_a_transform(transform: Any) -> None:
+    scale = np.ones(4)
+    function = transform(pb.compile(lambda x: (scale * x**3).sum()))
+    before = function(X)
+    scale = scale * 2
+    after = function(X)
+    np.testing.assert_allclose(np.asarray(after[-1]), 2 * np.asarray(before[-1]))
+
+
+def test_works_under_no_grad(form: Any) -> None:
+    with pb.no_grad():
+        np.testing.assert_allclose(grad(form(energy))(W, X), energy_gradient()[0])
+        assert not grad(form(energy))(pb.tensor(W, requires_grad=True), X).requires_grad
+
+
+def test_vjp(form: Any) -> None:
+    value, pull = vjp(form(lambda w, x: {"sum": w + x, "product": w * x}), W, X)
+    np.testing.assert_allclose(value["product"], W * X)
+    for _ in range(2):
+        d_w, d_x = pull({"sum": np.ones(4), "product": X})
+        np.testing.assert_allclose(d_w, 1 + X * X)
+        np.testing.assert_allclose(d_x, 1 + W * X)
+    with pytest.raises(ShapeError, match=r"shape \(4,\) expected, found \(3,\)"):
+        pull({"sum": np.ones(3), "product": X})
+    with pytest.raises(ArgumentError, match="structure of the value expected"):
+        pull(np.ones(4))
+
+
+def test_vjp_has_aux() -> None:
+    _, pull, aux = vjp(lambda x: (x * x, "done"), X, has_aux=True)
+    assert aux == "done"
+    np.testing.assert_allclose(pull(np.ones(4))[0], 2 * X)
+
+
+def test_jvp(form: Any) -> None:
+    value, slope = jvp(form(lambda w, x: pb.sin(w) * x), (W, X), (X, W))
+    np.testing.assert_allclose(value, np.sin(W) * X)
+    np.testing.assert_allclose(slope, np.cos(W) * X * X + np.sin(W) * W, rtol=1e-12)
+    _, constant = jvp(form(lambda w: w * 0 + 1), (W,), (X,))
+    np.testing.assert_array_equal(constant, np.zeros(4))
+
+
+def test_jacobian_and_hessian(form: Any) -> None:
+    matrix = RNG.normal(size=(3, 4))
+    function = form(lambda x: matrix @ (x * x))
+    np.testing.assert_allclose(jacobian(function)(X), matrix * 2 * X, rtol=1e-12)
+    np.testing.assert_allclose(hessian(form(lambda x: (x**3).sum()))(X), np.diag(6 * X), rtol=1e-12)
+    nested = jacobian(form(lambda w, x: (w * x, w.sum())), (0, 1))(W, X)
+    np.testing.assert_allclose(nested[0][1], np.diag(W))
+    np.testing.assert_allclose(nested[1][0], np.ones(4))
+
+
+def test_compiled_hessian() -> None:
+    compiled = pb.compile(hessian(lambda x: (x**3).sum()))
+    np.testing.assert_allclose(compiled(X), np.diag(6 * X), rtol=1e-12)
+
+
+def test_errors_name_the_function_and_the_argument(form: Any) -> None:
+    def named(w: Any, n: Any) -> Any:
+        return (w * n).sum()
+
+    function = form(named)
+    with pytest.raises(DTypeError, match="named: argument 'n' has dtype int64, and only floating"):
+        grad(function, 1)(W, np.arange(4))
+    with pytest.raises(DTypeError, match="named: argument 'n' has dtype int64"):
+        grad(function, "n")(W, 3)
+    with pytest.raises(ArgumentError, match=r"named: argnums has 5, but the call has 2 positional arguments"):
+        grad(function, 5)(W, X)
+    with pytest.raises(ArgumentError, match="argnums has 'z'"):
+        grad(function, "z")(W, X)
+    with pytest.raises(OutputError, match=r"of shape \(4,\); expected a scalar"):
+        grad(form(lambda w: w * 2))(W)
+    with pytest.raises(DTypeError, match="of dtype int64, which has none"):
+        grad(form(lambda w: w.argmax()))(W)
+    with pytest.raises(OutputError, match="has_aux=True expects"):
+        grad(form(lambda w: w.sum()), has_aux=True)(W)
+    with pytest.raises(ArgumentError, match="expected a function, found int"):
+        grad(3)  # type: ignore[arg-type]
