@@ -325,8 +325,28 @@ def _loop_order(root: Root) -> tuple[Axis, ...]:
 
 
 def _schedule(roots: list[Root]) -> list[Item]:
-    items: list[Item] = []
+    """All roots in loops: first the totals that other loops wait for, in loops of their own."""
     by_node: dict[Node, list[Root]] = {}
+    awaited = _awaited_totals(roots)
+    first = _place_all([root for root in roots if root in awaited], by_node)
+    return first + _place_all([root for root in roots if root not in awaited], by_node)
+
+
+def _awaited_totals(roots: list[Root]) -> set[Root]:
+    """Totals of inputs alone that a loop reads: in a loop with other work they would make that loop end."""
+    read_in_loops = {load.node for root in roots if root.axes for load in root.reads}
+    return {
+        root
+        for root in roots
+        if root.kind == "reduce"
+        and root.node.spec.ndim == 0
+        and root.node in read_in_loops
+        and all(load.node.is_input for load in root.reads)
+    }
+
+
+def _place_all(roots: list[Root], by_node: dict[Node, list[Root]]) -> list[Item]:
+    items: list[Item] = []
     for root in roots:
         sources = [one for load in root.reads for one in by_node.get(load.node, ())]
         sources += by_node.get(root.node, [])

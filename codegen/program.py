@@ -15,12 +15,14 @@ import numpy as np
 
 from pullback.tracer.errors import DimensionError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import compile as machine
 from . import store
 from .explain import explain_tree
 from .layout import Module
+from .memory import SMALLEST_KEPT, allocator
 from .plan import Output, Plan, Stage, combined, stage_names
 from .threads import get_num_threads, run_in_threads
 
@@ -174,39 +176,47 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
 
 def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
-    allocations = [(spec.shape, spec.dtype) for spec in plan.allocated]
+    specs = plan.allocated
     plain = all(
-        one.position == place and one.shape == allocations[place][0] for place, one in enumerate(plan.outputs)
+        one.position == place and one.shape == specs[place].shape for place, one in enumerate(plan.outputs)
     )
     everything = plan.used_inputs == list(range(len(plan.graph.inputs)))
     if plain and everything and len(kernels) == 1 and plan.stages[0].shared is None:
         in_order = plan.stages[0].arrays == [*plan.inputs, *plan.filled]
         if in_order:
             return _plain_runner(
-                kernels[0], allocations, tuple(plan.stages[0].integers.values()), len(plan.outputs)
+                kernels[0], specs, tuple(plan.stages[0].integers.values()), len(plan.outputs)
             )
-    return _staged_runner(plan, kernels, allocations)
+    return _staged_runner(plan, kernels, specs)
 
 
-def _plain_runner(
-    kernel: Kernel, allocations: list[tuple[tuple[int, ...], np.dtype]], integers: tuple[int, ...], count: int
-) -> Runner:
+def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
     empty = np.empty
+    small = [(spec.shape, spec.dtype) for spec in specs]
+
+    def run_small(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        filled = [empty(shape, dtype) for shape, dtype in small]
+        kernel(*arrays, *filled, *integers)
+        return tuple(filled[:count])
+
+    if all(spec.nbytes < SMALLEST_KEPT for spec in specs):
+        return run_small
+    allocators = [allocator(spec) for spec in specs]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        filled = [empty(shape, dtype) for shape, dtype in allocations]
+        filled = [allocate() for allocate in allocators]
         kernel(*arrays, *filled, *integers)
         return tuple(filled[:count])
 
     return run
 
 
-def _staged_runner(
-    plan: Plan, kernels: Sequence[Kernel], allocations: list[tuple[tuple[int, ...], np.dtype]]
-) -> Runner:
+def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
+    allocators = [allocator(spec) for spec in specs]
+
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        filled = [np.empty(shape, dtype) for shape, dtype in allocations]
+        filled = [allocate() for allocate in allocators]
         values = {node: arrays[position] for position, node in zip(plan.used_inputs, plan.inputs)}
         values.update(zip(plan.filled, filled))
         for stage, kernel in zip(plan.stages, kernels):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.special
+
 from pullback.codegen.differentiate import differentiate
 from pullback.tracer import ops  # noqa: F401  fills OPERATORS
 from pullback.tracer.graph import Graph, Node, make_input, make_node
@@ -156,7 +157,7 @@ def special_values(dtype: str, operands: int) -> np.ndarray:
     return np.asarray([*values, kind.max / 2, -kind.max / 2, kind.tiny, -kind.tiny], dtype)
 
 
-# --- building graphs of rows -----------------------------------------------------------------------------
+# --- building graphs of rows ------------------------------------------------------------------------------
 
 
 def node_of(row: Row, case: Case, operands: Sequence[Node]) -> Node:
@@ -182,7 +183,7 @@ def differentiable_positions(row: Row, arrays: Sequence[np.ndarray]) -> list[int
 
 
 def gradient_graph(graph: Graph, positions: Sequence[int]) -> tuple[Graph, list[int]]:
-    """The gradients of the outputs' projection on cotangents, which follow the inputs; and of which inputs."""
+    """The gradients of the outputs' projection on cotangents, further inputs; and of which inputs."""
     cotangents = [make_input(output.spec, f"g_{place}") for place, output in enumerate(graph.outputs)]
     wanted = [graph.inputs[position] for position in positions]
     total: dict[Node, Node] = {}
@@ -215,7 +216,7 @@ def agrees(
     )
 
 
-# --- shapes ------------------------------------------------------------------------------------------------
+# --- shapes -----------------------------------------------------------------------------------------------
 
 UNARY_SHAPES: tuple[Shape, ...] = ((), (1,), (67,), (3, 4), (0,), (2, 0, 3), (1, 6), (2, 1, 3), (2, 3, 4))
 BINARY_SHAPES: tuple[tuple[Shape, Shape], ...] = (
@@ -252,7 +253,7 @@ def step(name: str, expected: Callable[..., Any], **fields: Any) -> Row:
     return unary(name, expected, ulps=0.0, **fields)
 
 
-# --- elementwise -----------------------------------------------------------------------------------------
+# --- elementwise ------------------------------------------------------------------------------------------
 
 
 def _of_floats(function: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
@@ -286,7 +287,7 @@ ARITHMETIC = (
     binary("power", lambda a, b: a**b, ulps=16),
     Row("power_constant", _power_constant, tuple(
         Case((shape,), {"exponent": exponent})
-        for exponent in POWERS for shape in ((67,), (2, 1, 3), ())
+        for exponent in POWERS for shape in ((67,), (2, 1, 3), (), (0,))
     ), ulps=32, because="a whole power is a chain of products",
         undefined=lambda x: np.isneginf(x) | ((x == 0) & np.signbit(x))),  # compiled, a root may stand for it
     unary("reciprocal", lambda x: 1 / x),
@@ -366,14 +367,15 @@ LOGIC = (
 CONVERSIONS = ("float64", "float32", "int64", "int32", "uint8", "bool")
 COPIES = (
     Row("convert", lambda x, dtype: x.astype(dtype), tuple(
-        Case((shape,), {"dtype": np.dtype(target)}) for target in CONVERSIONS for shape in ((67,), (), (0, 2))
+        Case((shape,), {"dtype": np.dtype(target)})
+        for target in CONVERSIONS for shape in ((67,), (), (0, 2), (1, 3))
     ), dtypes=EVERYTHING, domain=(0.0, 3.0), integers=(0, 5), ulps=0, special=False),
     unary("identity", lambda x: x, dtypes=EVERYTHING, ulps=0),
     unary("zeros_like", lambda x: np.zeros(x.shape, x.dtype), dtypes=EVERYTHING, ulps=0, no_rule=CONSTANT),
     unary("stop_gradient", lambda x: x, dtypes=EVERYTHING, ulps=0, no_rule=BY_DEFINITION),
 )  # fmt: skip
 
-# --- movement ----------------------------------------------------------------------------------------------
+# --- movement ---------------------------------------------------------------------------------------------
 
 
 def _moves(name: str, expected: Callable[..., Any], *cases: Case, **fields: Any) -> Row:
@@ -409,10 +411,11 @@ def _sliced(shape: Shape, starts: Shape, stops: Shape, steps: Shape) -> Case:
 
 
 REGIONS = (
-    ((7,), (2,), (6,), (1,)), ((7,), (0,), (7,), (2,)), ((7,), (1,), (6,), (3,)), ((5, 4), (1, 0), (4, 4), (1, 1)),
+    ((7,), (2,), (6,), (1,)), ((7,), (0,), (7,), (2,)), ((7,), (1,), (6,), (3,)),
+    ((5, 4), (1, 0), (4, 4), (1, 1)),
     ((5, 4), (0, 1), (5, 4), (2, 2)), ((5, 4), (3, 0), (4, 1), (1, 1)), ((5,), (2,), (2,), (1,)),
-    ((3, 4, 2), (0, 2, 0), (3, 4, 2), (1, 1, 1)), ((40,), (11,), (37,), (1,)), ((0, 3), (0, 1), (0, 2), (1, 1)),
-    ((), (), (), ()),
+    ((3, 4, 2), (0, 2, 0), (3, 4, 2), (1, 1, 1)), ((40,), (11,), (37,), (1,)),
+    ((0, 3), (0, 1), (0, 2), (1, 1)), ((), (), (), ()),
 )  # fmt: skip
 
 
@@ -436,8 +439,8 @@ MOVEMENT = (
     )),
     _moves("expand", lambda x, shape: x * np.ones(shape, x.dtype), *(
         Case((before,), {"shape": after}) for before, after in (
-            ((1,), (4,)), ((3, 1), (3, 4)), ((), (2, 3)), ((4,), (3, 4)), ((2, 1, 3), (2, 5, 3)), ((3,), (3,)),
-            ((1, 3), (0, 3)), ((1, 1), (2, 1)),
+            ((1,), (4,)), ((3, 1), (3, 4)), ((), (2, 3)), ((4,), (3, 4)), ((2, 1, 3), (2, 5, 3)),
+            ((3,), (3,)), ((1, 3), (0, 3)), ((1, 1), (2, 1)), ((1, 0), (3, 0)),
         )
     ), special=False),
     _moves("slice", lambda x, **bounds: x[_region(x, **bounds)], *(_sliced(*region) for region in REGIONS)),
@@ -454,8 +457,8 @@ MOVEMENT = (
     _moves("pad", _padded, *(
         Case((shape,), {"widths": widths, "value": value}) for shape, widths, value in (
             ((5,), ((1, 2),), 0.0), ((3, 4), ((0, 0), (2, 0)), 1.0), ((3, 4), ((1, 1), (0, 3)), 0.0),
-            ((0,), ((2, 1),), 1.0), ((), (), 0.0), ((4,), ((0, 0),), 0.0), ((2, 3, 2), ((0, 1), (0, 0), (1, 0)), 1.0),
-            ((1,), ((1, 0),), 0.0), ((20,), ((12, 9),), 0.0),
+            ((0,), ((2, 1),), 1.0), ((), (), 0.0), ((4,), ((0, 0),), 0.0),
+            ((2, 3, 2), ((0, 1), (0, 0), (1, 0)), 1.0), ((1,), ((1, 0),), 0.0), ((20,), ((12, 9),), 0.0),
         )
     )),
     _moves("concatenate", lambda *xs, dim: np.concatenate(xs, dim), *(
@@ -466,13 +469,13 @@ MOVEMENT = (
     )),
     _moves("flip", _flipped, *(
         Case((shape,), {"dims": dims}) for shape, dims in (
-            ((5,), (0,)), ((3, 4), (0,)), ((3, 4), (0, 1)), ((2, 3, 4), (1,)), ((3,), ()), ((0, 2), (0,)), ((1, 3), (0, 1)),
-            ((), ()),
+            ((5,), (0,)), ((3, 4), (0,)), ((3, 4), (0, 1)), ((2, 3, 4), (1,)), ((3,), ()),
+            ((0, 2), (0,)), ((1, 3), (0, 1)), ((), ()),
         )
     )),
 )  # fmt: skip
 
-# --- reductions and scans ----------------------------------------------------------------------------------
+# --- reductions and scans ---------------------------------------------------------------------------------
 
 REDUCED: tuple[tuple[Shape, Shape, bool], ...] = (
     ((67,), (0,), False), ((3, 4), (0,), False), ((3, 4), (1,), True), ((3, 4), (0, 1), False),
@@ -542,8 +545,8 @@ def _search(name: str, extreme: np.ufunc) -> Row:
     cases = tuple(
         Case((shape,), {"dims": (dim,), "keepdim": keepdim})
         for shape, dim, keepdim in (
-            ((67,), 0, False), ((3, 4), 0, False), ((3, 4), 1, True), ((2, 3, 4), 1, False), ((3, 1), 1, False),
-            ((0, 3), 1, False), ((1,), 0, True),
+            ((67,), 0, False), ((3, 4), 0, False), ((3, 4), 1, True), ((2, 3, 4), 1, False),
+            ((3, 1), 1, False), ((0, 3), 1, False), ((1,), 0, True),
         )
     )  # fmt: skip
     return Row(name, _first_of(extreme), cases, dtypes=EVERYTHING, ulps=0, no_rule=POSITION)
@@ -609,11 +612,15 @@ REDUCTIONS = (
     ),  # a product of factors is nan where 0 times inf is
 )
 
-# --- composites ----------------------------------------------------------------------------------------------
+# --- composites -------------------------------------------------------------------------------------------
 
 
 def _over(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, dims, keepdim, **rest: function(x, axis=dims, keepdims=keepdim, **rest)
+
+
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, correction, **rest: _over(function)(x, ddof=correction, **rest)
 
 
 def _normed(x: np.ndarray, axis: Shape, keepdims: bool, order: float) -> Any:
@@ -645,19 +652,21 @@ CORRECTIONS = ({"correction": 1.0}, {"correction": 0.0})
 ORDERS = ({"order": 2.0}, {"order": 1.0}, {"order": 3.0})
 COMPOSITES = (
     _reduces("mean", _over(np.mean), empty=True),
-    _reduces("var", lambda x, correction, **rest: _over(np.var)(x, ddof=correction, **rest), variants=CORRECTIONS),
-    _reduces("std", lambda x, correction, **rest: _over(np.std)(x, ddof=correction, **rest), variants=CORRECTIONS),
+    _reduces("var", _spread(np.var), variants=CORRECTIONS),
+    _reduces("std", _spread(np.std), variants=CORRECTIONS),
     _reduces("logsumexp", lambda x, dims, keepdim: np.log(np.sum(np.exp(x), axis=dims, keepdims=keepdim))),
     Row("softmax", lambda x, dim: scipy.special.softmax(x, axis=dim), ALONG, ulps=16),
     Row("log_softmax", _log_softmax, ALONG, ulps=16),
     _reduces("norm", _over(_normed), variants=ORDERS),
     Row("stack", _stacked, tuple(
         Case((shape,) * count, {"dim": dim})
-        for shape, count, dim in (((3,), 2, 0), ((3, 4), 3, 1), ((3, 4), 2, 2), ((), 2, 0), ((4,), 1, 0), ((0, 2), 2, 1))
+        for shape, count, dim in (
+            ((3,), 2, 0), ((3, 4), 3, 1), ((3, 4), 2, 2), ((), 2, 0), ((4,), 1, 0), ((0, 2), 2, 1),
+        )
     ), ulps=0, dtypes=EVERYTHING),
 )  # fmt: skip
 
-# --- contraction, indexing, creation -----------------------------------------------------------------------
+# --- contraction, indexing, creation ----------------------------------------------------------------------
 
 CONTRACTIONS = tuple(
     Case(shapes, {"subscripts": subscripts})
@@ -736,7 +745,8 @@ def _moved_up(case: Case) -> dict[int, np.ndarray]:
 INDEXING = (
     Row("gather", lambda x, *indices: x[indices], GATHERS, dtypes=EVERYTHING, ulps=0),
     Row("scatter_add", _scattered, tuple(
-        Case((_gathered_shape(case), *case.shapes[1:]), {"shape": case.shapes[0]}, case.fixed) for case in GATHERS
+        Case((_gathered_shape(case), *case.shapes[1:]), {"shape": case.shapes[0]}, case.fixed)
+        for case in GATHERS
     ), dtypes=NUMBERS, because=SUM_ORDER),
     Row("index_update", _put, tuple(
         Case((case.shapes[0], _gathered_shape(case), *case.shapes[1:]), {}, _moved_up(case)) for case in (
@@ -748,10 +758,12 @@ INDEXING = (
 CREATION = (
     Row("full", lambda shape, value, dtype: np.ones(shape, dtype) * dtype.type(value), tuple(
         Case((), {"shape": shape, "value": value, "dtype": np.dtype(dtype)})
-        for shape in ((), (3,), (2, 0), (2, 3)) for value, dtype in ((1.5, "float32"), (2, "int64"), (True, "bool"))
+        for shape in ((), (3,), (2, 0), (2, 3))
+        for value, dtype in ((1.5, "float32"), (2, "int64"), (True, "bool"))
     ), ulps=0, special=False, no_rule=NO_OPERANDS),
     Row("iota", lambda size, dtype: np.asarray([*range(size)], dtype), tuple(
-        Case((), {"size": size, "dtype": np.dtype(dtype)}) for size in (0, 1, 5) for dtype in ("int64", "float32")
+        Case((), {"size": size, "dtype": np.dtype(dtype)})
+        for size in (0, 1, 5) for dtype in ("int64", "float32")
     ), ulps=0, special=False, no_rule=NO_OPERANDS),
 )  # fmt: skip
 

@@ -22,12 +22,12 @@ from operator_cases import (
     inputs_of,
     node_of,
 )
+
 from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import reduction as r
-from pullback.tracer.spec import spec_of
 
 GROUP = 12
 SLACK = 8.0
@@ -154,7 +154,7 @@ def check_special(parts: Sequence[tuple[Row, Case, Arrays]], compiled: bool) -> 
     )
 
 
-# --- one operator at a time, uncompiled ----------------------------------------------------------------------
+# --- one operator at a time, uncompiled -------------------------------------------------------------------
 
 
 @rows
@@ -202,7 +202,7 @@ def chain_of(parts: Sequence[tuple[Row, Case, Arrays]], dtype: str) -> Trial:
     )
 
 
-# --- many operators at a time, compiled ----------------------------------------------------------------------
+# --- many operators at a time, compiled -------------------------------------------------------------------
 
 DTYPES = ("float64", "float32", "int64", "int32", "uint8", "int8", "bool")
 

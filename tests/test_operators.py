@@ -1,6 +1,7 @@
 """Every operator of the table, evaluated by NumPy: its value, its derivatives, its inputs in odd layouts."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from operator_cases import (
     gradient_graph,
     graph_of,
 )
+
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops.reduction import sum_to_shape
@@ -42,7 +44,7 @@ def expected(row: Row, case: Case, arrays: Arrays) -> np.ndarray:
         return np.asarray(row.expected(*arrays, **case.attributes))
 
 
-# --- values ------------------------------------------------------------------------------------------------
+# --- values -----------------------------------------------------------------------------------------------
 
 
 @rows
@@ -92,7 +94,7 @@ def layouts(arrays: Arrays) -> Iterator[Arrays]:
     yield frozen
 
 
-# --- derivatives ---------------------------------------------------------------------------------------------
+# --- derivatives ------------------------------------------------------------------------------------------
 
 
 def difference(
@@ -131,7 +133,7 @@ def test_rules_against_differences(row: Row) -> None:
                 )
             cotangent = np.asarray(sum_to_shape(cotangent, arrays[position].shape))
             assert spec_of(cotangent) == Spec(arrays[position].shape, np.dtype("float64"))
-            along = difference(lambda moved: evaluated(row, case, moved), arrays, {position: direction})
+            along = difference(partial(evaluated, row, case), arrays, {position: direction})
             wanted = float(np.sum(g * along))
             if np.isfinite(result).all():
                 close(float(np.sum(cotangent * direction)), wanted, f"{row.name} {case} operand {position}")
@@ -152,7 +154,7 @@ def test_differentiated_graphs_against_differences(row: Row, order: int) -> None
 
 
 def check_gradient(graph: Graph, arrays: Arrays, positions: list[int], order: int, message: str) -> None:
-    """Differentiate `order` times, projecting on random cotangents between; compare the last with differences."""
+    """Differentiate `order` times, each time the projection on random cotangents; compare the last one."""
     rng = np.random.default_rng(order)
     for turn in range(order):
         previous, previous_arrays = graph, arrays
@@ -163,7 +165,7 @@ def check_gradient(graph: Graph, arrays: Arrays, positions: list[int], order: in
         if not graph.outputs:
             return
         if turn < order - 1:
-            positions = wanted + [position for position in range(len(previous_arrays), len(arrays))]
+            positions = [*wanted, *range(len(previous_arrays), len(arrays))]
     with np.errstate(all="ignore"):
         gradients = evaluate_graph(graph, arrays)
     directions = {position: rng.standard_normal(arrays[position].shape) for position in wanted}

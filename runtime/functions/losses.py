@@ -228,13 +228,8 @@ def _require_classes(values: np.ndarray, count: int, ignored: int) -> None:
 
 
 def _of_class(scores: Tensor, classes: Tensor) -> Tensor:
-    """scores[..., class]: by index where values are known, in a trace by comparison, which fuses into the
-    loops
-    around it and stays within bounds."""
+    """scores[..., class]"""
     count = scores._value.shape[-1]
-    if is_tracing():
-        chosen = apply(e.equal, reshape_to(classes, (*classes._value.shape, 1)), iota(count))
-        return apply(r.sum_, apply(e.where, chosen, scores, 0.0), dims=(scores.ndim - 1,), keepdim=False)
     rows = classes.numel()
     flat = reshape_to(scores, (rows, count))
     picked = apply(x_ops.gather, flat, iota(rows), reshape_to(classes, (rows,)))

@@ -65,19 +65,14 @@ def _evaluate_index_update(x: np.ndarray, updates: np.ndarray, *indices: np.ndar
     return result
 
 
-def _is_last(x_spec: Spec, indices: tuple[Array, ...]) -> Array:
-    """For each position whether it is the last of its equals: the one whose update stays."""
+def _is_last(x_spec: Spec, updates_spec: Spec, indices: tuple[Array, ...]) -> Array:
+    """For each position, to broadcast against the updates, whether it is the last of its equals."""
     count, shape = math.prod(indices[0].shape), tuple(indices[0].shape)
     nothing = zeros_like(indices[0])
     order = reshape(cumsum(reshape(nothing + 1, shape=(count,)), dim=0), shape=shape)
     untouched = scatter_add(nothing, *indices, shape=x_spec.shape[: len(indices)])
-    return equal(gather(index_update(untouched, order, *indices), *indices), order)
-
-
-def _as_leading(updates_spec: Spec, indices: tuple[Array, ...]) -> tuple[int, ...]:
-    """The shape of the positions with dimensions of size 1 for the rest of an update."""
-    shape = tuple(indices[0].shape)
-    return shape + (1,) * (updates_spec.ndim - len(shape))
+    last = equal(gather(index_update(untouched, order, *indices), *indices), order)
+    return reshape(last, shape=shape + (1,) * (updates_spec.ndim - len(shape)))
 
 
 gather = declare(
@@ -110,7 +105,7 @@ index_update = declare(
     vjp={
         "x": lambda g, indices: index_update(g, zeros_like(gather(g, *indices)), *indices),
         "updates": lambda g, x_spec, updates_spec, indices: where(
-            reshape(_is_last(x_spec, indices), shape=_as_leading(updates_spec, indices)), gather(g, *indices), 0.0
+            _is_last(x_spec, updates_spec, indices), gather(g, *indices), 0.0
         ),
     },
     doc="x with the elements at the positions replaced; of repeated positions the last wins",

@@ -1,7 +1,5 @@
 """Gradients of recorded computations, functions with a backward of their own, and checks of gradients."""
 
-from pullback.runtime import custom_function as function
-from pullback.runtime import functional
 from pullback.runtime.autograd import Variable, backward, grad
 from pullback.runtime.custom_function import Function, once_differentiable
 from pullback.runtime.gradcheck import gradcheck, gradgradcheck
@@ -12,6 +10,8 @@ from pullback.runtime.modes import (
     no_grad,
     set_grad_enabled,
 )
+
+from . import function, functional
 
 __all__ = [
     "Function",
