@@ -1,0 +1,229 @@
+"""Random programs: what is generated for them agrees with the interpreter, in values and in gradients.
+
+Operators come from the table. Concrete values are carried along while a program is drawn, so that each
+operand can be squashed into the operator's domain when it lies outside.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operator_cases import ROWS, Arrays, gradient_graph
+
+from pullback.codegen.pipeline import build_forward, build_pair
+from pullback.tracer.graph import Graph, Node, make_input, make_node
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.operator import OPERATORS
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.spec import broadcast_shapes, spec_of
+
+JUMPS = {"sign", "floor", "ceil", "trunc", "round_half_even", "remainder", "convert", "zeros_like"}
+"""A last bit decides on which side of a jump an operand is, so these agree almost always only."""
+ELEMENTWISE = sorted(
+    name
+    for name, row in ROWS.items()
+    if row.operator.family == "elementwise" and not row.no_rule and name not in JUMPS
+)
+REDUCTIONS = ("sum", "prod", "amax", "amin", "mean", "var", "std", "logsumexp", "norm")
+NEED_DISTANCE_FROM_0 = ("std", "norm")
+EXTENTS = (1, 2, 3, 4, 7)
+TOLERANCE = 1e-9
+AMPLIFIED = 1e-7
+"""Gradients of a few operators in a row magnify the rounding of values."""
+
+
+@dataclass
+class Program:
+    """A program as it is drawn: inputs with their arrays, and the values made so far."""
+
+    draw: Any
+    inputs: list[Node] = field(default_factory=list)
+    arrays: Arrays = field(default_factory=list)
+    values: list[tuple[Node, np.ndarray]] = field(default_factory=list)
+
+    def choose(self, options: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(list(options)))
+
+    def add_input(self, array: np.ndarray) -> tuple[Node, np.ndarray]:
+        node = make_input(spec_of(array), f"x_{len(self.inputs)}")
+        self.inputs.append(node)
+        self.arrays.append(array)
+        return node, array
+
+    def apply(
+        self, name: str, *operands: tuple[Node, np.ndarray], **attributes: Any
+    ) -> tuple[Node, np.ndarray]:
+        operator = OPERATORS[name]
+        node = make_node(operator, tuple(one for one, _ in operands), attributes)
+        with np.errstate(all="ignore"):
+            return node, np.asarray(operator(*(array for _, array in operands), **attributes))
+
+    def within(
+        self, operand: tuple[Node, np.ndarray], bounds: tuple[float, float]
+    ) -> tuple[Node, np.ndarray]:
+        """The operand itself if it lies within the bounds, else squashed between them."""
+        node, array = operand
+        low, high = bounds
+        if np.all((low <= array) & (array <= high)):
+            return operand
+        squashed, squashed_array = self.apply("sigmoid", operand)
+        return e.add(e.multiply(squashed, high - low), low), squashed_array * (high - low) + low
+
+    # --- steps --------------------------------------------------------------------------------------------
+
+    def elementwise(self) -> tuple[Node, np.ndarray] | None:
+        name = self.choose(ELEMENTWISE)
+        operator = OPERATORS[name]
+        operands = [self.choose(self.values)]
+        for _ in operator.operands[1:]:
+            operands.append(self.choose([one for one in self.values if self._broadcasts(one, operands)]))
+        operands = [self.within(one, operator.domain) for one in operands]
+        if name == "where":
+            compared = self.apply("less", operands[1], operands[2])
+            return self.apply(name, compared, *operands[1:])
+        attributes = {"exponent": self.choose((2, 3, -1, 0.5, 1.7, 0))} if name == "power_constant" else {}
+        return self.apply(name, *operands, **attributes)
+
+    def _broadcasts(self, one: tuple[Node, np.ndarray], others: Sequence[tuple[Node, np.ndarray]]) -> bool:
+        shapes = [one[0].shape, *(node.shape for node, _ in others)]
+        rank = max(map(len, shapes))
+        columns = zip(*((1,) * (rank - len(shape)) + shape for shape in shapes))
+        fits = all(len(set(column) - {1}) <= 1 for column in columns)
+        return fits and int(np.prod(broadcast_shapes(*shapes))) <= 300
+
+    def reduction(self) -> tuple[Node, np.ndarray] | None:
+        name, operand = self.choose(REDUCTIONS), self.choose(self.values)
+        rank = operand[0].ndim
+        dims = tuple(sorted(self.draw(st.sets(st.sampled_from(range(rank)), min_size=1)))) if rank else ()
+        attributes: dict[str, Any] = {"dims": dims, "keepdim": self.draw(st.booleans())}
+        if name in ("var", "std"):
+            attributes["correction"] = 0.0
+        if name == "norm":
+            attributes["order"] = self.choose((1.0, 2.0, 3.0))
+        result = self.apply(name, self.within(operand, (-2.0, 2.0)), **attributes)
+        too_near = name in NEED_DISTANCE_FROM_0 and not np.all(result[1] > 0.1)
+        return None if too_near else result
+
+    def movement(self) -> tuple[Node, np.ndarray]:
+        operand = self.choose(self.values)
+        shape = operand[0].shape
+        name = self.choose(("reshape", "permute", "expand", "slice", "pad", "flip", "concatenate", "stack"))
+        if name == "reshape":
+            joined = (int(np.prod(shape)),)
+            options = [joined, (1, *shape), (*shape, 1), tuple(reversed(shape))]
+            options += [(shape[0] * shape[1], *shape[2:])] if len(shape) > 1 else []
+            return self.apply(name, operand, shape=self.choose(options))
+        if name == "permute":
+            return self.apply(name, operand, dims=tuple(self.draw(st.permutations(range(len(shape))))))
+        if name == "expand":
+            return self.apply(name, operand, shape=(self.choose((1, 2)), *shape))
+        if name == "slice":
+            starts = tuple(self.draw(st.integers(0, extent - 1)) for extent in shape)
+            steps = tuple(self.choose((1, 1, 2)) for _ in shape)
+            return self.apply(name, operand, starts=starts, stops=shape, steps=steps)
+        if name == "pad":
+            widths = tuple((self.choose((0, 1)), self.choose((0, 2))) for _ in shape)
+            return self.apply(name, operand, widths=widths, value=self.choose((0.0, 1.0)))
+        if name == "flip":
+            return self.apply(name, operand, dims=tuple(range(self.draw(st.integers(0, len(shape))))))
+        others = [one for one in self.values if one[0].shape == shape]
+        pieces = [operand, self.choose(others)]
+        dim = self.draw(st.integers(0, len(shape) - (name == "concatenate"))) if shape else 0
+        return self.apply("stack" if not shape else name, *pieces, dim=dim)
+
+    def along(self) -> tuple[Node, np.ndarray] | None:
+        operand = self.within(self.choose(self.values), (-2.0, 2.0))
+        if not operand[0].ndim:
+            return None
+        name = self.choose(("cumsum", "cumprod", "softmax", "log_softmax", "linear_recurrence"))
+        operands = [operand] * len(OPERATORS[name].operands)
+        return self.apply(name, *operands, dim=self.draw(st.integers(0, operand[0].ndim - 1)))
+
+    def contraction(self) -> tuple[Node, np.ndarray] | None:
+        operand = self.within(self.choose(self.values), (-2.0, 2.0))
+        texts = {1: ("i,i->", "i,j->ij"), 2: ("ij,kj->ik", "ij,ik->jk", "ij,ij->j"), 3: ("bij,bkj->bik",)}
+        if operand[0].ndim not in texts or operand[0].spec.size > 60:
+            return None
+        return self.apply("contract", operand, operand, subscripts=self.choose(texts[operand[0].ndim]))
+
+    def indexing(self) -> tuple[Node, np.ndarray] | None:
+        operand = self.choose(self.values)
+        if not operand[0].ndim:
+            return None
+        extent = operand[0].shape[0]
+        positions = self.draw(st.lists(st.integers(0, extent - 1), min_size=1, max_size=4))
+        indices = self.add_input(np.asarray(positions, np.int64))
+        if self.draw(st.booleans()):
+            return self.apply("gather", operand, indices)
+        updates = self.apply("gather", operand, indices)
+        if self.draw(st.booleans()):
+            return self.apply("scatter_add", updates, indices, shape=operand[0].shape)
+        return self.apply("index_update", operand, self.apply("sin", updates), indices)
+
+
+@st.composite
+def programs(draw: Any) -> tuple[Graph, Arrays]:
+    """A graph with one to three outputs of float64, and arrays for its inputs."""
+    program = Program(draw)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    for _ in range(draw(st.integers(1, 3))):
+        shape = tuple(draw(st.lists(st.sampled_from(EXTENTS), max_size=3)))
+        program.values.append(program.add_input(np.asarray(rng.uniform(-2.0, 2.0, shape))))
+    steps = (
+        program.elementwise, program.elementwise, program.elementwise, program.reduction, program.movement,
+        program.along, program.contraction, program.indexing,
+    )  # fmt: skip
+    for _ in range(draw(st.integers(1, 8))):
+        result = program.choose(steps)()
+        if result is not None and np.isfinite(result[1]).all() and result[1].size <= 400:
+            program.values.append(result)
+    count = min(draw(st.integers(1, 3)), len(program.values))
+    outputs = tuple(node for node, _ in program.values[-count:])
+    return Graph("program", tuple(program.inputs), outputs).check(), [np.array(one) for one in program.arrays]
+
+
+def check(graph: Graph, arrays: Arrays, compiled: bool) -> None:
+    """Values from the forward function alone, and values and gradients from the pair."""
+    with np.errstate(all="ignore"):
+        wanted = [np.asarray(one) for one in evaluate_graph(graph, arrays)]
+    program = build_forward(graph)
+    compare((program if compiled else program.run_uncompiled)(arrays), wanted, TOLERANCE)
+
+    wrt = [position for position, node in enumerate(graph.inputs) if node.spec.is_float]
+    reference, connected = gradient_graph(graph, wrt)
+    pair = build_pair(graph, tuple(wrt))
+    cotangents = [np.cos(np.arange(one.size, dtype=float)).reshape(one.shape) for one in wanted]
+    forward, backward = (one if compiled else one.run_uncompiled for one in (pair.forward, pair.backward))
+    results = forward(arrays)
+    compare(results[: len(wanted)], wanted, TOLERANCE)
+    sources = {"input": arrays, "output": results, "residual": results[len(wanted) :]}
+    given_values = [sources[kind][position] for kind, position in pair.backward_inputs]
+    gradients = backward(given_values + [cotangents[position] for position in pair.cotangent_outputs])
+    with np.errstate(all="ignore"):
+        expected = evaluate_graph(reference, arrays + cotangents)
+    assert pair.connected == tuple(position in connected for position in wrt)
+    compare(gradients, expected, AMPLIFIED)
+
+
+def compare(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: float) -> None:
+    assert len(actual) == len(wanted)
+    for one, other in zip(actual, map(np.asarray, wanted)):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        scale = max(1.0, float(np.abs(other).max(initial=0.0)))
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale)
+
+
+@given(programs())
+@settings(max_examples=200)
+def test_uncompiled(program: tuple[Graph, Arrays]) -> None:
+    check(*program, compiled=False)
+
+
+@given(programs())
+@settings(max_examples=12, derandomize=True)
+def test_compiled(program: tuple[Graph, Arrays]) -> None:
+    """Few, and the same ones in every run: they compile once."""
+    check(*program, compiled=True)
