@@ -7,7 +7,6 @@ complete when all its users have been visited, so one sweep against the order of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops.reduction import sum_to_shape
@@ -61,4 +60,4 @@ def named_cotangent(cotangent: Node, primal: Node) -> Node:
     """The cotangent under the name `d_<primal>`, if it has none yet."""
     if cotangent.name or not primal.name or not cotangent.operands:
         return cotangent
-    return replace(cotangent, name=f"d_{primal.name}")
+    return cotangent.renamed(f"d_{primal.name}")

@@ -34,9 +34,9 @@ from .expression import (
     children,
 )
 from .extents import ONE, Symbol
-from .fuse import Loop, LoopTree, Root
 from .layout import ForLoop, Line
 from .names import EXTENTS, NamePool, noun
+from .tree import Loop, LoopTree, Root
 
 LONGEST_EXPRESSION = 72
 LARGEST_LITERAL_OFFSET = 8
@@ -272,11 +272,16 @@ class ElementWriter:
     def _wanted_name(self, expression: Expression, scope: Scope) -> str:
         """The user's name, or the operator's; with the loops' variables where an array has that name."""
         node = expression.node  # type: ignore[union-attr]
-        place = "".join(self._variables[one.loop] for one in scope.chain if one.loop)
+        place = self._place(scope)
         if isinstance(expression, Load):
             return f"{self.array(node)}_{place}"
         wanted = node.name or noun(node.operator.name)
         return f"{wanted}_{place}" if wanted in self.arrays.names.values() and place else wanted
+
+    def _place(self, scope: Scope) -> str:
+        """The variables of the loops around a scope: "ij"."""
+        loops = [one.loop for one in scope.chain if one.loop and not one.loop.block]
+        return "".join(self._variables[loop] for loop in loops)
 
     def line(
         self,
@@ -367,6 +372,8 @@ class ElementWriter:
     def _computed(self, expression: Compute, scope: Scope, conditional: bool) -> ast.expr:
         node, operator = expression.node, expression.node.operator
         values = [self.value(operand, scope, conditional) for operand in expression.operands]
+        if not conditional:
+            values = self._shortened(expression, values, scope)
         attributes = dict(node.attributes)
         template = operator.scalar or ""
         operands = dict(zip(operator.operands, values))
@@ -378,6 +385,17 @@ class ElementWriter:
         if node.dtype.kind in "iu" and node.dtype.itemsize < 8:  # Numba widens small integers
             return self._converted(result, node.dtype)
         return result
+
+    def _shortened(self, expression: Compute, values: list[ast.expr], scope: Scope) -> list[ast.expr]:
+        """The operands, the longest of them under a name if the line would be too long otherwise."""
+        lengths = [len(sp.unparse(value)) for value in values]
+        longest = lengths.index(max(lengths)) if lengths else 0
+        operand = expression.operands[longest] if lengths else None
+        named = lengths and isinstance(values[longest], ast.Name)
+        if sum(lengths) <= LONGEST_EXPRESSION or named or not isinstance(operand, Compute):
+            return values
+        name = self._assign(operand, self.key(operand), values[longest], scope)
+        return [*values[:longest], ast.Name(name), *values[longest + 1 :]]
 
     def _converted(self, value: ast.expr, dtype: np.dtype) -> ast.expr:
         return sp.call("bool" if dtype.kind == "b" else dtype.name, value)
@@ -431,9 +449,7 @@ class ElementWriter:
         place, key = self._outermost(index, scope), self.key(index)
         value = self.value(index, scope)
         if not isinstance(value, ast.Name):
-            name = self.arrays.pool.take(
-                f"position_{''.join(self._variables[one.loop] for one in place.chain if one.loop)}"
-            )
+            name = self.arrays.pool.take(f"position_{self._place(place)}")
             self.line(place, f"{name} = {sp.unparse(value)}", value, None)
             place.known[key] = name
             value = ast.Name(name)

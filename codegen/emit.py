@@ -34,6 +34,8 @@ def _environment(comments: bool) -> jinja2.Environment:
 
 
 def _bounds(loop: ForLoop) -> str:
+    if loop.step:
+        return f"{loop.start}, {loop.stop}, {loop.step}"
     return loop.stop if loop.start == "0" else f"{loop.start}, {loop.stop}"
 
 

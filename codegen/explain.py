@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pullback.tracer.graph import Node
 
-from .fuse import Item, Loop, LoopTree, Root
+from .tree import Item, Loop, LoopTree, Root
 
 
 def explain_tree(title: str, tree: LoopTree, names: dict[Node, str]) -> str:
@@ -19,7 +19,9 @@ def _item_lines(item: Item, names: dict[Node, str], depth: int) -> list[str]:
     indent = "  " * depth
     if isinstance(item, Loop):
         inner = [line for one in item.items for line in _item_lines(one, names, depth + 1)]
-        return [f"{indent}loop over {item.extent.value}", *inner]
+        over = "the rows of the block" if item.outer else str(item.extent.value)
+        blocks = f", in blocks of {item.block}" if item.block else ""
+        return [f"{indent}loop over {over}{blocks}", *inner]
     return [f"{indent}{_root_line(item, names)}"]
 
 

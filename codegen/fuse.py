@@ -9,13 +9,13 @@ the same iteration has completed. So the passes of a softmax over a row share th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import takewhile
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 
+from .blocking import row_values, split_into_blocks
 from .expression import (
     AnyIndex,
     Axis,
@@ -30,6 +30,7 @@ from .expression import (
 from .extents import ONE, Extents, Symbol, find_extents
 from .library import untransposed
 from .lower import Lowering, NotPlain, merges_dimensions
+from .tree import Item, Loop, LoopTree, Root
 
 EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
@@ -37,60 +38,6 @@ EXPENSIVE = 20
 """Arithmetic per element from which a value is worth a place in the cache, not a second computation."""
 EXPENSIVE_ACROSS_NESTS = 60
 """The same for a value that would have to go through memory."""
-
-
-@dataclass(eq=False)
-class Root:
-    """One piece of work: for every point of a space, an element that is written or accumulated."""
-
-    node: Node
-    kind: str
-    """"store", "reduce", "search", "scan", "scatter", "update"; "call" and "view" have no space."""
-    axes: tuple[Axis, ...] = ()
-    value: Expression | None = None
-    target: tuple[AnyIndex, ...] = ()
-    reduced: frozenset[Axis] = frozenset()
-    reads: tuple[Load, ...] = ()
-    path: list[Loop] = field(default_factory=list)
-    """The loops around it, outermost first, once it is placed."""
-    bound: dict[Axis, Loop] = field(default_factory=dict)
-
-    def axis_of(self, loop: Loop) -> Axis | None:
-        return next((axis for axis, one in self.bound.items() if one is loop), None)
-
-    @property
-    def first_reduced(self) -> Loop | None:
-        """The outermost loop that must end before the result is complete."""
-        return next((loop for loop in self.path if self.axis_of(loop) in self.reduced), None)
-
-    @property
-    def complete_in(self) -> list[Loop]:
-        """The loops inside which the result is complete, outermost first."""
-        stop = self.first_reduced
-        return self.path if stop is None else self.path[: self.path.index(stop)]
-
-
-@dataclass(eq=False)
-class Loop:
-    """A loop over one extent; its body is a list of loops and roots, in order."""
-
-    extent: Symbol
-    items: list[Loop | Root] = field(default_factory=list)
-
-
-Item = Loop | Root
-
-
-@dataclass
-class LoopTree:
-    """A graph as loops: everything that the emitter needs to know."""
-
-    graph: Graph
-    extents: Extents
-    items: list[Item]
-    roots: list[Root]
-    kept: dict[Node, tuple[int, ...]]
-    """Of each stored node, the dimensions that its storage has; none: a local variable."""
 
 
 def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
@@ -106,6 +53,8 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
         items = _schedule(roots)
         shared = _worth_storing(roots, stored)
         if not shared:
+            kept = _storage(roots, set(outputs))
+            items = split_into_blocks(items, roots, kept)
             return LoopTree(graph, extents, items, roots, _storage(roots, set(outputs)))
         stored |= shared
 
@@ -190,6 +139,7 @@ def _worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
     shared = {
         node for node, found in users.items() if _recomputed_too_often(node, list(found.values()), stored)
     }
+    shared |= {node for root in roots for node in row_values(root, stored)}
     # What is only needed for another stored value need not be stored itself.
     return {
         node

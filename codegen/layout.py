@@ -21,6 +21,7 @@ class ForLoop:
     start: str
     stop: str
     body: tuple[Line | ForLoop, ...]
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,7 @@ def lower_contractions(graph: Graph) -> Graph:
 
 
 def _named(node: Node, name: str) -> Node:
-    from dataclasses import replace
-
-    return replace(node, name=name) if name and not node.name and node.operands else node
+    return node.renamed(name) if name and not node.name and node.operands else node
 
 
 class Letters:

@@ -6,6 +6,7 @@ import keyword
 import re
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
+BLOCK, BLOCK_STOP = "block", "block_stop"
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 NOUNS = {
     "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference",
@@ -25,7 +26,7 @@ class NamePool:
     """Hands out names that are valid, readable and distinct."""
 
     def __init__(self, taken: set[str]) -> None:
-        self._taken = {*taken, *keyword.kwlist, *LOOP_VARIABLES}
+        self._taken = {*taken, *keyword.kwlist, *LOOP_VARIABLES, BLOCK, BLOCK_STOP}
 
     def take(self, wanted: str) -> str:
         """`wanted`, or with the first number behind it that makes it new."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node, make_input, substitute, toposort
 
@@ -22,8 +22,17 @@ def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, everything simplified."""
     graph = simplify(graph)
     graph = simplify(expand_composites(graph))
-    graph = lower_contractions(graph)
-    return simplify(graph)
+    graph = simplify(lower_contractions(graph))
+    return name_the_last(graph)
+
+
+def name_the_last(graph: Graph) -> Graph:
+    """A value that leads to another of the same name (d_x before all of it is summed) loses the name."""
+    for node in graph.nodes:
+        for operand in node.operands:
+            if operand.name == node.name and not operand.is_input:
+                operand.renamed("")
+    return graph
 
 
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
@@ -98,7 +107,7 @@ def _joint_graph(
 
 
 def _with_name(gradient: Node, node: Node) -> Node:
-    return replace(gradient, name=f"d_{node.name}") if node.name and gradient.operands else gradient
+    return gradient.renamed(f"d_{node.name}") if node.name and gradient.operands else gradient
 
 
 def _needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> list[Node]:

@@ -19,27 +19,28 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
+from .blocking import arithmetic
 from .compile import ArrayType, ScalarType
 from .element import Arrays
-from .expression import Compute, Expression, children
-from .fuse import Item, Loop, LoopTree, Root, fuse
+from .fuse import fuse
 from .layout import ForLoop, Kernel, Line
 from .names import NamePool, noun
+from .tree import Item, Loop, LoopTree, Root
 from .write import Writer
 
 INT64 = np.dtype("int64")
-WORTH_THREADS = 60_000.0
-"""Estimated nanoseconds of a loop above which threads gain more than they cost (about 15,000)."""
-NANOSECONDS_PER_ACCESS = 0.3
-NANOSECONDS_PER_COST = 0.04
+WORTH_THREADS = 150_000.0
+"""Estimated nanoseconds of a loop above which threads gain more than they cost (15,000 to 45,000)."""
+NANOSECONDS_PER_ACCESS = 0.1
+NANOSECONDS_PER_COST = 0.02
 COMBINE: dict[str, Callable[..., Any]] = {
-    "sum": np.add.reduce,
-    "scatter_add": np.add.reduce,
-    "prod": np.multiply.reduce,
-    "amax": np.maximum.reduce,
-    "amin": np.minimum.reduce,
-    "all": np.logical_and.reduce,
-    "any": np.logical_or.reduce,
+    "sum": np.add,
+    "scatter_add": np.add,
+    "prod": np.multiply,
+    "amax": np.maximum,
+    "amin": np.minimum,
+    "all": np.logical_and,
+    "any": np.logical_or,
 }
 
 
@@ -70,6 +71,11 @@ class Stage:
     body: tuple[Line | ForLoop, ...] = ()
     called: frozenset[str] = frozenset()
     parameters: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> set[Node]:
+        """The arrays that each thread has for itself."""
+        return {*self.partial, *self.private}
 
     def kernel(self, name: str) -> Kernel:
         return Kernel(name, self.parameters, self.prologue, self.body)
@@ -206,7 +212,7 @@ def _is_shared(loop: Loop, tree: LoopTree, parallel: bool | None) -> bool:
     roots = [root for root in tree.roots if root.path[:1] == [loop]]
     if parallel is False or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
         return False
-    return parallel is True or sum(map(_estimated_nanoseconds, roots)) > WORTH_THREADS
+    return parallel is True or _estimated_nanoseconds(roots) > WORTH_THREADS
 
 
 def _can_share(root: Root, loop: Loop) -> bool:
@@ -225,23 +231,25 @@ def _scans(root: Root, axis: Any) -> bool:
     return getattr(root.target[root.node.attributes["dim"]], "axis", None) is axis
 
 
-def _estimated_nanoseconds(root: Root) -> float:
-    points = math.prod(axis.extent.value for axis in root.axes)
-    cost = 0 if root.value is None else _cost(root.value, set())
-    return points * (NANOSECONDS_PER_ACCESS * (1 + len(root.reads)) + NANOSECONDS_PER_COST * cost)
+def _estimated_nanoseconds(roots: list[Root]) -> float:
+    """Time of a loop; what several roots load or compute at the same place counts once."""
+    seen: set[Node] = set()
+    total = 0.0
+    for root in roots:
+        points = math.prod(axis.extent.value for axis in root.axes)
+        new_loads = {load.node for load in root.reads} - seen
+        seen |= new_loads
+        cost = 0 if root.value is None else arithmetic(root.value, seen)
+        total += points * (NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost)
+    return total
 
 
-def _cost(expression: Expression, seen: set[int]) -> int:
-    if id(expression) in seen:
-        return 0
-    seen.add(id(expression))
-    own = expression.node.operator.cost if isinstance(expression, Compute) else 0
-    return own + sum(_cost(child, seen) for child in children(expression))
-
-
-def combined(node: Node, partials: np.ndarray, out: np.ndarray) -> None:
+def combined(node: Node, parts: Sequence[np.ndarray], out: np.ndarray) -> None:
     """Combine what threads have added up, in the order of the threads."""
-    COMBINE[node.operator.name](partials, axis=0, out=out)
+    combine = COMBINE[node.operator.name]
+    combine(parts[0], parts[1], out=out)
+    for part in parts[2:]:
+        combine(out, part, out=out)
 
 
 def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:

@@ -213,41 +213,56 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], 
 
 
 def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
+    """Several functions, or shared loops: the stages in order, on a list of arrays by position."""
     allocators = [allocator(spec) for spec in specs]
+    position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
+    stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
+    used = plan.used_inputs
+    distinct = [one.position for one in plan.outputs]
+    simple = min(distinct, default=0) >= 0 and len(set(distinct)) == len(distinct)
+    handed = [(len(used) + one.position, one.shape) for one in plan.outputs]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        filled = [allocate() for allocate in allocators]
-        values = {node: arrays[position] for position, node in zip(plan.used_inputs, plan.inputs)}
-        values.update(zip(plan.filled, filled))
-        for stage, kernel in zip(plan.stages, kernels):
-            _run_stage(stage, kernel, values)
+        values = [arrays[place] for place in used]
+        values += [allocate() for allocate in allocators]
+        for run_stage in stages:
+            run_stage(values)
+        if simple:
+            return tuple([values[place].reshape(shape) for place, shape in handed])
         handed_out: set[int] = set()
-        return tuple(_output(one, arrays, filled, plan, handed_out) for one in plan.outputs)
+        return tuple(_output(one, arrays, values[len(used) :], plan, handed_out) for one in plan.outputs)
 
     return run
 
 
-def _run_stage(stage: Stage, kernel: Kernel, values: dict[Node, np.ndarray]) -> None:
+def _stage_runner(
+    stage: Stage, kernel: Kernel, position: dict[Node, int]
+) -> Callable[[list[np.ndarray]], None]:
+    """A closure that calls one function with its arrays, or in threads with a part of the loop each."""
+    places = [position[node] for node in stage.arrays]
     integers = tuple(stage.integers.values())
     if stage.shared is None:
-        kernel(*[values[node] for node in stage.arrays], *integers)
-        return
+        return lambda values: kernel(*[values[place] for place in places], *integers)
     extent = stage.shared.extent.value
-    number = max(1, min(get_num_threads(), extent))
-    bounds = [extent * part // number for part in range(number + 1)]
-    own = {
-        node: np.empty((number, *values[node].shape), values[node].dtype)
-        for node in (*stage.partial, *stage.private)
-    }
-    calls = []
-    for part in range(number):
-        # An array of one dimension would give a scalar here, so slice and reshape.
-        parts = {node: whole[part : part + 1].reshape(whole.shape[1:]) for node, whole in own.items()}
-        arguments = [parts.get(node, values[node]) for node in stage.arrays]
-        calls.append((*arguments, *integers, bounds[part], bounds[part + 1]))
-    run_in_threads(kernel, calls)
-    for node in stage.partial:
-        combined(node, own[node], values[node])
+    own = [(place, position[node]) for place, node in enumerate(stage.arrays) if node in stage.own]
+    totals = [(place, node) for place, node in enumerate(stage.arrays) if node in stage.partial]
+
+    def run(values: list[np.ndarray]) -> None:
+        number = max(1, min(get_num_threads(), extent))
+        arguments = [values[place] for place in places]
+        if number == 1:
+            kernel(*arguments, *integers, 0, extent)
+            return
+        calls = []
+        for part in range(number):
+            for place, source in own:
+                arguments[place] = np.empty_like(values[source])
+            calls.append((*arguments, *integers, extent * part // number, extent * (part + 1) // number))
+        run_in_threads(kernel, calls)
+        for place, node in totals:
+            combined(node, [call[place] for call in calls], values[places[place]])
+
+    return run
 
 
 def _output(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def _shared(node: Node, known: dict[Any, Node]) -> Node:
     key = (node.operator, node.operands, _frozen(node.attributes))
     first = known.setdefault(key, node)
     if first is not node and node.name and not first.name:
-        first = known[key] = replace(first, name=node.name)
+        first.renamed(node.name)
     return first
 
 
@@ -77,7 +76,7 @@ def _rewritten(node: Node) -> Node:
             changed = function(node)
             if changed is not None and changed is not node:
                 keeps_name = node.name and not changed.name and changed.operands
-                return replace(changed, name=node.name) if keeps_name else changed
+                return changed.renamed(node.name) if keeps_name else changed
     return node
 
 
@@ -91,7 +90,7 @@ def expand_composites(graph: Graph) -> Graph:
             result = node.operator.body(*operands, **node.attributes)
         while result.operator.body is not None:
             result = change(result, result.operands)
-        return replace(result, name=result.name or node.name) if result.operands else result
+        return result.renamed(result.name or node.name) if result.operands else result
 
     return rebuild(graph, change)
 
@@ -380,6 +379,11 @@ def _less(node: Node) -> Node | None:
     if a.operator is creation.iota and b.scalar_value is not None and b.scalar_value <= 0:
         return constant(False, node.spec)
     return None
+
+
+@rewrite("scatter_add")
+def _nothing_added(node: Node) -> Node | None:
+    return constant(0, node.spec) if node.operands[0].scalar_value == 0 else None
 
 
 @rewrite("scatter_add")

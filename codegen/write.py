@@ -7,15 +7,16 @@ import ast
 import numpy as np
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
 from .element import ElementWriter, Scope, comment_of, subscript
 from .expression import Expression, Index, Literal, Quotient, number
-from .fuse import Item, Loop, Root
 from .layout import ForLoop, Line
 from .library import write_call
-from .names import loop_variable, noun
+from .names import BLOCK, BLOCK_STOP, loop_variable, noun
+from .tree import Item, Loop, Root
 
 ACCUMULATE = {
     "sum": "{total} + {x}",
@@ -70,11 +71,20 @@ class Writer(ElementWriter):
         for root in roots:
             self._bind_outside(root, scope)
             self._initialise(root, scope)
-        self._variables[loop] = loop_variable(len(scope.chain) - 1)
         inner = Scope(loop, scope)
+        start, stop = ("start", "stop") if loop is self._shared else ("0", self.extent(loop.extent))
+        if loop.block:
+            self._variables[loop] = BLOCK
+            inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
+        else:
+            self._variables[loop] = loop_variable(
+                sum(one.loop is not None and not one.loop.block for one in scope.chain)
+            )
+        if loop.outer:
+            start, stop = BLOCK, BLOCK_STOP
         self._write_items(loop.items, inner)
-        bounds = ("start", "stop") if loop is self._shared else ("0", self.extent(loop.extent))
-        scope.lines.append(ForLoop(self._variables[loop], *bounds, tuple(inner.lines)))
+        step = str(loop.block) if loop.block else ""
+        scope.lines.append(ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step))
         for root in roots:
             self._store_total(root, scope)
 
@@ -88,6 +98,8 @@ class Writer(ElementWriter):
             for line in write_call(root.node, self):
                 scope.lines.append(line)
         elif root.kind != "view":
+            if root.kind == "scatter" and root.first_reduced is None:  # one update, and no loop around it
+                self._initialise(root, scope)
             getattr(self, f"_{root.kind}")(root, scope)
 
     def _store(self, root: Root, scope: Scope) -> None:
@@ -105,7 +117,7 @@ class Writer(ElementWriter):
             inlined = None if isinstance(value, ast.Name) else expression
             self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)
         key = self._keys.setdefault(("load", node, *map(self.key, root.target)), len(self._keys))
-        if isinstance(value, ast.Name):
+        if isinstance(value, ast.Name) and node.operator is not index_update:  # which is yet to be updated
             scope.known[key] = value.id
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ast.expr:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -226,7 +225,7 @@ def named(value: Node, target: Any) -> Node:
     forward = target._value if isinstance(target, Tensor) else getattr(target, "forward", None)
     if value.name or not isinstance(forward, Node) or not forward.name:
         return value
-    return replace(value, name=f"d_{forward.name}")
+    return value.renamed(f"d_{forward.name}")
 
 
 def accumulate(tensor: Tensor, gradient: Cotangent, owned: bool) -> None:

@@ -715,6 +715,8 @@ GATHERS = (
     Case(((5, 3), ()), fixed={1: np.asarray(3)}),
     Case(((5, 3), (0,)), fixed={1: np.zeros(0, np.int64)}),
     Case(((1, 3), (2,)), fixed={1: _at(0, 0)}),
+    Case(((5,), ()), fixed={1: np.asarray(2)}),
+    Case(((1,), (1,)), fixed={1: _at(0)}),
     Case(((3, 2, 2), (3,), (3,)), fixed={1: _at(0, 1, 2), 2: _at(1, 1, 0)}),
 )
 

@@ -24,9 +24,12 @@ from operator_cases import (
 )
 
 from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
+from pullback.tracer.errors import DimensionError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import indexing as ix
+from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 
 GROUP = 12
@@ -279,3 +282,60 @@ def test_options(fastmath: bool, parallel: bool | None) -> None:
     trial = trial_of(parts, direct)
     program = build_forward(trial.graph, Options(fastmath=fastmath, parallel=parallel))
     trial.check(program(trial.arrays), interpreted(trial.graph, trial.arrays))
+
+
+# --- found by random programs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_readers_see_an_update(size: int) -> None:
+    """A named value that starts as a copy and is then updated at a position: readers read the array."""
+    arrays = [np.linspace(0.5, 1.0, size), np.asarray([size - 1])]
+    x, position = inputs_of(arrays)
+    doubled = e.multiply(x, x)
+    updated = ix.index_update(doubled, e.sin(ix.gather(x, position)), position)
+    trial = Trial(
+        Graph("update", (x, position), (e.add(updated, doubled),)), arrays, (0,), ["update"], [SLACK]
+    )
+    check_trial(trial, compiled=False, gradients=False)
+    check_trial(trial, compiled=False, gradients=True)
+
+
+def test_a_stencil_grows_with_its_rounds() -> None:
+    """Not with a power of their number: what several places read is stored once it is costly."""
+
+    def source_of(rounds: int) -> str:
+        (x,) = inputs_of([np.zeros(50)])
+        u = x
+        for _ in range(rounds):
+            padded = m.pad(u, widths=((1, 1),), value=0.0)
+            left, right = (
+                m.slice_(padded, starts=(first,), stops=(first + 50,), steps=(1,)) for first in (0, 2)
+            )
+            u = u + 0.1 * (left - 2.0 * u + right)
+        return build_forward(Graph("heat", (x,), (u,))).source
+
+    assert len(source_of(24)) < 3 * len(source_of(12))
+
+
+@pytest.mark.parametrize("name", ["prod", "cumprod"])
+def test_source_of_products_does_not_grow(name: str) -> None:
+    """Their gradients are running products, whatever the number of factors."""
+
+    def source_of(size: int) -> str:
+        (x,) = inputs_of([np.zeros(size)])
+        y = r.prod(x, dims=(0,), keepdim=False) if name == "prod" else r.cumprod(x, dim=0)
+        return build_pair(Graph(name, (x,), (y,)), (0,)).backward.source
+
+    assert len(source_of(12)) == len(source_of(99))
+
+
+def test_positions_out_of_range_raise() -> None:
+    """In compiled code as well, before memory beyond the array is touched."""
+    arrays = [np.ones(5), np.asarray([1, 5])]
+    x, position = inputs_of(arrays)
+    program = build_forward(Graph("take", (x, position), (ix.gather(x, position),)))
+    with pytest.raises(DimensionError, match="take: an index array holds a position that is out of range"):
+        program(arrays)
+    with pytest.raises(DimensionError, match="take"):
+        build_pair(Graph("take", (x, position), (ix.gather(x, position),)), (0,)).forward(arrays)

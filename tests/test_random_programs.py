@@ -30,9 +30,21 @@ ELEMENTWISE = sorted(
 REDUCTIONS = ("sum", "prod", "amax", "amin", "mean", "var", "std", "logsumexp", "norm")
 NEED_DISTANCE_FROM_0 = ("std", "norm")
 EXTENTS = (1, 2, 3, 4, 7)
+LARGEST = 400
 TOLERANCE = 1e-9
 AMPLIFIED = 1e-7
 """Gradients of a few operators in a row magnify the rounding of values."""
+
+
+class Drawn:
+    """A program as the tests take it; a failing one is shown as its graph."""
+
+    def __init__(self, graph: Graph, arrays: Arrays) -> None:
+        self.graph = graph
+        self.arrays = arrays
+
+    def __repr__(self) -> str:
+        return f"{self.graph}\n{self.arrays}"
 
 
 @dataclass
@@ -65,9 +77,8 @@ class Program:
         self, operand: tuple[Node, np.ndarray], bounds: tuple[float, float]
     ) -> tuple[Node, np.ndarray]:
         """The operand itself if it lies within the bounds, else squashed between them."""
-        node, array = operand
         low, high = bounds
-        if np.all((low <= array) & (array <= high)):
+        if np.all((low <= operand[1]) & (operand[1] <= high)):
             return operand
         squashed, squashed_array = self.apply("sigmoid", operand)
         return e.add(e.multiply(squashed, high - low), low), squashed_array * (high - low) + low
@@ -92,7 +103,7 @@ class Program:
         rank = max(map(len, shapes))
         columns = zip(*((1,) * (rank - len(shape)) + shape for shape in shapes))
         fits = all(len(set(column) - {1}) <= 1 for column in columns)
-        return fits and int(np.prod(broadcast_shapes(*shapes))) <= 300
+        return fits and int(np.prod(broadcast_shapes(*shapes))) <= LARGEST
 
     def reduction(self) -> tuple[Node, np.ndarray] | None:
         name, operand = self.choose(REDUCTIONS), self.choose(self.values)
@@ -165,7 +176,7 @@ class Program:
 
 
 @st.composite
-def programs(draw: Any) -> tuple[Graph, Arrays]:
+def programs(draw: Any) -> Drawn:
     """A graph with one to three outputs of float64, and arrays for its inputs."""
     program = Program(draw)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -178,11 +189,12 @@ def programs(draw: Any) -> tuple[Graph, Arrays]:
     )  # fmt: skip
     for _ in range(draw(st.integers(1, 8))):
         result = program.choose(steps)()
-        if result is not None and np.isfinite(result[1]).all() and result[1].size <= 400:
+        if result is not None and np.isfinite(result[1]).all() and result[1].size <= LARGEST:
             program.values.append(result)
     count = min(draw(st.integers(1, 3)), len(program.values))
     outputs = tuple(node for node, _ in program.values[-count:])
-    return Graph("program", tuple(program.inputs), outputs).check(), [np.array(one) for one in program.arrays]
+    graph = Graph("program", tuple(program.inputs), outputs).check()
+    return Drawn(graph, [np.array(one) for one in program.arrays])
 
 
 def check(graph: Graph, arrays: Arrays, compiled: bool) -> None:
@@ -218,12 +230,12 @@ def compare(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toleranc
 
 @given(programs())
 @settings(max_examples=200)
-def test_uncompiled(program: tuple[Graph, Arrays]) -> None:
-    check(*program, compiled=False)
+def test_uncompiled(program: Drawn) -> None:
+    check(program.graph, program.arrays, compiled=False)
 
 
 @given(programs())
 @settings(max_examples=12, derandomize=True)
-def test_compiled(program: tuple[Graph, Arrays]) -> None:
+def test_compiled(program: Drawn) -> None:
     """Few, and the same ones in every run: they compile once."""
-    check(*program, compiled=True)
+    check(program.graph, program.arrays, compiled=True)

@@ -71,6 +71,11 @@ class Node(Value):
     def __bool__(self) -> bool:
         raise LeakedTraceError("a value of a graph has no truth value")
 
+    def renamed(self, name: str) -> Node:
+        """The node itself, under another name: names are for people and no part of what a node means."""
+        object.__setattr__(self, "name", name)
+        return self
+
     def __repr__(self) -> str:
         return f"<{self.name or 'node'} {self.operator.name} {self.spec}>"
 
@@ -122,7 +127,7 @@ def _unname_intermediates(operands: tuple[Node, ...], origin: Origin) -> None:
     if origin.target:
         for operand in operands:
             if operand.origin is origin and operand.name == origin.target:
-                object.__setattr__(operand, "name", "")  # a name is no part of what a node means
+                operand.renamed("")
 
 
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
@@ -199,12 +204,12 @@ class Graph:
 
 def toposort(outputs: Iterable[Node]) -> Iterator[Node]:
     """Every node that the outputs need, in the order of creation, which puts operands before results."""
-    seen: set[Node] = set()
+    seen: dict[Node, None] = {}
     pending = list(outputs)
     while pending:
         node = pending.pop()
         if node not in seen:
-            seen.add(node)
+            seen[node] = None
             pending.extend(node.operands)
     return iter(sorted(seen, key=lambda node: node.serial))
 

@@ -1,0 +1,69 @@
+"""The loop tree: what fusion makes of a graph, and what the writer turns into statements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pullback.tracer.graph import Graph, Node
+
+from .expression import AnyIndex, Axis, Expression, Load
+from .extents import Extents, Symbol
+
+
+@dataclass(eq=False)
+class Root:
+    """One piece of work: for every point of a space, an element that is written or accumulated."""
+
+    node: Node
+    kind: str
+    """"store", "reduce", "search", "scan", "scatter", "update"; "call" and "view" have no space."""
+    axes: tuple[Axis, ...] = ()
+    value: Expression | None = None
+    target: tuple[AnyIndex, ...] = ()
+    reduced: frozenset[Axis] = frozenset()
+    reads: tuple[Load, ...] = ()
+    path: list[Loop] = field(default_factory=list)
+    """The loops around it, outermost first, once it is placed."""
+    bound: dict[Axis, Loop] = field(default_factory=dict)
+
+    def axis_of(self, loop: Loop) -> Axis | None:
+        """The axis that a loop walks; a loop over blocks walks that of the loops in it."""
+        return next((axis for axis, one in self.bound.items() if loop in (one, one.outer)), None)
+
+    @property
+    def first_reduced(self) -> Loop | None:
+        """The outermost loop that must end before the result is complete."""
+        return next((loop for loop in self.path if self.axis_of(loop) in self.reduced), None)
+
+    @property
+    def complete_in(self) -> list[Loop]:
+        """The loops inside which the result is complete, outermost first."""
+        stop = self.first_reduced
+        return self.path if stop is None else self.path[: self.path.index(stop)]
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop over one extent; its body is a list of loops and roots, in order."""
+
+    extent: Symbol
+    items: list[Loop | Root] = field(default_factory=list)
+    block: int = 0
+    """If not 0, this is a loop over blocks of so many iterations, and `items` are loops over one block."""
+    outer: Loop | None = None
+    """The loop over blocks, one of which this loop runs over."""
+
+
+Item = Loop | Root
+
+
+@dataclass
+class LoopTree:
+    """A graph as loops: everything that the emitter needs to know."""
+
+    graph: Graph
+    extents: Extents
+    items: list[Item]
+    roots: list[Root]
+    kept: dict[Node, tuple[int, ...]]
+    """Of each stored node, the dimensions that its storage has; none: a local variable."""
