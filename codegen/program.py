@@ -253,7 +253,7 @@ def _stage_runner(
         if number == 1:
             kernel(*arguments, *integers, 0, extent)
             return
-        calls = []
+        calls: list[tuple[Any, ...]] = []
         for part in range(number):
             for place, source in own:
                 arguments[place] = np.empty_like(values[source])

@@ -229,7 +229,7 @@ def compare(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toleranc
 
 
 @given(programs())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_uncompiled(program: Drawn) -> None:
     check(program.graph, program.arrays, compiled=False)
 
