@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.origin import Origin
-from pullback.tracer.spec import INT64
+from pullback.tracer.spec import INT64, FromShape
 
 from . import spelling as sp
 from .constants import Formulas
@@ -96,7 +96,8 @@ class ElementWriter:
         self._shared: Loop | None = None
         self._best_names: dict[Root, str] = {}
         self._constant_names: dict[tuple[object, ...], str] = {}
-        self._formulas = Formulas([symbol for node in tree.graph.inputs for symbol in tree.extents[node]])
+        sized = (*tree.graph.inputs, *tree.graph.nodes)  # those of inputs are found first
+        self._formulas = Formulas([symbol for node in sized for symbol in tree.extents[node]])
 
     # --- extents and indices ------------------------------------------------------------------------------
 
@@ -161,11 +162,12 @@ class ElementWriter:
 
     def _literal(self, literal: Literal) -> ast.expr:
         """A constant; one that follows from extents is computed from them at the top."""
+        value = literal.value
         if literal.dtype.kind in "iu":
-            return self._whole_number(int(literal.value), literal.dtype)
-        found = (
-            self._formulas.find(float(literal.value), literal.dtype) if literal.dtype.kind == "f" else None
-        )
+            return self._whole_number(int(value), literal.dtype)
+        may_follow = isinstance(value, FromShape) or float(value).is_integer()
+        is_formula = literal.dtype.kind == "f" and may_follow
+        found = self._formulas.find(float(value), literal.dtype) if is_formula else None
         if found is None:
             return sp.literal(literal.value, literal.dtype)
         if (*found, literal.dtype) not in self._constant_names:

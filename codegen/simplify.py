@@ -18,7 +18,9 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
-from pullback.tracer.spec import broadcast_shapes
+from pullback.tracer.spec import FromShape, broadcast_shapes
+
+from .constants import LARGEST_PLAIN
 
 Rewrite = Callable[[Node], Node | None]
 REWRITES: dict[str, list[Rewrite]] = {}
@@ -106,13 +108,21 @@ def _fold_constants(node: Node) -> Node | None:
     if node.operator.family == "elementwise":
         arrays = [np.asarray(value, operand.dtype) for value, operand in zip(values, node.operands)]
         with np.errstate(all="ignore"):
-            return constant(np.asarray(node.operator.evaluate(*arrays, **node.attributes)).item(), node.spec)
+            result = np.asarray(node.operator.evaluate(*arrays, **node.attributes)).item()
+        from_shape = node.spec.is_float and any(map(_may_be_count, values))
+        return constant(FromShape(result) if from_shape else result, node.spec)
     moves_only = node.operator in (m.reshape, m.permute, m.expand, m.slice_, m.flip)
     if moves_only or (node.operator is m.concatenate and len(set(map(repr, values))) == 1):
         return constant(values[0], node.spec)
     if node.operator is r.sum_:
-        return constant(values[0] * _reduced_count(node), node.spec)
+        total = values[0] * _reduced_count(node)
+        return constant(FromShape(total) if node.spec.is_float else total, node.spec)
     return None
+
+
+def _may_be_count(value: float) -> bool:
+    """Whether a number follows from shapes, or is a whole one that may (the user's `x.shape[0]`)."""
+    return isinstance(value, FromShape) or (float(value).is_integer() and abs(value) > LARGEST_PLAIN)
 
 
 def _reduced_count(node: Node) -> int:
@@ -223,7 +233,9 @@ def _divide(node: Node) -> Node | None:
     if b.scalar_value == 1:
         return _same_shape(a, node)
     if b.scalar_value and math.frexp(b.scalar_value)[0] in (0.5, -0.5):  # a power of two: exact
-        return e.multiply(a, constant(1.0 / b.scalar_value, b.spec))
+        inverse = 1.0 / b.scalar_value
+        inverse = FromShape(inverse) if _may_be_count(b.scalar_value) else inverse
+        return e.multiply(a, constant(inverse, b.spec))
     if a.scalar_value == 1:
         return _same_shape(e.reciprocal(b), node)
     if a.operator is e.negative:

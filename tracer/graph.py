@@ -18,7 +18,7 @@ from .operator import Operator, Value
 from .ops import creation
 from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, current_origin
-from .spec import BOOL, Spec
+from .spec import BOOL, FromShape, Spec
 
 _serial = itertools.count()
 Scalar = bool | int | float
@@ -136,7 +136,9 @@ def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
 
 def constant(value: Scalar, spec: Spec) -> Node:
     """One value everywhere."""
-    attributes = {"shape": spec.shape, "value": spec.dtype.type(value).item(), "dtype": spec.dtype}
+    plain = spec.dtype.type(value).item()
+    kept = FromShape(plain) if isinstance(value, FromShape) and spec.is_float else plain
+    attributes = {"shape": spec.shape, "value": kept, "dtype": spec.dtype}
     return Node(creation.full, (), attributes, spec)
 
 

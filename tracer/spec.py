@@ -112,3 +112,18 @@ def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) 
     if keepdim:
         return tuple(1 if axis in dims else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in dims)
+
+
+class FromShape(float):
+    """A number that follows from shapes, such as the 1 / n of a mean; products of it are such numbers too.
+
+    Generated code may write it as a formula in extents, and so serve other shapes.
+    """
+
+    def __mul__(self, other: float) -> FromShape:
+        return FromShape(float(self) * other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> FromShape:
+        return FromShape(-float(self))

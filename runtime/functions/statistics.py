@@ -12,6 +12,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
+from ...tracer.spec import FromShape
 from ..tape import apply
 from ..tensor import Tensor
 from .common import (
@@ -299,7 +300,7 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     centred = apply(e.subtract, rows, mean(rows, 1, True))
     freedom = float(np.maximum(rows.shape[1] - correction, 0))
     total = contracted(centred, centred, "ax,bx->ab")
-    result = apply(e.multiply, total, 1.0 / freedom if freedom else math.nan)
+    result = apply(e.multiply, total, FromShape(1.0 / freedom) if freedom else math.nan)
     return result.squeeze() if rows.shape[0] == 1 else result
 
 

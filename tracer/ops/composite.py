@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..operator import Array, Operator, declare
-from ..spec import Spec, reduced_shape
+from ..spec import FromShape, Spec, reduced_shape
 from .elementwise import absolute, equal, exp, isfinite, log, multiply, sign, sqrt, where
 from .movement import concatenate, expand, reshape, slice_
 from .reduction import amax, restore_dims, sum_
@@ -47,7 +47,7 @@ def count_of(x_spec: Spec, dims: tuple[int, ...]) -> int:
 
 def _over(total: Array, count: float) -> Array:
     """total / count; of nothing nan, with no warning."""
-    return total * (1.0 / count if count else math.nan)
+    return total * (FromShape(1.0 / count) if count else math.nan)
 
 
 def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
