@@ -176,11 +176,11 @@ class ElementWriter:
             product = f"({product})" if " " in product else product
             name = self.arrays.pool.take("scale")
             self._constant_names[(*found, literal.dtype)] = name
-            value = ast.parse(f"{numerator!r} {operation} {product}", mode="eval").body
+            formula = ast.parse(f"{numerator!r} {operation} {product}", mode="eval").body
             if literal.dtype.itemsize < 8:
-                value = sp.call(literal.dtype.name, value)
+                formula = sp.call(literal.dtype.name, formula)
                 self.called.add(literal.dtype.name)
-            self.prologue.append(Line(f"{name} = {sp.unparse(value)}"))
+            self.prologue.append(Line(f"{name} = {sp.unparse(formula)}"))
         return ast.Name(self._constant_names[(*found, literal.dtype)])
 
     def _whole_number(self, value: int, dtype: np.dtype) -> ast.expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -120,10 +121,15 @@ class FromShape(float):
     Generated code may write it as a formula in extents, and so serve other shapes.
     """
 
-    def __mul__(self, other: float) -> FromShape:
-        return FromShape(float(self) * other)
+    def __mul__(self, other: Any) -> Any:
+        return FromShape(float(self) * other) if isinstance(other, float | int) else NotImplemented
 
     __rmul__ = __mul__
 
     def __neg__(self) -> FromShape:
         return FromShape(-float(self))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Beside arrays it is a Python number, which leaves their dtype alone."""
+        plain = [float(one) if isinstance(one, FromShape) else one for one in inputs]
+        return getattr(ufunc, method)(*plain, **options)
