@@ -8,7 +8,7 @@ by shortest augmenting paths (J. Edmonds and R. M. Karp, JACM 19, 1972).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Node, toposort
@@ -22,10 +22,13 @@ FOREVER = 1 << 60
 
 @dataclass(frozen=True)
 class Partition:
-    """What backward is given, and why: (node, reason) for each value that was weighed."""
+    """What backward is given, and why."""
 
     saved: tuple[Node, ...]
     reasons: tuple[tuple[Node, str], ...]
+    """Of each saved value that is neither input nor output: bytes, and why it is not computed again."""
+    recomputed: tuple[Node, ...]
+    """The user's variables that backward computes again."""
 
 
 def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
@@ -44,7 +47,20 @@ def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
         network.add((node, "out"), "sink", FOREVER)
     reached = network.cut("source", "sink")
     saved = tuple(node for node in nodes if (node, "in") in reached and (node, "out") not in reached)
-    return Partition(saved, tuple(_reasons(nodes, set(saved), free)))
+    reasons = tuple((node, _reason(node)) for node in saved if node not in free)
+    return Partition(saved, reasons, tuple(_recomputed(needed, set(saved))))
+
+
+def _recomputed(needed: Sequence[Node], saved: set[Node]) -> Iterator[Node]:
+    """The named values between what is saved and what is needed."""
+    pending, seen = list(needed), set(saved)
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending.extend(node.operands)
+            if node.name and not node.is_input:
+                yield node
 
 
 def _bytes_to_keep(node: Node, free: set[Node]) -> int:
@@ -64,19 +80,9 @@ def _may_recompute(node: Node) -> bool:
     )
 
 
-def _reasons(nodes: list[Node], saved: set[Node], free: set[Node]) -> Iterable[tuple[Node, str]]:
-    for node in nodes:
-        if node in saved and node not in free:
-            why = (
-                "backward needs it"
-                if _may_recompute(node)
-                else f"{node.operator.name} costs more than a load"
-            )
-            yield node, f"saved, {node.spec.nbytes} bytes: {why}"
-        elif node in saved:
-            yield node, "read again: it is in memory anyway"
-        elif node.name:
-            yield node, "recomputed: cheaper than its memory traffic"
+def _reason(node: Node) -> str:
+    why = "backward needs it" if _may_recompute(node) else f"{node.operator.name} costs more than a load"
+    return f"{node.spec.nbytes} bytes, {why}"
 
 
 class _Network:

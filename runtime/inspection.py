@@ -120,6 +120,7 @@ def _saved_lines(variant: Variant, pair: Pair | TapePair) -> list[str]:
     given = []
     if isinstance(pair, TapePair):
         return ["a Function or a hook has a backward of its own: it was traced, and nothing is saved for it"]
+    reasons = dict(pair.partition.reasons)
     for kind, index in pair.backward_inputs:
         if kind == "input":
             node: Node = variant.traced.graph.inputs[index]
@@ -128,8 +129,11 @@ def _saved_lines(variant: Variant, pair: Pair | TapePair) -> list[str]:
             position = index if kind == "output" else index + len(variant.traced.graph.outputs)
             node = pair.forward.graph.outputs[position]
             what = "the result" if kind == "output" else "saved"
-            given.append(f"  {what} {node.name or node.operator.name}: {node.spec}, {node.spec.nbytes} bytes")
-    return ["the backward function reads", *(given or ["  nothing but the cotangents"])]
+            why = f": {reasons[node]}" if node in reasons else ""
+            given.append(f"  {what} {node.name or node.operator.name}: {node.spec}{why}")
+    again = [f"  {node.name}: {node.spec}" for node in pair.partition.recomputed]
+    lines = ["the backward function reads", *(given or ["  nothing but the cotangents"])]
+    return lines + (["and computes again, which costs less than memory traffic", *again] if again else [])
 
 
 def _array_text(array: np.ndarray) -> str:
