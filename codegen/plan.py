@@ -29,7 +29,7 @@ from .tree import Item, Loop, LoopTree, Root
 from .write import Writer
 
 INT64 = np.dtype("int64")
-WORTH_THREADS = 150_000.0
+WORTH_THREADS = 250_000.0
 """Estimated nanoseconds of a loop above which threads gain more than they cost (15,000 to 45,000)."""
 NANOSECONDS_PER_ACCESS = 0.1
 NANOSECONDS_PER_COST = 0.02
@@ -240,7 +240,8 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
         new_loads = {load.node for load in root.reads} - seen
         seen |= new_loads
         cost = 0 if root.value is None else arithmetic(root.value, seen)
-        total += points * (NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost)
+        each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
+        total += points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
     return total
 
 
