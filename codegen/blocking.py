@@ -12,12 +12,12 @@ from itertools import groupby
 
 from pullback.tracer.graph import Node
 
-from .expression import Axis, Compute, Expression, axes_of, children
+from .cost import EXPENSIVE, arithmetic
+from .expression import Axis, Compute, axes_of, children
 from .extents import ONE
 from .tree import Item, Loop, Root
 
 BLOCK = 64
-EXPENSIVE = 20
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
 
@@ -44,17 +44,6 @@ def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
     """Whether it is dear, and has no more elements than rows: not a table that is gathered from."""
     size = math.prod(axis.extent.value for axis in axes)
     return size == one.node.spec.size and arithmetic(one, set()) >= EXPENSIVE
-
-
-def arithmetic(expression: Expression, seen: set[Node]) -> int:
-    """Multiplications that an element takes, each operator counted once."""
-    own = 0
-    if isinstance(expression, Compute):
-        if expression.node in seen:
-            return 0
-        seen.add(expression.node)
-        own = expression.node.operator.cost
-    return own + sum(arithmetic(child, seen) for child in children(expression))
 
 
 def split_into_blocks(items: list[Item], roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> list[Item]:

@@ -16,6 +16,7 @@ from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 
 from .blocking import row_values, split_into_blocks
+from .cost import EXPENSIVE
 from .expression import (
     AnyIndex,
     Axis,
@@ -34,8 +35,6 @@ from .tree import Item, Loop, LoopTree, Root
 
 EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
-EXPENSIVE = 20
-"""Arithmetic per element from which a value is worth a place in the cache, not a second computation."""
 EXPENSIVE_ACROSS_NESTS = 60
 """The same for a value that would have to go through memory."""
 

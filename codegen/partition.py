@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from pullback.tracer.graph import Node, toposort
 
-EXPENSIVE = 20
-"""Arithmetic per element from which a value in the cache is cheaper to load than to compute."""
+from .cost import EXPENSIVE
+
 CACHED_BYTES = 1 << 20
 """Size up to which a saved value is still in the cache when backward reads it."""
 FOREVER = 1 << 60

@@ -19,8 +19,8 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
-from .blocking import arithmetic
 from .compile import ArrayType, ScalarType
+from .cost import arithmetic
 from .element import Arrays
 from .fuse import fuse
 from .layout import ForLoop, Kernel, Line
@@ -220,11 +220,7 @@ def _can_share(root: Root, loop: Loop) -> bool:
     axis = root.axis_of(loop)
     if root.kind in ("store", "reduce", "scatter", "search"):
         return axis not in root.reduced or root.node.operator.name in COMBINE
-    return (
-        root.kind == "scan"
-        and root.target[root.node.attributes["dim"]] is not axis
-        and not _scans(root, axis)
-    )
+    return root.kind == "scan" and not _scans(root, axis)
 
 
 def _scans(root: Root, axis: Any) -> bool:

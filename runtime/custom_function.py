@@ -11,9 +11,10 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, GradientError, ShapeError
 from ..tracer.graph import Node
+from ..tracer.ops.reduction import sum_to_shape
 from .creation import zeros
 from .modes import is_recording, no_grad
-from .nodes import FREED, Edge, GradNode, Saved, edge_of, sum_to_shape, tensor_at
+from .nodes import FREED, Edge, GradNode, Saved, edge_of, tensor_at
 from .tensor import Tensor, make
 
 

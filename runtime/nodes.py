@@ -16,8 +16,7 @@ import numpy as np
 from ..tracer.errors import GradientError
 from ..tracer.graph import Node
 from ..tracer.operator import Operator
-from ..tracer.ops.movement import reshape
-from ..tracer.ops.reduction import sum_
+from ..tracer.ops.reduction import sum_to_shape
 from ..tracer.origin import backward_of
 from ..tracer.spec import Spec
 from .tensor import RemovableHandle, Tensor, describe, make
@@ -310,16 +309,3 @@ class OperatorNode(GradNode):
             self.operands = self.result = None
             self.versions = []
             self.freed = True
-
-
-def sum_to_shape(cotangent: Any, shape: tuple[int, ...]) -> Any:
-    """The cotangent summed over the dimensions along which an operand of `shape` was broadcast."""
-    found = cotangent.shape
-    if found == shape:
-        return cotangent
-    extra = len(found) - len(shape)
-    dims = tuple(
-        dim for dim, extent in enumerate(found) if dim < extra or (extent != 1 and shape[dim - extra] == 1)
-    )
-    total = sum_(cotangent, dims=dims, keepdim=False) if dims else cotangent
-    return total if total.shape == shape else reshape(total, shape=shape)

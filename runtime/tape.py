@@ -20,7 +20,7 @@ from ..tracer.ops.movement import expand, permute, reshape, slice_
 from ..tracer.spec import Spec
 from ..tracer.trace import current_trace, is_tracing
 from .modes import is_recording
-from .nodes import Plan, next_sequence, sum_to_shape
+from .nodes import Plan, next_sequence
 from .tensor import Tensor, View, make
 
 ndarray = np.ndarray
@@ -219,14 +219,6 @@ def unwrap(operand: Any) -> Any:
     return operand
 
 
-def unbroadcast(cotangent: Any, spec: Spec) -> Any:
-    """The cotangent of an operand of `spec` that may have been broadcast: summed over what was repeated.
-
-    Works on ndarrays, graph nodes and tensors alike, since it is made of operators.
-    """
-    return sum_to_shape(cotangent, spec.shape)
-
-
 def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Tensor:
     return apply(operator, *operands, **attributes)
 
@@ -234,4 +226,4 @@ def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], at
 # An operator called on tensors comes back here.
 Tensor.apply = classmethod(_apply_operator)  # type: ignore[method-assign, assignment]
 
-__all__ = ["LeakedTraceError", "apply", "record", "unbroadcast", "unwrap", "wrap"]
+__all__ = ["LeakedTraceError", "apply", "record", "unwrap", "wrap"]

@@ -8,12 +8,13 @@ import pytest
 import pullback as pb
 from pullback.runtime.modes import is_recording
 from pullback.runtime.nodes import OperatorNode
-from pullback.runtime.tape import apply, unbroadcast, unwrap, wrap
+from pullback.runtime.tape import apply, unwrap, wrap
 from pullback.runtime.tensor import make
 from pullback.tracer.errors import LeakedTraceError, MutationError, ShapeError, TraceError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.spec import Spec
 from pullback.tracer.trace import Trace, tracing
 
@@ -59,13 +60,13 @@ def test_operators_called_on_tensors_are_recorded() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3)])
-def test_unbroadcast_sums_what_was_repeated(shape: tuple[int, ...]) -> None:
+def test_sum_to_shape_sums_what_was_repeated(shape: tuple[int, ...]) -> None:
     cotangent = np.arange(12.0).reshape(2, 2, 3)[0]
-    found = unbroadcast(cotangent, Spec(shape, FLOAT64))
+    found = sum_to_shape(cotangent, shape)
     padded = (1,) * (2 - len(shape)) + shape
     expected = cotangent.sum(axis=tuple(axis for axis in range(2) if padded[axis] == 1), keepdims=True)
     np.testing.assert_array_equal(found, expected.reshape(shape))
-    assert unbroadcast(pb.from_numpy(cotangent), Spec(shape, FLOAT64)).shape == shape
+    assert sum_to_shape(pb.from_numpy(cotangent), shape).shape == shape
 
 
 def test_mistakes_are_explained_by_the_shape_rule() -> None:

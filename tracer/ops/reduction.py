@@ -183,12 +183,12 @@ linear_recurrence = declare(
 
 def sum_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     """The transpose of broadcasting from `shape`: x summed over the dimensions that broadcasting made."""
-    if tuple(x.shape) == shape:
+    found = x.shape
+    if found == shape:
         return x
-    extra = len(x.shape) - len(shape)
+    extra = len(found) - len(shape)
     dims = tuple(
-        axis
-        for axis in range(len(x.shape))
-        if axis < extra or (shape[axis - extra] == 1 and x.shape[axis] != 1)
+        dim for dim, extent in enumerate(found) if dim < extra or (extent != 1 and shape[dim - extra] == 1)
     )
-    return reshape(sum_(x, dims=dims, keepdim=False), shape=shape)
+    total = sum_(x, dims=dims, keepdim=False) if dims else x
+    return total if total.shape == shape else reshape(total, shape=shape)
