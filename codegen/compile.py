@@ -23,7 +23,7 @@ import numpy as np
 from llvmlite import binding as llvm
 
 from ..tracer.errors import CompilationError
-from . import store
+from . import blas, store
 
 # --- What to compile --------------------------------------------------------------------------------------
 
@@ -34,20 +34,23 @@ class ArrayType:
 
     The compiled function accepts exactly what this says, of type `numpy.ndarray` itself. `layout` "C" and
     "F" promise contiguity, "A" promises nothing. `readonly` documents an argument that the kernel does not
-    write; the code is the same, so it takes no part in comparisons.
+    write; the code is the same, so it takes no part in comparisons. `extents` may fix some dimensions (0: any
+    size): strides are then constants, from which LLVM sees that neighbours do not overlap.
 
-    >>> ArrayType(np.dtype("float64"), 2, "C")
-    ArrayType(dtype=dtype('float64'), ndim=2, layout='C', readonly=False)
+    >>> ArrayType(np.dtype("float64"), 2, "C", (0, 3))
+    ArrayType(dtype=dtype('float64'), ndim=2, layout='C', extents=(0, 3), readonly=False)
     """
 
     dtype: np.dtype
     ndim: int
     layout: Literal["C", "F", "A"]
+    extents: tuple[int, ...] = ()
     readonly: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         order = {"C": "C-contiguous ", "F": "Fortran-contiguous ", "A": ""}[self.layout]
-        return f"{order}{self.dtype} array of rank {self.ndim}"
+        shape = f" {self.extents} (0: any extent)" if any(self.extents) else ""
+        return f"{order}{self.dtype} array of rank {self.ndim}{shape}"
 
     @property
     def required_flags(self) -> int:
@@ -60,6 +63,7 @@ class ArrayType:
             type(argument) is np.ndarray
             and argument.dtype == self.dtype
             and argument.ndim == self.ndim
+            and all(one in (0, found) for one, found in zip(self.extents, argument.shape))
             and argument.flags.num & self.required_flags == self.required_flags
         )
 
@@ -184,7 +188,7 @@ def _digest(*parts: Any) -> str:
 def _environment() -> tuple[str, ...]:
     """Versions, processor, and the code that turns source into machine code."""
     folder = Path(__file__).parent
-    compilers = [folder / name for name in ("compile.py", "entry.py", "numba_backend.py")]
+    compilers = [folder / name for name in ("blas.py", "compile.py", "entry.py", "numba_backend.py")]
     compilers += sorted(folder.glob("vector_math/*.py"))
     return (
         *store.versions(),
@@ -255,7 +259,9 @@ def _load(
 ) -> Callable[..., Any]:
     """The function `symbol` in `code`, as Python calls it."""
     header, _, object_code = code.partition(b"\n")
-    if any(needed.startswith(("numba_", "NRT_")) for needed in json.loads(header)):
+    needed = json.loads(header)
+    blas.register_symbols(needed)
+    if any(one.startswith(("numba_", "NRT_")) for one in needed):
         from . import numba_backend
 
         numba_backend.register_symbols()

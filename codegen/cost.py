@@ -13,10 +13,17 @@ EXPENSIVE = TRANSCENDENTAL
 
 def arithmetic(expression: Expression, seen: set[Node]) -> int:
     """Multiplications that an element takes, each operator counted once."""
-    own = 0
-    if isinstance(expression, Compute):
-        if expression.node in seen:
-            return 0
-        seen.add(expression.node)
-        own = expression.node.operator.cost
-    return own + sum(arithmetic(child, seen) for child in children(expression))
+    total = 0
+    visited: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        one = pending.pop()
+        known = isinstance(one, Compute) and one.node in seen
+        if known or one in visited:
+            continue
+        visited.add(one)
+        if isinstance(one, Compute):
+            seen.add(one.node)
+            total += one.node.operator.cost
+        pending.extend(children(one))
+    return total

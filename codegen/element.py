@@ -31,6 +31,7 @@ from .expression import (
     Quotient,
     Select,
     Term,
+    Within,
     children,
 )
 from .extents import ONE, Symbol
@@ -216,6 +217,8 @@ class ElementWriter:
         if isinstance(expression, Select):
             bounds = tuple((self.key(one.index), one.low, one.high, one.step) for one in expression.bounds)
             return ("select", bounds, self.key(expression.inside), self.key(expression.outside))
+        if isinstance(expression, Within):
+            return ("within", self.key(expression.position), expression.extent.find())
         if isinstance(expression, Quotient):
             return ("quotient", self.key(expression.index), expression.divisor)
         return (
@@ -368,6 +371,8 @@ class ElementWriter:
             return index if expression.dtype == INT64 else self._converted(index, expression.dtype)
         if isinstance(expression, Select):
             return self._select(expression, scope)
+        if isinstance(expression, Within):
+            return self._within(expression, scope)
         assert isinstance(expression, Compute)
         return self._computed(expression, scope, conditional)
 
@@ -408,6 +413,11 @@ class ElementWriter:
         tests = [test for bound in expression.bounds for test in self._tests(bound, scope)]
         condition = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
         return ast.IfExp(condition, inside, outside)
+
+    def _within(self, expression: Within, scope: Scope) -> ast.expr:
+        position = self.value(expression.position, scope)
+        extent = ast.Name(self.extent(expression.extent))
+        return ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [position, extent])
 
     def _tests(self, bound: Bound, scope: Scope) -> list[ast.expr]:
         index = self.index(bound.index, scope)
@@ -450,6 +460,8 @@ class ElementWriter:
     def _checked(self, index: Expression, node: Node, dim: int, extent: str, scope: Scope) -> ast.expr:
         place, key = self._outermost(index, scope), self.key(index)
         value = self.value(index, scope)
+        if (index, self.tree.extents[node][dim]) in self.tree.compared:
+            return value
         if not isinstance(value, ast.Name):
             name = self.arrays.pool.take(f"position_{self._place(place)}")
             self.line(place, f"{name} = {sp.unparse(value)}", value, None)

@@ -65,6 +65,7 @@ class Entry:
         ]
         self._require([self._is_array(value) for value, _ in arrays])
         self._require([check for value, argument in arrays for check in self._array_checks(value, argument)])
+        self._require([check for value, argument in arrays for check in self._extent_checks(value, argument)])
         native: list[ir.Value] = []
         elements = _INT64(0)
         for value, argument in zip(objects, arguments):
@@ -116,6 +117,17 @@ class Entry:
         checks = [builder.icmp_unsigned("==", found, expected) for found, expected in pairs]
         return [builder.icmp_unsigned("!=", byteorder, _INT8(ord(_SWAPPED))), *checks]
 
+    def _extent_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
+        """Whether the ndarray `value` has the extents that the kernel is compiled for."""
+        first = self._field(value, _ArrayObject.shape, _INT64.as_pointer()) if any(argument.extents) else None
+        return [
+            self.builder.icmp_unsigned(
+                "==", self.builder.load(self.builder.gep(first, [_INT64(axis)])), _INT64(extent)
+            )
+            for axis, extent in enumerate(argument.extents)
+            if extent
+        ]
+
     def _array(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
         """The ndarray as Numba passes arrays: owner, parent, size, item size, data, shape, strides."""
         builder, integers = self.builder, _INT64.as_pointer()
@@ -126,6 +138,8 @@ class Entry:
                 self._field(value, _ArrayObject.strides, integers),
             )
         )
+        for axis, extent in enumerate(argument.extents):
+            shape[axis] = _INT64(extent) if extent else shape[axis]  # which LLVM propagates into the kernel
         size = functools.reduce(builder.mul, shape, _INT64(1))
         data = self._field(value, _ArrayObject.data, _POINTER)
         return [_POINTER(None), _POINTER(None), size, _INT64(argument.dtype.itemsize), data, *shape, *strides]

@@ -7,6 +7,7 @@ its own, in which equal parts are one object.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
@@ -121,8 +122,20 @@ class Select:
     outside: Expression
 
 
-Expression = Union[Load, Compute, Literal, Position, Select]  # noqa: UP007  of forward references
+@dataclass(eq=False, slots=True)
+class Within:
+    """Whether a position from data lies within a dimension of an array."""
+
+    node: Node
+    dim: int
+    position: Expression
+    extent: Symbol
+
+
+Expression = Union[Load, Compute, Literal, Position, Select, Within]  # noqa: UP007  of forward references
 AnyIndex = Union[Index, Quotient, Expression]  # noqa: UP007
+Compared = set[tuple[Expression, Symbol]]
+"""Positions, with extents that they are known to be less than."""
 ZERO = Index()
 
 
@@ -136,6 +149,11 @@ def of_symbol(symbol: Symbol) -> Index:
 
 def number(value: int) -> Index:
     return Index((Term(value),)) if value else ZERO
+
+
+def is_number(index: AnyIndex) -> bool:
+    """Whether a position is the same in every iteration."""
+    return isinstance(index, Index) and all(not term.factors for term in index.terms)
 
 
 def plus(*indices: Index) -> Index:
@@ -175,40 +193,37 @@ def children(expression: Expression) -> tuple[Expression, ...]:
         return (expression.inside, expression.outside)
     if isinstance(expression, Position) and not isinstance(expression.index, Index | Quotient):
         return (expression.index,)
-    return ()
+    return (expression.position,) if isinstance(expression, Within) else ()
+
+
+def parts(expression: Expression) -> Iterator[Expression]:
+    """The expression and all that it is made of, each once."""
+    seen: set[Expression] = set()
+    pending: list[Expression] = [expression]
+    while pending:
+        one = pending.pop()
+        if one not in seen:
+            seen.add(one)
+            yield one
+            pending.extend(children(one))
 
 
 def loads(expression: Expression) -> list[Load]:
     """Every load in an expression, each once."""
-    found: list[Load] = []
-    seen: set[int] = set()
-    pending: list[Expression] = [expression]
-    while pending:
-        one = pending.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, Load):
-            found.append(one)
-        pending.extend(children(one))
-    return found
-
-
-def index_axes(index: AnyIndex) -> set[Axis]:
-    return index.axes if isinstance(index, Index | Quotient) else axes_of(index)
+    return [one for one in parts(expression) if isinstance(one, Load)]
 
 
 def axes_of(expression: Expression) -> set[Axis]:
     """The axes that the value of an expression depends on."""
-    axes: set[Axis] = set()
+    return {axis for one in parts(expression) for index in _own_indices(one) for axis in index.axes}
+
+
+def _own_indices(expression: Expression) -> list[Index | Quotient]:
+    if isinstance(expression, Select):
+        return [bound.index for bound in expression.bounds]
+    indices: tuple[AnyIndex, ...] = ()
     if isinstance(expression, Load):
-        for index in expression.indices:
-            axes |= index_axes(index)
+        indices = expression.indices
     elif isinstance(expression, Position):
-        axes |= index_axes(expression.index)
-    elif isinstance(expression, Select):
-        for bound in expression.bounds:
-            axes |= bound.index.axes
-    for child in children(expression):
-        axes |= axes_of(child)
-    return axes
+        indices = (expression.index,)
+    return [index for index in indices if isinstance(index, Index | Quotient)]

@@ -24,13 +24,16 @@ from .expression import (
     Expression,
     Index,
     Load,
-    children,
     loads,
+    number,
     of_axis,
+    parts,
+    plus,
 )
 from .extents import ONE, Extents, Symbol, find_extents
 from .library import untransposed
 from .lower import Lowering, NotPlain, merges_dimensions
+from .positions import range_checks
 from .tree import Item, Loop, LoopTree, Root
 
 EFFORT_TO_REPEAT = 12
@@ -44,17 +47,20 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     extents = find_extents(graph)
     stored = _required_storage(graph, outputs)
     while True:
+        lowering = Lowering(extents, stored)
         try:
-            roots = _roots(graph, extents, stored)
+            roots = _roots(graph, lowering)
+            checks, compared = range_checks(graph, lowering)
         except NotPlain as request:
             stored.add(request.node)
             continue
-        items = _schedule(roots)
+        items = _schedule(roots, checks)
         shared = _worth_storing(roots, stored)
         if not shared:
-            kept = _storage(roots, set(outputs))
+            kept = _storage(roots, set(outputs), extents)
             items = split_into_blocks(items, roots, kept)
-            return LoopTree(graph, extents, items, roots, _storage(roots, set(outputs)))
+            kept = _storage(roots, set(outputs), extents)
+            return LoopTree(graph, extents, items, [*checks, *roots], kept, compared)
         stored |= shared
 
 
@@ -95,9 +101,8 @@ def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
     places = dict.fromkeys(graph.nodes, 0)
     read_in_place: set[Node] = set()
     for node in reversed(graph.nodes):
-        moves = _moves(node) and node not in stored
         for operand in set(node.operands):
-            if moves:
+            if node not in stored and _moves(node) and not (places[node] <= 1 and _is_index(operand, node)):
                 places[operand] += max(places[node], 1)
             elif operand not in read_in_place:
                 read_in_place.add(operand)
@@ -123,6 +128,11 @@ def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
                 seen.add(read)
                 pending.append(read)
     return budget < 0
+
+
+def _is_index(operand: Node, node: Node) -> bool:
+    """Whether the operand of a gather is an index array, which is read at the place of the result."""
+    return node.operator is ix.gather and operand in node.operands[1:]
 
 
 def _moves(node: Node) -> bool:
@@ -155,27 +165,17 @@ def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> b
 
 
 def _computed_nodes(root: Root) -> set[Node]:
-    found: set[Node] = set()
-    pending = [] if root.value is None else [root.value]
-    seen: set[int] = set()
-    while pending:
-        expression = pending.pop()
-        if id(expression) not in seen:
-            seen.add(id(expression))
-            if isinstance(expression, Compute):
-                found.add(expression.node)
-            pending.extend(children(expression))
-    return found
+    expressions = () if root.value is None else parts(root.value)
+    return {one.node for one in expressions if isinstance(one, Compute)}
 
 
 # --- roots --------------------------------------------------------------------------------------------------
 
 
-def _roots(graph: Graph, extents: Extents, stored: set[Node]) -> list[Root]:
-    lowering = Lowering(extents, stored)
+def _roots(graph: Graph, lowering: Lowering) -> list[Root]:
     result: list[Root] = []
     for node in graph.nodes:
-        if node in stored and not node.is_input:
+        if node in lowering.stored and not node.is_input:
             result.extend(_roots_of(node, lowering))
     return result
 
@@ -202,14 +202,43 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         value = elements[0] if len(elements) == 1 else Compute(node, elements)
         yield _root(node, "scan", axes, value, _at(axes))
     elif node.operator is ix.scatter_add:
-        yield _scatter(node, "scatter", node.operands[0], node.operands[1:], lowering)
+        updates, *indices = node.operands
+        for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):
+            yield _scatter(node, "scatter", part, indices, lowering, offsets)
     elif node.operator is ix.index_update:
         axes = _axes(extents[node])
         yield _root(node, "store", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
         yield _scatter(node, "update", node.operands[1], node.operands[2:], lowering)
+    elif node.operator is m.concatenate:
+        for part, offsets in _parts(node, lowering.stored - {node}):
+            at = _at(axes := _axes(extents[part]))
+            yield _root(node, "store", axes, lowering.element(part, at), _shifted(at, offsets))
     else:
         axes = _axes(extents[node])
         yield _root(node, "store", axes, lowering.computed(node, _at(axes)), _at(axes))
+
+
+def _parts(node: Node, stored: set[Node], first: int = 0) -> Iterator[tuple[Node, tuple[int, ...]]]:
+    """What a value is concatenated from, in dimensions from `first` on, and where each part begins.
+
+    Each part is written by itself: no element needs to find out which part it belongs to.
+    """
+    pending = [(node, (0,) * node.spec.ndim)]
+    while pending:
+        one, offsets = pending.pop()
+        dim = one.attributes["dim"] if one.operator is m.concatenate and one not in stored else -1
+        if dim < first:
+            yield one, offsets
+            continue
+        inside = []
+        for part in one.operands:
+            inside.append((part, offsets))
+            offsets = (*offsets[:dim], offsets[dim] + part.shape[dim], *offsets[dim + 1 :])
+        pending.extend(reversed(inside))
+
+
+def _shifted(at: tuple[Index, ...], offsets: tuple[int, ...]) -> tuple[Index, ...]:
+    return tuple(plus(index, number(offset)) for index, offset in zip(at, offsets))
 
 
 def _whole(node: Node, extents: Extents) -> Load:
@@ -226,12 +255,20 @@ def _reduction(node: Node, lowering: Lowering) -> Root:
     return _root(node, kind, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
 
 
-def _scatter(node: Node, kind: str, updates: Node, indices: Sequence[Node], lowering: Lowering) -> Root:
+def _scatter(
+    node: Node,
+    kind: str,
+    updates: Node,
+    indices: Sequence[Node],
+    lowering: Lowering,
+    offsets: tuple[int, ...] | None = None,
+) -> Root:
     axes = _axes(lowering.extents[updates])
     at, rank = _at(axes), indices[0].spec.ndim
-    positions = tuple(lowering.element(index, at[:rank]) for index in indices)
+    positions = tuple(lowering.position(index, at[:rank]) for index in indices)
     reduced = frozenset(axes)  # where an element goes is known only when it is there
-    return _root(node, kind, axes, lowering.element(updates, at), (*positions, *at[rank:]), reduced)
+    inner = at if offsets is None else _shifted(at, offsets)
+    return _root(node, kind, axes, lowering.element(updates, at), (*positions, *inner[rank:]), reduced)
 
 
 def _root(
@@ -273,11 +310,12 @@ def _loop_order(root: Root) -> tuple[Axis, ...]:
 # --- the loop tree ------------------------------------------------------------------------------------------
 
 
-def _schedule(roots: list[Root]) -> list[Item]:
-    """All roots in loops: first the totals that other loops wait for, in loops of their own."""
+def _schedule(roots: list[Root], checks: list[Root]) -> list[Item]:
+    """All roots in loops: first the checks and totals that other loops wait for, in loops of their own."""
     by_node: dict[Node, list[Root]] = {}
     awaited = _awaited_totals(roots)
-    first = _place_all([root for root in roots if root in awaited], by_node)
+    first = _place_all(checks, {})
+    first += _place_all([root for root in roots if root in awaited], by_node)
     return first + _place_all([root for root in roots if root not in awaited], by_node)
 
 
@@ -298,7 +336,8 @@ def _place_all(roots: list[Root], by_node: dict[Node, list[Root]]) -> list[Item]
     items: list[Item] = []
     for root in roots:
         sources = [one for load in root.reads for one in by_node.get(load.node, ())]
-        sources += by_node.get(root.node, [])
+        if root.kind == "update":  # of what another root has stored
+            sources += by_node[root.node]
         _place(items, root, list(root.axes), sources)
         by_node.setdefault(root.node, []).append(root)
     return items
@@ -345,14 +384,14 @@ def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
         return False
     reads = [load for load in root.reads if load.node is source.node]
     if source.node is root.node:
-        return False  # an update of what another root of the node has stored
+        return False
     return all(isinstance(index := load.indices[dims[0]], Index) and index.axis is axis for load in reads)
 
 
 # --- storage ------------------------------------------------------------------------------------------------
 
 
-def _storage(roots: list[Root], outputs: set[Node]) -> dict[Node, tuple[int, ...]]:
+def _storage(roots: list[Root], outputs: set[Node], extents: Extents) -> dict[Node, tuple[int, ...]]:
     """The dimensions that each node's storage needs: those of loops that end before it is read do not go."""
     users: dict[Node, list[Root]] = {}
     for root in roots:
@@ -361,20 +400,22 @@ def _storage(roots: list[Root], outputs: set[Node]) -> dict[Node, tuple[int, ...
     kept: dict[Node, tuple[int, ...]] = {}
     for root in roots:
         every = tuple(range(len(root.target) if root.kind not in ("call", "view") else root.node.spec.ndim))
-        if root.node in outputs or root.kind in ("call", "view", "scan", "update") or root.node in kept:
+        if root.node in outputs or root.kind in ("call", "view", "scan", "update"):
             kept[root.node] = every
             continue
         common = root.complete_in
         for user in users.get(root.node, ()):
             common = [mine for mine, _ in takewhile(lambda pair: pair[0] is pair[1], zip(common, user.path))]
-        kept[root.node] = tuple(dim for dim in every if not _is_local(root, root.target[dim], common))
+        sized = zip(every, root.target, extents[root.node])
+        own = {dim for dim, index, extent in sized if not _is_local(root, index, extent, common)}
+        kept[root.node] = tuple(sorted(own.union(kept.get(root.node, ()))))
     return kept
 
 
-def _is_local(root: Root, index: AnyIndex, loops: list[Loop]) -> bool:
+def _is_local(root: Root, index: AnyIndex, extent: Symbol, loops: list[Loop]) -> bool:
     """Whether a dimension is walked by a loop that encloses every use, or has size 1."""
-    if not isinstance(index, Index):
+    if extent is ONE:
+        return True
+    if not isinstance(index, Index) or index.axis is None:
         return False
-    if index.axis is None:
-        return not index.terms
     return root.bound.get(index.axis) in loops

@@ -45,6 +45,8 @@ class Lowering:
     def __init__(self, extents: Extents, stored: set[Node]) -> None:
         self.extents = extents
         self.stored = stored
+        self.looked_up: dict[Expression, set[Node]] = {}
+        """Positions from data, with the index arrays that they are elements of."""
         self._known: dict[tuple[Node, Indices], Expression] = {}
 
     def element(self, node: Node, indices: Indices) -> Expression:
@@ -68,6 +70,16 @@ class Lowering:
         if rule is None:
             raise UnsupportedError(f"{node.operator.name} has no lowering")
         return rule(self, node, indices)
+
+    def position(self, node: Node, indices: Indices) -> AnyIndex:
+        """An element of an index array; one computed from positions alone (arange) is index arithmetic."""
+        element = self.element(node, indices)
+        if isinstance(element, Position):
+            return element.index
+        if isinstance(element, Literal):
+            return number(int(element.value))
+        self.looked_up.setdefault(element, set()).add(node)
+        return element
 
     def symbol_sum(self, symbols: list[Symbol]) -> Index:
         return plus(*(of_symbol(symbol) for symbol in symbols)) if symbols else ZERO
@@ -229,17 +241,8 @@ def _flip(lowering: Lowering, node: Node, indices: Indices) -> Expression:
 def _gather(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     x, *positions = node.operands
     rank = positions[0].spec.ndim
-    own = tuple(lowering.element(position, indices[:rank]) for position in positions)
-    return lowering.element(x, tuple(_as_index(one) for one in own) + indices[rank:])
-
-
-def _as_index(expression: Expression) -> AnyIndex:
-    """A position that is computed from positions alone (arange) is plain index arithmetic."""
-    if isinstance(expression, Position):
-        return expression.index
-    if isinstance(expression, Literal):
-        return number(int(expression.value))
-    return expression
+    own = tuple(lowering.position(position, indices[:rank]) for position in positions)
+    return lowering.element(x, own + indices[rank:])
 
 
 def _iota(lowering: Lowering, node: Node, indices: Indices) -> Expression:

@@ -14,15 +14,17 @@ from .names import noun
 from .partition import Partition, partition
 from .program import DEFAULT_OPTIONS, Options, Program
 from .simplify import expand_composites, simplify
+from .unroll import unroll_small_dimensions
 
 __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]
 
 
 def optimise(graph: Graph) -> Graph:
-    """Composites expanded, contractions decided, everything simplified."""
+    """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
     graph = simplify(graph)
     graph = simplify(expand_composites(graph))
     graph = simplify(lower_contractions(graph))
+    graph = simplify(unroll_small_dimensions(graph))
     return name_the_last(graph)
 
 

@@ -22,10 +22,12 @@ from pullback.tracer.spec import Spec
 from .compile import ArrayType, ScalarType
 from .cost import arithmetic
 from .element import Arrays
+from .expression import AnyIndex, is_number
 from .fuse import fuse
 from .layout import ForLoop, Kernel, Line
 from .names import NamePool, noun
 from .tree import Item, Loop, LoopTree, Root
+from .unroll import SMALL
 from .write import Writer
 
 INT64 = np.dtype("int64")
@@ -94,6 +96,7 @@ class Plan:
             for node, base in zip(graph.outputs, bases)
         ]
         self.stages = _split_into_stages(self.tree, parallel)
+        self._places = _places(self.tree)
         used = {load.node for root in self.tree.roots for load in root.reads if load.node.is_input}
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
@@ -114,9 +117,20 @@ class Plan:
         return Spec(tuple(node.shape[dim] for dim in self.tree.kept[node]), node.dtype)
 
     def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
-        specs = [self.storage_spec(node) for node in stage.arrays]
-        arrays = [ArrayType(spec.dtype, spec.ndim, "C") for spec in specs]
+        arrays = [self._array_type(node) for node in stage.arrays]
         return (*arrays, *(ScalarType(INT64) for _ in stage.parameters[len(arrays) :]))
+
+    def _array_type(self, node: Node) -> ArrayType:
+        """With the extents of dimensions in which only constant positions are used: they were unrolled."""
+        spec = self.storage_spec(node)
+        dims = range(spec.ndim) if node.is_input else self.tree.kept[node]
+        unrolled = [dim > 0 and self._is_unrolled(node, dim) for dim in dims]
+        extents = tuple(node.shape[dim] if known else 0 for dim, known in zip(dims, unrolled))
+        return ArrayType(spec.dtype, spec.ndim, "C", extents if any(extents) else ())
+
+    def _is_unrolled(self, node: Node, dim: int) -> bool:
+        places = self._places.get(node, ())
+        return 1 < node.shape[dim] <= 2 * SMALL and all(is_number(place[dim]) for place in places)
 
     # --- arrays -------------------------------------------------------------------------------------------
 
@@ -159,9 +173,10 @@ class Plan:
         if stage.shared:
             roots = [root for root in self.tree.roots if root.path[:1] == [stage.shared]]
             inside = {root.node for root in roots}
-            stage.partial = [
-                root.node for root in roots if root.first_reduced is stage.shared and root.node in self.names
+            totals = [
+                root.node for root in roots if root.first_reduced is stage.shared and root.kind != "check"
             ]
+            stage.partial = [node for node in dict.fromkeys(totals) if node in self.names]
             stage.private = [
                 node
                 for node in stage.arrays
@@ -174,6 +189,17 @@ class Plan:
         axis = root.axis_of(loop)
         dims = [dim for dim, index in enumerate(root.target) if getattr(index, "axis", None) is axis]
         return not any(dim in self.tree.kept[node] for dim in dims)
+
+
+def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
+    """Where the elements are that loops read and write, for each stored array."""
+    places: dict[Node, list[tuple[AnyIndex, ...]]] = {}
+    for root in tree.roots:
+        for load in root.reads:
+            places.setdefault(load.node, []).append(load.indices)
+        if root.target:
+            places.setdefault(root.node, []).append(root.target)
+    return places
 
 
 def _array_name(node: Node, is_output: bool, is_residual: bool) -> str:
@@ -212,12 +238,18 @@ def _is_shared(loop: Loop, tree: LoopTree, parallel: bool | None) -> bool:
     roots = [root for root in tree.roots if root.path[:1] == [loop]]
     if parallel is False or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
         return False
+    scattered = {root.node for root in roots if root.kind == "scatter"}
+    elsewhere = (root for root in tree.roots if root.kind == "scatter" and root not in roots)
+    if any(root.node in scattered for root in elsewhere):
+        return False
     return parallel is True or _estimated_nanoseconds(roots) > WORTH_THREADS
 
 
 def _can_share(root: Root, loop: Loop) -> bool:
     """Whether the iterations of the loop are independent, but for totals that can be combined."""
     axis = root.axis_of(loop)
+    if root.kind == "check":
+        return True
     if root.kind in ("store", "reduce", "scatter", "search"):
         return axis not in root.reduced or root.node.operator.name in COMBINE
     return root.kind == "scan" and not _scans(root, axis)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
 
-from .expression import AnyIndex, Axis, Expression, Load
+from .expression import AnyIndex, Axis, Compared, Expression, Load
 from .extents import Extents, Symbol
 
 
@@ -16,7 +16,7 @@ class Root:
 
     node: Node
     kind: str
-    """"store", "reduce", "search", "scan", "scatter", "update"; "call" and "view" have no space."""
+    """"store", "reduce", "search", "scan", "scatter", "update", "check"; "call" and "view" have no space."""
     axes: tuple[Axis, ...] = ()
     value: Expression | None = None
     target: tuple[AnyIndex, ...] = ()
@@ -67,3 +67,5 @@ class LoopTree:
     roots: list[Root]
     kept: dict[Node, tuple[int, ...]]
     """Of each stored node, the dimensions that its storage has; none: a local variable."""
+    compared: Compared
+    """Positions from data that are known to be in range, and of which extent."""

@@ -12,7 +12,7 @@ from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
 from .element import ElementWriter, Scope, comment_of, subscript
-from .expression import Expression, Index, Literal, Quotient, number
+from .expression import Expression, Index, Literal, Quotient, Within, number
 from .layout import ForLoop, Line
 from .library import write_call
 from .names import BLOCK, BLOCK_STOP, loop_variable, noun
@@ -41,6 +41,8 @@ class Writer(ElementWriter):
     def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop, ...]:
         """The statements of a function that runs `items`; of a shared loop only `start` to `stop`."""
         self._shared = shared
+        self._begun: dict[Node, Root] = {}
+        self._all_within: dict[Root, str] = {}
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = list(self.reserved.values())
@@ -51,6 +53,7 @@ class Writer(ElementWriter):
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
         counted: set[int] = set()
+        uses_outside, self._uses = self._uses, {}
         for root in (one for one in items if isinstance(one, Root)):
             self._bind(root)
             for expression in (root.value, *root.target):
@@ -61,13 +64,14 @@ class Writer(ElementWriter):
                 self._write_loop(item, scope)
             else:
                 self._write_root(item, scope)
+        self._uses = uses_outside
 
     def _bind(self, root: Root) -> None:
         for axis, loop in root.bound.items():
             self._root_variables[axis] = self._variables[loop]
 
     def _write_loop(self, loop: Loop, scope: Scope) -> None:
-        roots = [root for root in self.tree.roots if root.first_reduced is loop]
+        roots = [root for root in self.tree.roots if root.first_reduced is loop and self._begins(root)]
         for root in roots:
             self._bind_outside(root, scope)
             self._initialise(root, scope)
@@ -88,6 +92,10 @@ class Writer(ElementWriter):
         for root in roots:
             self._store_total(root, scope)
 
+    def _begins(self, root: Root) -> bool:
+        """Whether no other root has begun to add to the same array."""
+        return root.kind == "check" or self._begun.setdefault(root.node, root) is root
+
     def _bind_outside(self, root: Root, scope: Scope) -> None:
         for axis, loop in root.bound.items():
             if loop in self._variables and any(one.loop is loop for one in scope.chain):
@@ -98,7 +106,8 @@ class Writer(ElementWriter):
             for line in write_call(root.node, self):
                 scope.lines.append(line)
         elif root.kind != "view":
-            if root.kind == "scatter" and root.first_reduced is None:  # one update, and no loop around it
+            single = root.kind == "scatter" and root.first_reduced is None  # one update, no loop around it
+            if single and self._begins(root):
                 self._initialise(root, scope)
             getattr(self, f"_{root.kind}")(root, scope)
 
@@ -165,6 +174,10 @@ class Writer(ElementWriter):
         node = root.node
         if root.kind == "update":
             return
+        if root.kind == "check":
+            self._all_within[root] = self.arrays.pool.take("in_range")
+            scope.lines.append(Line(f"{self._all_within[root]} = True"))
+            return
         start = self._initial(node)
         self.called |= sp.called_names(start)
         if self._accumulates_locally(root):
@@ -183,7 +196,8 @@ class Writer(ElementWriter):
         loops: list[tuple[str, str]] = []
         for dim in self.tree.kept[node]:
             index = root.target[dim]
-            if isinstance(index, Index) and (index.axis is None or root.bound.get(index.axis) in outside):
+            axis = index.axis if isinstance(index, Index) else None
+            if axis is not None and root.bound.get(axis) in outside:
                 indices.append(self.index(index, scope))
             else:
                 variable = loop_variable(len(scope.chain) - 1 + len(loops))
@@ -242,6 +256,9 @@ class Writer(ElementWriter):
     def _store_total(self, root: Root, scope: Scope) -> None:
         """After the loops of a reduction: put the total where others look for it."""
         node = root.node
+        if root.kind == "check":
+            self._raise_unless(self._all_within[root], root, scope)
+            return
         if node not in self._locals or node not in self.arrays.names:
             return
         place = subscript(
@@ -249,6 +266,24 @@ class Writer(ElementWriter):
             [self.index(root.target[dim], scope) for dim in self.tree.kept[node]],
         )
         scope.lines.append(Line(f"{sp.unparse(place)} = {self._locals[node]}"))
+
+    def _check(self, root: Root, scope: Scope) -> None:
+        assert root.value is not None
+        within = self.value(root.value, scope)
+        if root.reduced:
+            self.line(scope, f"{self._all_within[root]} &= {sp.unparse(within)}", within, root.node.origin)
+        else:
+            self._raise_unless(sp.unparse(within), root, scope)
+
+    def _raise_unless(self, condition: str, root: Root, scope: Scope) -> None:
+        within = root.value
+        assert isinstance(within, Within)
+        scope.lines.append(Line(f"if not {condition}:"))
+        node = within.node
+        while node not in self.arrays.names and node.operands:
+            node = node.operands[0]
+        place = f"{self.arrays.names.get(node, node.name)}, dimension {within.dim}"
+        scope.lines.append(Line(f'    raise IndexError("{place}")'))
 
     def _best(self, root: Root, scope: Scope) -> None:
         """argmax and argmin carry the best value beside its index."""

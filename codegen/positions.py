@@ -1,0 +1,60 @@
+"""Positions from data, compared with extents in loops of their own before any loop uses them.
+
+A comparison that may raise keeps its loop from vectorising. So index arrays that are inputs are compared
+first, all their elements; positions that are themselves looked up are compared where they are used.
+"""
+
+from __future__ import annotations
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops import indexing as ix
+
+from .expression import Axis, Compared, Index, Load, Quotient, Within, loads, of_axis
+from .extents import ONE, Symbol
+from .lower import Lowering
+from .tree import Root
+
+
+def range_checks(graph: Graph, lowering: Lowering) -> tuple[list[Root], Compared]:
+    """A root of kind "check" for each index array and extent, and the positions that these have compared."""
+    roots: dict[tuple[Node, Symbol], Root] = {}
+    for node in graph.nodes:
+        for dim, index in enumerate(_indices(node)):
+            extent = lowering.extents[_indexed(node)][dim]
+            if (index, extent) not in roots and extent is not ONE:
+                root = _check(node, dim, index, extent, lowering)
+                if root is not None:
+                    roots[index, extent] = root
+    compared = {
+        (expression, extent)
+        for expression, nodes in lowering.looked_up.items()
+        for index, extent in roots
+        if index in nodes
+    }
+    return list(roots.values()), compared
+
+
+def _indices(node: Node) -> tuple[Node, ...]:
+    first = {ix.gather: 1, ix.scatter_add: 1, ix.index_update: 2}.get(node.operator)
+    return node.operands[first:] if first else ()
+
+
+def _indexed(node: Node) -> Node:
+    return node.operands[0] if node.operator is ix.gather else node
+
+
+def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering) -> Root | None:
+    axes = tuple(map(Axis, lowering.extents[index]))
+    position = lowering.position(index, tuple(map(of_axis, axes)))
+    if isinstance(position, Index | Quotient):  # of arange: in range by construction
+        return None
+    reads = tuple(loads(position))
+    if not all(load.node.is_input and _is_plain(load) for load in reads):
+        return None
+    walked = tuple(axis for axis in axes if axis.extent is not ONE)
+    value = Within(_indexed(node), dim, position, extent)
+    return Root(node, "check", walked, value, reduced=frozenset(walked), reads=reads)
+
+
+def _is_plain(load: Load) -> bool:
+    return all(isinstance(index, Index | Quotient) for index in load.indices)

@@ -1,0 +1,120 @@
+"""Small dimensions unrolled: the same results, one loop over the batch, and when not."""
+
+import numpy as np
+import pytest
+from operator_cases import ROWS, agrees, graph_of
+
+import pullback as pb
+from pullback.codegen import unroll
+from pullback.codegen.simplify import expand_composites
+from pullback.tracer.interpret import evaluate_graph
+
+BATCH = 100
+
+
+def normals(*shape):
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+def agrees_with_eager(function, *arrays):
+    value, gradients = pb.value_and_grad(pb.compile(function), argnums=tuple(range(len(arrays))))(*arrays)
+    expected, expected_gradients = pb.value_and_grad(function, argnums=tuple(range(len(arrays))))(*arrays)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for found, wanted in zip(gradients, expected_gradients):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def source_of(function, *arrays):
+    compiled = pb.compile(function)
+    pb.value_and_grad(compiled, argnums=0)(*arrays)
+    return compiled.source(*arrays)
+
+
+def cross(a, b):
+    return np.stack(
+        [
+            a[:, 1] * b[:, 2] - a[:, 2] * b[:, 1],
+            a[:, 2] * b[:, 0] - a[:, 0] * b[:, 2],
+            a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0],
+        ],
+        axis=1,
+    )
+
+
+def test_vectors_of_three_become_one_loop_over_the_batch():
+    def area(a, b):
+        return np.sum(np.sqrt(np.sum(cross(a, b) ** 2, axis=1)))
+
+    a, b = normals(BATCH, 3), normals(BATCH, 3) + 3
+    agrees_with_eager(area, a, b)
+    assert source_of(area, a, b).count("for ") == 2  # forward and backward
+
+
+def test_products_of_small_matrices():
+    def rotated(matrices, vectors):
+        return np.sum(np.tanh(np.einsum("nij,nj->ni", matrices, vectors)) ** 2)
+
+    agrees_with_eager(rotated, normals(BATCH, 3, 3), normals(BATCH, 3))
+
+
+def test_parts_of_different_use_are_unrolled_beyond_the_size_of_alike_ones():
+    def projected(parameters):
+        direction, centre, scale = parameters[:, :4], parameters[:, 4:8], parameters[:, 8:]
+        return np.sum(np.sum(direction * centre, axis=1, keepdims=True) * np.exp(scale))
+
+    parameters = normals(BATCH, 12)
+    agrees_with_eager(projected, parameters)
+    assert "for j" not in source_of(projected, parameters)
+
+
+def test_gathered_rows_and_their_gradient():
+    def energy(points, pairs):
+        difference = points[pairs[:, 0]] - points[pairs[:, 1]]
+        return np.sum(1 / np.sqrt(1 + np.sum(difference**2, axis=1)))
+
+    rng = np.random.default_rng(1)
+    points, pairs = normals(40, 3), rng.integers(0, 40, (BATCH, 2))
+    compiled = pb.compile(lambda points: energy(points, pairs))
+    value, gradient = pb.value_and_grad(compiled)(points)
+    expected, wanted = pb.value_and_grad(lambda points: energy(points, pairs))(points)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_another_batch_compiles_nothing():
+    compiled = pb.compile(lambda a: np.sum(np.sqrt(np.sum(a * a, axis=1))))
+    gradient = pb.grad(compiled)
+    gradient(normals(BATCH, 3))
+    before = compiled.cache_info()
+    gradient(normals(BATCH + 17, 3))
+    after = compiled.cache_info()
+    assert (after.compilations, after.disk_hits) == (before.compilations, before.disk_hits)
+
+
+def test_large_inner_dimensions_stay_loops():
+    def rows(x):
+        return np.sum(np.exp(x) / np.sum(np.exp(x), axis=1, keepdims=True))
+
+    assert source_of(rows, normals(4, 200)).count("for j") >= 1
+
+
+def test_a_graph_that_would_grow_too_much_is_unrolled_less(monkeypatch):
+    monkeypatch.setattr(unroll, "MOST_NODES", 3)
+
+    def length(a):
+        return np.sum(np.sqrt(np.sum(a * a, axis=1)))
+
+    assert "for j" in source_of(length, normals(BATCH, 3))
+    agrees_with_eager(length, normals(BATCH, 3))
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_every_operator_in_pieces(row, monkeypatch):
+    """The table's operators between others, on arrays small enough that every dimension is unrolled."""
+    monkeypatch.setattr(unroll, "SMALLEST_BATCH", 1)
+    for case in row.cases:
+        arrays = row.draw(case, row.dtypes[0])
+        graph = expand_composites(graph_of(row, case, arrays))
+        unrolled = unroll.unroll_small_dimensions(graph).check()
+        (found,), (wanted,) = evaluate_graph(unrolled, arrays), evaluate_graph(graph, arrays)
+        agrees(found, wanted, 8, f"{row.name} {case}")
