@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import report
-from .measure import FULL, QUICK, Comparison, Effort, Mismatch, compare, first_calls, run_module
+from .measure import FULL, QUICK, Comparison, Effort, compare, first_calls, run_module
 from .peers import OURS, PEERS
-from .worker import Worker
-from .workloads import WORKLOADS, Workload
+from .picture import draw
+from .results import as_json
+from .summary import summarise
+from .workload import Workload
+from .workloads import ON_REQUEST, WORKLOADS
 
 OVERHEAD = "call-overhead"
 
@@ -27,8 +34,10 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument(
         "--peers", type=_names, metavar="NAME,...", help=f"libraries (all installed ones): {', '.join(PEERS)}"
     )
-    parser.add_argument("--quick", action="store_true", help="few rounds, no first calls in new processes")
+    parser.add_argument("--quick", action="store_true", help="few rounds, no first calls of ours from disk")
+    parser.add_argument("--threads", type=int, metavar="N", help="for every library, in place of its default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the ratios: .png, .svg or .pdf")
     parser.add_argument("--list", action="store_true", help="print the names of the workloads")
     chosen = parser.parse_args(arguments)
     for name in chosen.peers or ():
@@ -37,6 +46,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     for name in chosen.only or ():
         if not any(one.startswith(name) for one in all_names()):
             parser.error(f"no workload begins with {name!r}; there are {', '.join(all_names())}")
+    if chosen.picture and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--picture needs matplotlib")
     return chosen
 
 
@@ -45,15 +56,19 @@ def _names(text: str) -> list[str]:
 
 
 def all_names() -> list[str]:
-    return [*(workload.name for workload in WORKLOADS), OVERHEAD]
+    return [*(workload.name for workload in (*WORKLOADS, *ON_REQUEST)), OVERHEAD]
 
 
 def main() -> int:
     chosen = parse_arguments()
     if chosen.list:
-        print("\n".join(all_names()))
+        on_request = {workload.name for workload in ON_REQUEST}
+        print("\n".join(name + "  (only by its whole name)" * (name in on_request) for name in all_names()))
         return 0
-    wanted = [name for name in all_names() if chosen.only is None or name.startswith(tuple(chosen.only))]
+    if chosen.threads:
+        use_threads(chosen.threads)
+    workloads = wanted_workloads(chosen.only)
+    with_overhead = chosen.only is None or OVERHEAD.startswith(tuple(chosen.only))
     asked = [name for name in PEERS if chosen.peers is None or name == OURS or name in chosen.peers]
     peers = [name for name in asked if PEERS[name].installed()]
     effort = QUICK if chosen.quick else FULL
@@ -63,45 +78,61 @@ def main() -> int:
     machine = run_module("machine")
     console.print(report.machine_text(machine), highlight=False)
 
-    workloads = [workload for workload in WORKLOADS if workload.name in wanted]
-    try:
-        comparisons = run_workloads(workloads, peers, effort, with_first_calls=not chosen.quick)
-    except Mismatch as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    overhead = run_module("overhead", *["--quick"] * chosen.quick) if OVERHEAD in wanted else None
-
+    comparisons: list[Comparison] = []
+    for comparison in compared(workloads, peers, effort, with_first_calls=not chosen.quick):
+        comparisons.append(comparison)
+        for line in (report.progress_text(comparison), *report.notes(comparison)):
+            print(line, file=sys.stderr, flush=True)
+        if chosen.json:  # each time, so that nothing is lost if a long run is stopped
+            write_json(chosen.json, as_json(comparisons, None, machine, effort))
     if comparisons:
-        console.print(report.main_table(comparisons, peers, machine))
+        console.print(report.times_table(comparisons, peers, machine))
+        console.print(report.summary_text(summarise(comparisons)), highlight=False)
+        console.print(report.memory_table(comparisons, peers))
+        console.print(report.first_calls_table(comparisons, peers))
+    overhead = run_module("overhead", *["--quick"] * chosen.quick) if with_overhead else None
     if overhead:
         console.print(report.overhead_table(overhead))
+    found = as_json(comparisons, overhead, machine, effort)
     if chosen.json:
-        found = report.as_json(comparisons, overhead, machine, effort)
-        chosen.json.write_text(json.dumps(found, indent=2) + "\n")
-    return 1 if any(one.failures for one in comparisons) else 0
+        write_json(chosen.json, found)
+    if chosen.picture and found["summary"]["workloads"]:
+        draw(found, chosen.picture)
+    return 1 if any(one.failures or one.differences or OURS in one.too_slow for one in comparisons) else 0
 
 
-def run_workloads(
+def wanted_workloads(only: Sequence[str] | None) -> list[Workload]:
+    """Those whose names begin with one of `only`, and those on request whose names are there in full."""
+    if only is None:
+        return list(WORKLOADS)
+    chosen = [workload for workload in WORKLOADS if workload.name.startswith(tuple(only))]
+    return chosen + [workload for workload in ON_REQUEST if workload.name in only]
+
+
+def use_threads(number: int) -> None:
+    """For this process and those that it starts: what the libraries read when they are imported."""
+    for name in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
+        os.environ[f"{name}_NUM_THREADS"] = str(number)
+    if hasattr(os, "sched_setaffinity"):  # XLA has no other setting
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:number])
+
+
+def compared(
     workloads: Sequence[Workload], peers: Sequence[str], effort: Effort, with_first_calls: bool
-) -> list[Comparison]:
-    """Each workload on all libraries, one process each, which lives as long as there are workloads."""
-    if not workloads:
-        return []
-    comparisons = []
-    workers = [Worker(peer) for peer in peers]
-    try:
-        for workload in workloads:
-            print(f"{workload.name} ...", file=sys.stderr, flush=True)
-            comparison = compare(workload, workers, effort)
-            for peer, reason in comparison.failures.items():
-                print(f"{workload.name}: {peer} failed:\n{reason}", file=sys.stderr)
-            if with_first_calls:
+) -> Iterator[Comparison]:
+    """Each workload on all libraries, as it is done."""
+    for workload in workloads:
+        comparison = compare(workload, peers, effort)
+        if with_first_calls and OURS in comparison.timings:
+            try:
                 comparison.first_calls = first_calls(workload)
-            comparisons.append(comparison)
-    finally:
-        for worker in workers:
-            worker.close()
-    return comparisons
+            except subprocess.CalledProcessError as error:
+                comparison.note(OURS, error)
+        yield comparison
+
+
+def write_json(path: Path, figures: dict[str, Any]) -> None:
+    path.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,49 +9,64 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .peers import OURS, PEERS
-from .worker import PeerError, Worker
-from .workloads import Workload
+from .agreement import differences
+from .peers import NATIVE, OURS, PEERS
+from .worker import PeerError, TooSlow, Worker
+from .workload import NotOffered, Workload
 
-TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
-"""The largest difference allowed, relative to the largest element of the array."""
+T = TypeVar("T")
 
-
-class Mismatch(Exception):
-    """Two libraries do not compute the same value or gradient."""
+SLOW_CALL = 0.3
+"""Seconds: a longer call is a turn by itself, without another to warm up."""
+IMPORT_LIMIT = 120.0
+"""Seconds for importing a library and making inputs."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure."""
+    """How long to measure, in seconds where nothing else is said."""
 
     rounds: int
     """How often each library has its turn."""
-    seconds: float
+    turn: float
     """How long a turn takes at least."""
-    calls: int
-    """How many calls a turn has at least."""
+    slow_turns: float
+    """How long all turns of a library take together, where calls are slow; but three turns at least."""
+    compile_limit: float
+    """For the first call of a library."""
     pause: float = 0.05
-    """Between turns, in seconds: threads of the last library may still spin, in wait of work."""
+    """Between turns: threads of the last library may still spin, in wait of work."""
+
+    def turns(self, seconds: float, limit: float) -> int:
+        """How many turns a library has whose calls take `seconds`, with a limit for all of them."""
+        if seconds <= SLOW_CALL:
+            return self.rounds
+        wanted = max(3, int(self.slow_turns / seconds))
+        return max(1, min(self.rounds, wanted, int(limit / seconds)))
 
 
-FULL = Effort(rounds=15, seconds=0.1, calls=3)
-QUICK = Effort(rounds=5, seconds=0.02, calls=2)
+FULL = Effort(rounds=15, turn=0.1, slow_turns=10.0, compile_limit=120.0)
+QUICK = Effort(rounds=5, turn=0.02, slow_turns=2.0, compile_limit=60.0)
 
 
 @dataclass
 class Timing:
-    """Seconds per call: one figure from each turn."""
+    """What was measured of one library; times in seconds, memory in bytes."""
 
     first: float
-    """Building the function and calling it once, in a process where others may have run before."""
+    """Building the function and calling it once, in a new process."""
+    first_memory: int | None
+    """The most that this needed, above the imported library and the inputs."""
+    memory: int | None = None
+    """The most that later calls need, above what is there between them."""
     samples: list[float] = field(default_factory=list)
+    """Per call: one figure from each turn."""
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
@@ -66,92 +81,153 @@ class Timing:
 
 @dataclass
 class Comparison:
-    """All times of a workload."""
+    """All that was measured of a workload."""
 
     workload: Workload
-    bytes: int
+    bytes: float
     timings: dict[str, Timing] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    """By library, why it could not run the workload."""
+    too_slow: dict[str, str] = field(default_factory=dict)
+    """By library, in what it took too long."""
+    differences: dict[str, str] = field(default_factory=dict)
+    """By library, how its results differ."""
+    not_offered: dict[str, str] = field(default_factory=dict)
+    """By library, why it has no way to run the workload."""
     first_calls: dict[str, float] = field(default_factory=dict)
     """Of ours, in a new process: "import", and the first call "cold" and with the cache on "disk"."""
 
     @property
     def best_peer(self) -> str | None:
-        """The fastest of the others that compute the gradient."""
-        others = [name for name in self.timings if name != OURS and PEERS[name].gradient]
+        """The fastest of the other libraries that compute the gradient."""
+        others = [name for name in self.timings if name != OURS and PEERS[name].counts]
         return min(others, key=lambda name: self.timings[name].median, default=None)
 
     @property
     def ratio(self) -> float | None:
         """The time of the best peer in units of ours: above one, ours is faster."""
-        if self.best_peer is None or OURS not in self.timings:
+        return None if self.best_peer is None else self.ratio_to(self.best_peer)
+
+    @property
+    def native_ratio(self) -> float | None:
+        """The time of the hand-written C in units of ours."""
+        return self.ratio_to(NATIVE)
+
+    def ratio_to(self, peer: str) -> float | None:
+        if peer not in self.timings or OURS not in self.timings:
             return None
-        return self.timings[self.best_peer].median / self.timings[OURS].median
+        return self.timings[peer].median / self.timings[OURS].median
+
+    def note(self, peer: str, error: Exception) -> None:
+        """That a library could not go on; what was measured of it is dropped."""
+        self.timings.pop(peer, None)
+        if isinstance(error, NotOffered):
+            self.not_offered[peer] = str(error)
+        elif isinstance(error, TooSlow):
+            self.too_slow[peer] = str(error)
+        else:
+            self.failures[peer] = str(error)
 
 
-def compare(workload: Workload, workers: Sequence[Worker], effort: Effort) -> Comparison:
-    """Check that the workers agree, then time them.
+def compare(workload: Workload, peers: Sequence[str], effort: Effort) -> Comparison:
+    """Check that the libraries agree, then time them; each has a new process.
 
-    Raises Mismatch if two of them differ in value or gradient. A library that fails is left out.
+    A library that fails, takes too long or differs from the first one is not timed any further.
     """
-    comparison = Comparison(workload, workload.bytes(workload.inputs()))
-    ready = _prepared(workload, workers, comparison)
-    check_agreement(workload, {worker.peer: worker.results() for worker in ready})
-    calls = {worker: _calls_in_a_turn(worker, effort) for worker in ready}
-    for turn in range(effort.rounds):
-        for place in range(len(ready)):
-            worker = ready[(place + turn) % len(ready)]
-            time.sleep(effort.pause)
-            comparison.timings[worker.peer].samples.append(worker.seconds(calls[worker]))
+    inputs = workload.inputs()
+    comparison = Comparison(workload, workload.bytes_moved(inputs))
+    dtype = workload.dtype(inputs)
+    del inputs
+    workers = [Worker(peer, workload.name) for peer in peers]
+    try:
+        _measure(comparison, _Group(workers, comparison), dtype, effort)
+    finally:
+        for worker in workers:
+            worker.close()
     return comparison
 
 
-def _prepared(workload: Workload, workers: Sequence[Worker], comparison: Comparison) -> list[Worker]:
-    ready = []
-    for worker in workers:
-        try:
-            comparison.timings[worker.peer] = Timing(worker.prepare(workload.name))
-            ready.append(worker)
-        except PeerError as error:
-            comparison.failures[worker.peer] = str(error)
-    return ready
+class _Group:
+    """The workers that are still in the comparison."""
+
+    def __init__(self, workers: Sequence[Worker], comparison: Comparison) -> None:
+        self.workers = list(workers)
+        self.comparison = comparison
+
+    def each(self, ask: Callable[[Worker], T]) -> dict[str, T]:
+        """The answers by name; a worker that raises leaves the group."""
+        answers = {}
+        for worker in list(self.workers):
+            try:
+                answers[worker.peer] = ask(worker)
+            except (PeerError, NotOffered) as error:
+                self.comparison.note(worker.peer, error)
+                self.leave(worker)
+        return answers
+
+    def leave(self, worker: Worker) -> None:
+        self.workers.remove(worker)
+        worker.close()
 
 
-def _calls_in_a_turn(worker: Worker, effort: Effort) -> int:
-    """So many that a turn takes `effort.seconds`; they also warm the library up."""
-    worker.seconds(effort.calls)
-    calls = effort.calls
-    while (taken := worker.seconds(calls) * calls) < effort.seconds:
-        calls = max(calls + 1, int(calls * min(10.0, 1.2 * effort.seconds / taken)))
-    return calls
+def _measure(comparison: Comparison, group: _Group, dtype: str, effort: Effort) -> None:
+    limit = comparison.workload.seconds_limit
+    group.each(lambda worker: worker.wait(IMPORT_LIMIT))
+    for peer, first in group.each(lambda worker: worker.first_call(effort.compile_limit)).items():
+        comparison.timings[peer] = Timing(first.seconds, first.memory)
+
+    results = group.each(lambda worker: worker.results(limit))
+    if not results:
+        return
+    value_alone = [peer for peer in results if not PEERS[peer].gradient]
+    comparison.differences = differences(comparison.workload, dtype, results, value_alone)
+    for worker in [one for one in group.workers if one.peer in comparison.differences]:
+        comparison.timings.pop(worker.peer)
+        group.leave(worker)
+
+    plans = group.each(lambda worker: _plan(worker, effort, limit))
+    memory_calls = {peer: 1 if plan.slow else 3 for peer, plan in plans.items()}
+    for peer, memory in group.each(lambda worker: worker.memory(memory_calls[worker.peer], limit)).items():
+        comparison.timings[peer].memory = memory
+    for turn in range(effort.rounds):
+        _round(comparison, group, plans, turn, effort)
 
 
-def check_agreement(workload: Workload, results: dict[str, list[np.ndarray]]) -> None:
-    """Compare each library's value and gradients with the first library's.
+def _round(comparison: Comparison, group: _Group, plans: dict[str, _Plan], turn: int, effort: Effort) -> None:
+    """One turn for each library that has one left, beginning with another one each round."""
 
-    Raises Mismatch, with all differences, if one is too large.
-    """
-    tolerance = TOLERANCE[str(workload.inputs()[workload.argnums[0]].dtype)]
-    names = ["the value", *(f"gradient {position}" for position in workload.argnums)]
-    (reference, expected), *others = results.items()
-    differences = []
-    for peer, found in others:
-        if PEERS[peer].gradient and len(found) != len(expected):
-            differences.append(f"{peer} gives {len(found)} arrays, {reference} {len(expected)}")
-        for name, one, other in zip(names, found, expected):
-            error = _difference(one, other)
-            if not error <= tolerance:  # a nan is none either
-                differences.append(f"{name} of {peer} differs from that of {reference} by {error:.1e}")
-    if differences:
-        raise Mismatch(f"{workload.name}: {'; '.join(differences)}; at most {tolerance:.0e} is allowed.")
+    def measure(worker: Worker) -> None:
+        plan = plans[worker.peer]
+        if turn < plan.turns:
+            time.sleep(effort.pause)
+            samples = comparison.timings[worker.peer].samples
+            samples.append(worker.seconds(plan.calls, comparison.workload.seconds_limit, plan.warm_up))
+
+    group.each(measure)
+    group.workers = group.workers[1:] + group.workers[:1]
 
 
-def _difference(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference, relative to the largest element; infinite for another shape or dtype."""
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        return np.inf
-    scale = float(np.max(np.abs(expected), initial=0.0)) or 1.0
-    return float(np.max(np.abs(found.astype("float64") - expected.astype("float64")), initial=0.0)) / scale
+@dataclass(frozen=True)
+class _Plan:
+    """Of one library: how many turns, and calls in each."""
+
+    turns: int
+    calls: int
+    slow: bool
+
+    @property
+    def warm_up(self) -> int:
+        return 0 if self.slow else max(1, self.calls // 10)
+
+
+def _plan(worker: Worker, effort: Effort, limit: float) -> _Plan:
+    """So many calls that a turn takes `effort.turn`; finding out warms the library up."""
+    taken = worker.seconds(1, limit, warm_up=0)
+    calls, slow = 1, taken > SLOW_CALL
+    while not slow and taken * calls < effort.turn:
+        calls = max(calls + 1, int(calls * min(10.0, 1.2 * effort.turn / (taken * calls))))
+        taken = worker.seconds(calls, limit)
+    return _Plan(effort.turns(taken, limit), calls, slow)
 
 
 # --- other processes ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pullback.codegen import program as programs
 from pullback.runtime.compiled import CompiledFunction
 
 from .worker import seconds_per_call
-from .workloads import chain_workload
+from .workloads.basic import chain_workload
 
 SIZE = 8
 
@@ -71,7 +71,7 @@ def main() -> None:
     samples: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            samples[name].append(seconds_per_call(call, count) * 1e6)
+            samples[name].append(seconds_per_call(call, count, warm_up=count // 10) * 1e6)
     print(json.dumps({name: statistics.median(found) for name, found in samples.items()}))
 
 

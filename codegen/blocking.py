@@ -1,8 +1,10 @@
-"""Rows in blocks: what is computed once for each row between inner loops becomes a loop that vectorises.
+"""Rows in blocks: what keeps a loop from vectorising goes into a loop of its own, a block at a time.
 
 A row of a logistic regression is a dot product, a sigmoid of one number, and an update: the sigmoid, one at a
 time, costs more than the rest. For a block of rows there are instead all dot products, then one loop over
-the block with the sigmoids, then all updates, with the block's rows still in the cache.
+the block with the sigmoids, then all updates, with the block's rows still in the cache. Likewise where
+values are computed and then added at positions from data, which may coincide: first the values of a block,
+in vectors, then the additions, one after another.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import math
 from itertools import groupby
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.reduction import sum_
 
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Compute, axes_of, children
@@ -18,12 +21,15 @@ from .extents import ONE
 from .tree import Item, Loop, Root
 
 BLOCK = 64
+LONGEST_SUM = 4096
+"""Terms after which a sum in float32 goes on with a new total, so that its error grows with the blocks
+(N. J. Higham, Accuracy and Stability of Numerical Algorithms, 4.2)."""
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
 
 
 def row_values(root: Root, stored: set[Node]) -> set[Node]:
-    """Expensive values inside a root that its innermost loop does not change: worth a place of their own."""
+    """Expensive values inside a root that one of its loops does not change: worth a place of their own."""
     found: set[Node] = set()
     pending = [root.value] if root.value is not None and len(root.axes) > 1 else []
     seen: set[int] = set()
@@ -33,7 +39,7 @@ def row_values(root: Root, stored: set[Node]) -> set[Node]:
             continue
         seen.add(id(one))
         axes = axes_of(one)
-        if root.axes[-1] in axes or not isinstance(one, Compute):
+        if axes.issuperset(root.axes) or not isinstance(one, Compute):
             pending.extend(children(one))
         elif axes and one.node not in stored and _is_row_value(one, axes):
             found.add(one.node)
@@ -46,17 +52,68 @@ def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
     return size == one.node.spec.size and arithmetic(one, set()) >= EXPENSIVE
 
 
-def split_into_blocks(items: list[Item], roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> list[Item]:
-    """The loops in order; one whose rows have much to do between inner loops in blocks of rows."""
-    return [_blocks_of(item, roots) if _gains(item, roots, kept) else item for item in items]  # type: ignore[arg-type]
+def scattered_values(items: list[Item], stored: set[Node]) -> set[Node]:
+    """What is computed in a loop and added at positions from data, where the loop is worth two."""
+    found: set[Node] = set()
+    for loop in items:
+        scatters = [one for one in loop.items if _is_scatter(one)] if isinstance(loop, Loop) else []
+        if scatters and _gains_by_vectors(loop):  # type: ignore[arg-type]
+            values = [root.value for root in scatters]  # type: ignore[union-attr]
+            found |= {one.node for one in values if isinstance(one, Compute)}
+    return found - stored
 
 
-def _gains(item: Item, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> bool:
-    if not isinstance(item, Loop) or item.extent.value < 2 * BLOCK:
+def _is_scatter(item: Item) -> bool:
+    return isinstance(item, Root) and item.kind in ("scatter", "update")
+
+
+def _gains_by_vectors(loop: Loop) -> bool:
+    """Whether a loop of statements alone computes so much that vectors pay for the way through memory."""
+    if loop.extent.value < 2 * BLOCK or not all(isinstance(item, Root) for item in loop.items):
         return False
-    inside = [root for root in roots if root.path[:1] == [item]]
-    leaves = [one for one in item.items if isinstance(one, Root)]
-    if len(leaves) == len(item.items) or any(_keeps_a_row(root, item, kept) for root in inside):
+    seen: set[Node] = set()
+    values = [root.value for root in loop.items if isinstance(root, Root) and root.value is not None]
+    return sum(arithmetic(value, seen) for value in values) >= EXPENSIVE
+
+
+def split_into_blocks(items: list[Item], roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> list[Item]:
+    """The loops in order; those that gain by it in blocks of rows."""
+    return [_in_blocks(item, roots, kept) if isinstance(item, Loop) else item for item in items]
+
+
+def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> Loop:
+    if loop.block:
+        return loop
+    runs: list[list[Item]] = []
+    if loop.steps:
+        return loop
+    if any(map(_is_scatter, loop.items)):
+        if _gains_by_vectors(loop):  # nothing in the loop reads what is scattered: it may come last
+            runs = [list(run) for _, run in groupby(sorted(loop.items, key=_is_scatter), key=_is_scatter)]
+    elif _gains(loop, roots, kept):
+        runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
+    if len(runs) > 1:
+        return _blocks_of(loop, runs, roots)
+    return _blocks_of(loop, [loop.items], roots, LONGEST_SUM) if _adds_up_too_many(loop, roots) else loop
+
+
+def _adds_up_too_many(loop: Loop, roots: list[Root]) -> bool:
+    """Whether one running total of small precision would lose digits over so many terms."""
+    totals = (root for root in roots if root.path[:1] == [loop] and is_imprecise_sum(root))
+    return loop.extent.value >= 2 * LONGEST_SUM and any(root.axis_of(loop) in root.reduced for root in totals)
+
+
+def is_imprecise_sum(root: Root) -> bool:
+    return root.kind == "reduce" and root.node.operator is sum_ and root.node.dtype.itemsize < 8
+
+
+def _gains(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> bool:
+    """Whether rows have so much to do between inner loops that it is worth vectors."""
+    if loop.extent.value < 2 * BLOCK:
+        return False
+    inside = [root for root in roots if root.path[:1] == [loop]]
+    leaves = [one for one in loop.items if isinstance(one, Root)]
+    if len(leaves) == len(loop.items) or any(_keeps_a_row(root, loop, kept) for root in inside):
         return False
     if any(root.kind not in ("store", "reduce") for root in inside):
         return False
@@ -79,12 +136,12 @@ def _arithmetic_of_row(root: Root) -> int:
     return points * (2 + (arithmetic(root.value, set()) if root.value is not None else 0))
 
 
-def _blocks_of(loop: Loop, roots: list[Root]) -> Loop:
-    """Runs of inner loops and runs of statements, each in a loop over the rows of a block."""
-    blocks = Loop(loop.extent, block=BLOCK)
+def _blocks_of(loop: Loop, runs: list[list[Item]], roots: list[Root], size: int = BLOCK) -> Loop:
+    """Runs of a loop's items, each in a loop over the rows of a block."""
+    blocks = Loop(loop.extent, block=size)
     inside = [root for root in roots if root.path[:1] == [loop]]
-    for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop)):
-        part = Loop(loop.extent, list(run), outer=blocks)
+    for run in runs:
+        part = Loop(loop.extent, run, outer=blocks)
         blocks.items.append(part)
         for root in inside:
             if any(root is item or item in root.path for item in part.items):

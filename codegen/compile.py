@@ -188,8 +188,8 @@ def _digest(*parts: Any) -> str:
 def _environment() -> tuple[str, ...]:
     """Versions, processor, and the code that turns source into machine code."""
     folder = Path(__file__).parent
-    compilers = [folder / name for name in ("blas.py", "compile.py", "entry.py", "numba_backend.py")]
-    compilers += sorted(folder.glob("vector_math/*.py"))
+    compilers = [folder / name for name in ("blas.py", "compile.py", "entry.py")]
+    compilers += sorted((*folder.glob("numba_backend/*.py"), *folder.glob("vector_math/*.py")))
     return (
         *store.versions(),
         *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),

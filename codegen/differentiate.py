@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import LoopNode
+from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.origin import backward_of
 
@@ -17,11 +19,17 @@ def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, N
     """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
     active = active_nodes(graph, wrt)
     total: dict[Node, Node] = {}
+    of_results: dict[Node, dict[int, Node]] = {}
     for output, cotangent in cotangents.items():
         if output in active:
             total[output] = cotangent
     for node in reversed(graph.nodes):
-        if node in total and node.operands:
+        if node.operator is loop_result and node in total:
+            found, index = of_results.setdefault(node.operands[0], {}), node.attributes["index"]
+            found[index] = found[index] + total[node] if index in found else total[node]
+        elif node in of_results:
+            _visit_loop(node, of_results[node], total, active)
+        elif node in total and node.operands:
             total[node] = named_cotangent(total[node], node)
             _visit(node, total, active)
     return [total.get(node) for node in wrt]
@@ -31,7 +39,10 @@ def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
     """The floating nodes through which a derivative with respect to `wrt` passes."""
     active = {node for node in wrt if node.spec.is_float}
     for node in graph.nodes:
-        if node.spec.is_float and any(
+        if node.operator is loop_result:
+            if node.attributes["index"] in _active_results(node.operands[0], active):
+                active.add(node)
+        elif node.spec.is_float and any(
             operand in active and node.operator.rule_for(position) is not None
             for position, operand in enumerate(node.operands)
         ):
@@ -54,6 +65,22 @@ def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
             if operand in total:
                 contribution = total[operand] + contribution
         total[operand] = contribution
+
+
+def _active_results(loop: Node, active: set[Node]) -> set[int]:
+    from .reverse import active_results  # which differentiates bodies
+
+    return active_results(LoopNode(loop), active)
+
+
+def _visit_loop(node: Node, cotangents: dict[int, Node], total: dict[Node, Node], active: set[Node]) -> None:
+    from .reverse import pull_back_loop
+
+    with backward_of(node.origin, "loop"):
+        for position, contribution in pull_back_loop(LoopNode(node), cotangents, active).items():
+            operand = node.operands[position]
+            if operand in active:
+                total[operand] = total[operand] + contribution if operand in total else contribution
 
 
 def named_cotangent(cotangent: Node, primal: Node) -> Node:

@@ -7,7 +7,8 @@ local variable, written in the outermost loop in which its value is known; other
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,13 +34,16 @@ from .expression import (
     Term,
     Within,
     children,
+    parts,
 )
 from .extents import ONE, Symbol
 from .layout import ForLoop, Line
-from .names import EXTENTS, NamePool, noun
+from .names import BLOCK, EXTENTS, NamePool, noun
 from .tree import Loop, LoopTree, Root
 
 LONGEST_EXPRESSION = 72
+LONGEST_CHOICE = 6
+"""Operators that are written out in the two sides of `a if condition else b`."""
 LARGEST_LITERAL_OFFSET = 8
 
 
@@ -63,6 +67,8 @@ class Scope:
     known: dict[int, str] = field(default_factory=dict)
     checked: set[tuple[int, str]] = field(default_factory=set)
     """Positions from data that have been compared with an extent."""
+    is_branch: bool = False
+    """Whether it is one side of a choice: what is computed there is computed nowhere else."""
 
     @property
     def chain(self) -> list[Scope]:
@@ -85,6 +91,7 @@ class ElementWriter:
         self._uses: dict[int, int] = {}
         self._depths: dict[tuple[Expression, Scope], int] = {}
         self._conditional: dict[Expression, bool] = {}
+        self._truth: dict[Bound, bool] = {}
         self._variables: dict[Loop, str] = {}
         self._root_variables: dict[Axis, str] = {}
         self._locals: dict[Node, str] = {}
@@ -105,17 +112,22 @@ class ElementWriter:
     def extent(self, symbol: Symbol) -> str:
         """The name of an extent, read once at the top of the kernel from an array or given as an argument."""
         symbol = symbol.find()
-        if symbol is ONE:
-            return "1"
+        if symbol is ONE or symbol in self.tree.small:
+            return str(symbol.value)
         if symbol not in self._extent_names:
             source = self._array_with(symbol)
             name = self._extent_names[symbol] = self.reserved.get(symbol) or self.arrays.pool.take_first(
                 EXTENTS
             )
-            if source is None:
-                self.arrays.integers[name] = symbol.value
-            else:
+            if source is not None:
                 self.prologue.append(Line(f"{name} = {source}"))
+            elif symbol.base is not None:
+                difference = symbol.value - symbol.base.value
+                sign = "-" if difference < 0 else "+"
+                base = self.extent(symbol.base)
+                self.prologue.append(Line(f"{name} = {base} {sign} {abs(difference)}"))
+            else:
+                self.arrays.integers[name] = symbol.value
         return self._extent_names[symbol]
 
     def _array_with(self, symbol: Symbol) -> str | None:
@@ -123,7 +135,7 @@ class ElementWriter:
             dims = range(node.spec.ndim) if node.is_input else self.tree.kept.get(node, ())
             symbols = self.tree.extents[node]
             for position, dim in enumerate(dims):
-                if symbols[dim] is symbol:
+                if symbols[dim] is symbol and self.tree.in_blocks.get(node) != dim:
                     return f"{name}.shape[{position}]"
         return None
 
@@ -231,6 +243,7 @@ class ElementWriter:
 
     def count_uses(self, expression: Expression, seen: set[int]) -> None:
         """Count how many different expressions use each one, over all roots of a loop body."""
+        expression = self.chosen(expression)
         key = self.key(expression)
         self._uses[key] = self._uses.get(key, 0) + 1
         if key not in seen:
@@ -240,6 +253,7 @@ class ElementWriter:
 
     def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ast.expr:
         """The expression as Python: the name it has, a new name, or written out in place."""
+        expression = self.chosen(expression)
         key = self.key(expression)
         for one in scope.chain:
             if key in one.known:
@@ -251,6 +265,30 @@ class ElementWriter:
         if self._deserves_name(expression, key, text, place is not scope) and not conditional:
             return ast.Name(self._assign(expression, key, text, place))
         return text
+
+    @contextmanager
+    def assuming(self, truth: dict[Bound, bool]) -> Iterator[None]:
+        """Within, these bounds are known to hold, or not to."""
+        before = self._truth
+        self._truth = {**before, **truth}
+        self._conditional.clear()
+        try:
+            yield
+        finally:
+            self._truth = before
+            self._conditional.clear()
+
+    def chosen(self, expression: Expression) -> Expression:
+        """The side of a choice that is known."""
+        while isinstance(expression, Select):
+            answers = [self._truth.get(bound) for bound in expression.bounds]
+            if False in answers:
+                expression = expression.outside
+            elif None in answers:
+                break
+            else:
+                expression = expression.inside
+        return expression
 
     def _deserves_name(self, expression: Expression, key: int, text: ast.expr, hoisted: bool) -> bool:
         if isinstance(expression, Load):
@@ -317,12 +355,13 @@ class ElementWriter:
 
     def _outermost(self, expression: Expression, scope: Scope) -> Scope:
         """The outermost scope in which everything that the expression reads is known."""
-        if not isinstance(expression, Compute | Load) or self._is_conditional(expression):
+        if scope.is_branch or not isinstance(expression, Compute | Load) or self._is_conditional(expression):
             return scope
         chain = scope.chain
         return chain[self._depth(expression, chain)]
 
     def _is_conditional(self, expression: Expression) -> bool:
+        expression = self.chosen(expression)
         if expression not in self._conditional:
             inner = any(map(self._is_conditional, children(expression)))
             self._conditional[expression] = inner or isinstance(expression, Select)
@@ -369,6 +408,8 @@ class ElementWriter:
         if isinstance(expression, Position):
             index = self.index(expression.index, scope)
             return index if expression.dtype == INT64 else self._converted(index, expression.dtype)
+        if isinstance(expression, Select) and not conditional and _is_long(expression):
+            return self._branch(expression, scope)
         if isinstance(expression, Select):
             return self._select(expression, scope)
         if isinstance(expression, Within):
@@ -407,28 +448,47 @@ class ElementWriter:
     def _converted(self, value: ast.expr, dtype: np.dtype) -> ast.expr:
         return sp.call("bool" if dtype.kind == "b" else dtype.name, value)
 
+    def _branch(self, expression: Select, scope: Scope) -> ast.expr:
+        """A choice between long expressions as statements, so that their parts have names."""
+        name = self.arrays.pool.take(self._wanted_name(expression, scope))
+        for side, keyword in (
+            (expression.inside, f"if {sp.unparse(self._condition(expression, scope))}:"),
+            (expression.outside, "else:"),
+        ):
+            branch = Scope(None, scope, is_branch=True)
+            value = self.value(side, branch)
+            self.line(branch, f"{name} = {sp.unparse(value)}", value, expression.node.origin)
+            scope.lines.append(Line(keyword))
+            scope.lines.extend(Line(f"    {line.text}", line.comment) for line in branch.lines)  # type: ignore[union-attr]
+        return ast.Name(name)
+
     def _select(self, expression: Select, scope: Scope) -> ast.expr:
         inside = self.value(expression.inside, scope, conditional=True)
         outside = self.value(expression.outside, scope, conditional=True)
-        tests = [test for bound in expression.bounds for test in self._tests(bound, scope)]
-        condition = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-        return ast.IfExp(condition, inside, outside)
+        return ast.IfExp(self._condition(expression, scope), inside, outside)
+
+    def _condition(self, expression: Select, scope: Scope) -> ast.expr:
+        unknown = (bound for bound in expression.bounds if bound not in self._truth)
+        tests = [test for bound in unknown for test in self._tests(bound, scope)]
+        return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
     def _within(self, expression: Within, scope: Scope) -> ast.expr:
         position = self.value(expression.position, scope)
         extent = ast.Name(self.extent(expression.extent))
-        return ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [position, extent])
+        above, below = (
+            ast.Compare(position, [ast.GtE()], [ast.Constant(0)]),
+            ast.Compare(position, [ast.Lt()], [extent]),
+        )
+        return ast.BinOp(above, ast.BitAnd(), below)
 
     def _tests(self, bound: Bound, scope: Scope) -> list[ast.expr]:
         index = self.index(bound.index, scope)
         tests: list[ast.expr] = []
         low = self.index(bound.low, scope) if bound.low is not None and bound.low.terms else None
         high = self.index(bound.high, scope) if bound.high is not None else None
-        if low is not None and high is not None:
-            tests.append(ast.Compare(low, [ast.LtE(), ast.Lt()], [index, high]))
-        elif low is not None:
+        if low is not None:  # Numba has failed on chained comparisons in `a if low <= i < high else b`
             tests.append(ast.Compare(index, [ast.GtE()], [low]))
-        elif high is not None:
+        if high is not None:
             tests.append(ast.Compare(index, [ast.Lt()], [high]))
         if bound.step > 1:
             shifted = index if low is None else ast.BinOp(index, ast.Sub(), low)
@@ -450,12 +510,28 @@ class ElementWriter:
     def _position(self, node: Node, dim: int, index: AnyIndex, scope: Scope, conditional: bool) -> ast.expr:
         """An index; one that comes from data is checked, so that no memory beyond the array is touched."""
         if isinstance(index, Index | Quotient):
-            return self.index(index, scope)
+            return self.position_in_storage(node, dim, index, scope)
         extent = self.extent(self.tree.extents[node][dim])
         if conditional:
             value = self.value(index, scope, conditional=True)
             return sp.fill(f"min(max({{x}}, 0), {extent} - 1)", {"x": value}, INT64)
         return self._checked(index, node, dim, extent, scope)
+
+    def position_in_storage(self, node: Node, dim: int, index: AnyIndex, scope: Scope) -> ast.expr:
+        position = self.index(index, scope)
+        if dim == 0 and node in self.tree.rows:
+            return self._row(position, self.tree.rows[node])
+        if self.tree.in_blocks.get(node) == dim:
+            return ast.BinOp(position, ast.Sub(), ast.Name(BLOCK))
+        return position
+
+    def _row(self, position: ast.expr, rows: int) -> ast.expr:
+        """The row of a history: of two the last bit decides."""
+        if rows > 2:
+            return position
+        if rows == 1 or isinstance(position, ast.Constant):
+            return ast.Constant(0)
+        return ast.BinOp(position, ast.BitAnd(), ast.Constant(1))
 
     def _checked(self, index: Expression, node: Node, dim: int, extent: str, scope: Scope) -> ast.expr:
         place, key = self._outermost(index, scope), self.key(index)
@@ -469,7 +545,7 @@ class ElementWriter:
             value = ast.Name(name)
         if not any((key, extent) in one.checked for one in scope.chain):
             place.checked.add((key, extent))
-            place.lines.append(Line(f"if not 0 <= {value.id} < {extent}:"))
+            place.lines.append(Line(f"if {value.id} < 0 or {value.id} >= {extent}:"))
             place.lines.append(Line(f'    raise IndexError("{self.array(node)}, dimension {dim}")'))
         return value
 
@@ -490,6 +566,11 @@ class ElementWriter:
         loops = [one.loop for one in scope.chain[1:]]
         made_in = self._completed[node]
         return node not in self.arrays.names or loops[: len(made_in)] == made_in
+
+
+def _is_long(expression: Select) -> bool:
+    operators = (one for one in parts(expression) if isinstance(one, Compute))
+    return sum(1 for _ in operators) > LONGEST_CHOICE
 
 
 def subscript(name: str, indices: Sequence[ast.expr]) -> ast.expr:

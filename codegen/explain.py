@@ -1,39 +1,134 @@
-"""What the code generator decided, as text."""
+"""What the code generator decided, and by which figures, as text."""
 
 from __future__ import annotations
 
-from pullback.tracer.graph import Node
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from .tree import Item, Loop, LoopTree, Root
+from .contractions import Indices
+from .cost import EXPENSIVE, arithmetic
+from .expression import Select, parts
+from .tree import Item, Loop, Root
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+VERBS = {
+    "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
+    "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
+    "update": "write at indices into", "check": "compare positions with the extent of",
+}  # fmt: skip
 
 
-def explain_tree(title: str, tree: LoopTree, names: dict[Node, str]) -> str:
-    """The loop tree with its extents, and each value that is stored, with its size."""
+def explain_plan(title: str, plan: Plan) -> str:
+    """The loops with what they move and compute, each value that is stored and why, and the memory."""
     lines = [title]
-    for item in tree.items:
-        lines.extend(_item_lines(item, names, 1))
-    return "\n".join(lines)
+    for item in plan.tree.items:
+        lines.append(f"  {_cost_line(item, plan)}")
+        lines.extend(_item_lines(item, plan, 2))
+    return "\n".join([*lines, *_memory_lines(plan)])
 
 
-def _item_lines(item: Item, names: dict[Node, str], depth: int) -> list[str]:
+def _cost_line(item: Item, plan: Plan) -> str:
+    """Bytes to and from arrays, each array once, and operations: what the item must cost at least."""
+    roots = list(_roots_in(item))
+    made = {root.node for root in roots if root.kind not in ("view", "check")}
+    read = {load.node for root in roots for load in root.reads} - made
+    reads, writes = (
+        sum(plan.storage_spec(node).nbytes for node in some if node in plan.names) for some in (read, made)
+    )
+    operations = sum(map(_operations, roots))
+    threads = ", shared between threads" if any(stage.shared is item for stage in plan.stages) else ""
+    return f"reads {_bytes(reads)}, writes {_bytes(writes)}, {_count(operations)} operations{threads}"
+
+
+def _roots_in(item: Item) -> Iterator[Root]:
+    if isinstance(item, Root):
+        yield item
+    else:
+        for one in item.items:
+            yield from _roots_in(one)
+
+
+def _operations(root: Root) -> int:
+    """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
+    if root.kind == "call":
+        indices = Indices.of(root.node.attributes["subscripts"], *root.node.operands)
+        extents = dict(zip(indices.left + indices.right, (n for x in root.node.operands for n in x.shape)))
+        return 2 * math.prod(extents.values())
+    points = math.prod(axis.extent.value for axis in root.axes)
+    own = arithmetic(root.value, set()) if root.value is not None else 0
+    return points * (own + (root.kind in ("reduce", "scatter", "scan")))
+
+
+def _item_lines(item: Item, plan: Plan, depth: int) -> list[str]:
     indent = "  " * depth
     if isinstance(item, Loop):
-        inner = [line for one in item.items for line in _item_lines(one, names, depth + 1)]
-        over = "the rows of the block" if item.outer else str(item.extent.value)
+        inner = [line for one in item.items for line in _item_lines(one, plan, depth + 1)]
+        over = "the iterations of the block" if item.outer else str(item.extent.value)
         blocks = f", in blocks of {item.block}" if item.block else ""
         return [f"{indent}loop over {over}{blocks}", *inner]
-    return [f"{indent}{_root_line(item, names)}"]
+    return [f"{indent}{_root_line(item, plan)}"]
 
 
-def _root_line(root: Root, names: dict[Node, str]) -> str:
+def _root_line(root: Root, plan: Plan) -> str:
     node = root.node
-    where = names.get(node)
-    kept = f"array {where} ({node.spec})" if where else "a local variable"
     origin = f"  # {node.origin.place}" if node.origin.line else ""
-    verbs = {
-        "call": "gemm into", "view": "reshaped view", "store": "store",
-        "reduce": f"{node.operator.name} into",
-        "search": f"{node.operator.name} into", "scan": f"{node.operator.name} into",
-        "scatter": "scatter-add into", "update": "write at indices into",
-    }  # fmt: skip
-    return f"{verbs[root.kind]} {kept}{origin}"
+    verb = VERBS[root.kind].format(name=node.operator.name)
+    if root.kind == "check":
+        return f"{verb} what they index{origin}"
+    name = plan.names.get(node)
+    kept = f"array {name} ({plan.storage_spec(node)})" if name else "a local variable"
+    border = (
+        "; border apart" if root.value and any(isinstance(one, Select) for one in parts(root.value)) else ""
+    )
+    return f"{verb} {kept}: {_reason(root, plan)}{border}{origin}"
+
+
+def _reason(root: Root, plan: Plan) -> str:
+    """Why a value has a place of its own."""
+    node, tree = root.node, plan.tree
+    if any(output.node is node for output in plan.outputs):
+        return "an output"
+    if root.kind != "store":
+        return {"view": "the same memory", "call": "a product of matrices"}.get(
+            root.kind, "complete after its loop"
+        )
+    readers = [one for one in tree.roots if any(load.node is node for load in one.reads)]
+    if any(one.kind == "call" for one in readers):
+        return "an operand of gemm"
+    effort = arithmetic(root.value, set()) if root.value is not None else 0
+    dear = "dear" if effort >= EXPENSIVE else "long"
+    places, operations = _number(len(readers), "place"), _number(effort, "operation")
+    return f"read in {places}, too {dear} to compute again ({operations})"
+
+
+def _memory_lines(plan: Plan) -> Iterable[str]:
+    scratch = [node for node in plan.filled if not any(output.node is node for output in plan.outputs)]
+    if scratch:
+        total = sum(plan.storage_spec(node).nbytes for node in scratch)
+        yield f"  scratch: {_bytes(total)} in {_number(len(scratch), 'array')}"
+    for node, owner in plan.shared.items():
+        values = f"{owner.operator.name}, then of {node.operator.name}"
+        yield f"    {plan.names[owner]} ({node.spec}) holds the results of {values}"
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"
+
+
+def _count(number: float) -> str:
+    for unit in ("", " thousand", " million"):
+        if number < 1000:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g} billion"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

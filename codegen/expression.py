@@ -112,6 +112,30 @@ class Bound:
     step: int = 1
 
 
+def known_truth(bound: Bound) -> bool | None:
+    """Whether a bound holds in all iterations, or in none; None if that differs between them."""
+    first, last = range_of(bound.index)
+    low = first if bound.low is None else range_of(bound.low)[0]
+    high = last + 1 if bound.high is None else range_of(bound.high)[0]
+    if last < low or first >= high:
+        return False
+    return True if low <= first and last < high and bound.step == 1 else None
+
+
+def range_of(index: Index) -> tuple[int, int]:
+    """The smallest and the largest value of an index, at the traced sizes."""
+    smallest = largest = 0
+    for term in index.terms:
+        ends = [term.coefficient, term.coefficient]
+        for factor in term.factors:
+            if isinstance(factor, Axis):
+                ends = [0, ends[1] * (factor.extent.value - 1)]
+            else:
+                ends = [end * factor.value for end in ends]
+        smallest, largest = smallest + min(ends), largest + max(ends)
+    return smallest, largest
+
+
 @dataclass(eq=False, slots=True)
 class Select:
     """`inside` where all bounds hold, else `outside`; the side not taken is not evaluated."""
@@ -144,7 +168,13 @@ def of_axis(axis: Axis) -> Index:
 
 
 def of_symbol(symbol: Symbol) -> Index:
-    return number(1) if symbol is ONE else Index((Term(1, (symbol,)),))
+    """An extent; one that is another and some more as just that, so that both compare."""
+    symbol = symbol.find()
+    if symbol is ONE:
+        return number(1)
+    if symbol.base is not None:
+        return plus(of_symbol(symbol.base), number(symbol.value - symbol.base.value))
+    return Index((Term(1, (symbol,)),))
 
 
 def number(value: int) -> Index:

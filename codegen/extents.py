@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
+from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.creation import iota
 
 
@@ -22,6 +24,10 @@ class Symbol:
 
     value: int
     parent: Symbol | None = None
+    base: Symbol | None = None
+    """The extent that this one is some elements more or less than, as slices and pads make them."""
+    related: dict[int, Symbol] = field(default_factory=dict)
+    """The extents that differ from this one by some elements, by how many."""
 
     def find(self) -> Symbol:
         root = self
@@ -34,6 +40,7 @@ class Symbol:
 
 
 ONE = Symbol(1)
+LARGEST_DIFFERENCE = 16
 Symbols = tuple[Symbol, ...]
 
 
@@ -45,7 +52,30 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
         return second
     assert first.value == second.value, (first, second)
     second.parent = first
+    for difference, symbol in second.related.items():
+        unify(first.related.setdefault(difference, symbol), symbol)
+    if first.base is None and second.base is not None and second.base.find() is not first:
+        first.base = second.base
     return first
+
+
+def relative(symbol: Symbol, difference: int) -> Symbol:
+    """The extent that is `difference` more than another; what a stencil cuts off, padding restores."""
+    symbol = symbol.find()
+    value = symbol.value + difference
+    if value == 1 or symbol is ONE or abs(difference) > LARGEST_DIFFERENCE:
+        return fresh(value)
+    if symbol.base is not None:
+        base = symbol.base.find()
+        from_base = value - base.value
+        if from_base == 0 or abs(from_base) <= LARGEST_DIFFERENCE:
+            symbol, difference = base, from_base
+    if difference == 0:
+        return symbol
+    found = symbol.related.get(difference)
+    if found is None:
+        found = symbol.related[difference] = Symbol(value, base=symbol)
+    return found.find()
 
 
 def fresh(extent: int) -> Symbol:
@@ -57,6 +87,8 @@ class Extents:
     """The symbols of every node's dimensions."""
 
     of: dict[Node, Symbols] = field(default_factory=dict)
+    steps: dict[Node, Symbol] = field(default_factory=dict)
+    """The length of each loop of the graph."""
 
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
@@ -65,11 +97,44 @@ class Extents:
 def find_extents(graph: Graph) -> Extents:
     """Symbols for all nodes of the graph."""
     extents = Extents()
+    _find(graph, extents)
+    return extents
+
+
+def _find(graph: Graph, extents: Extents) -> None:
     for node in (*graph.inputs, *graph.nodes):
-        if node not in extents.of:
+        if node in extents.of:
+            continue
+        if node.operator is loop_result:
+            extents.of[node] = _loop_result(node, extents)
+        else:
             operands = [extents.of[operand] for operand in node.operands]
             extents.of[node] = _rule(node)(node, operands)
-    return extents
+        if is_loop(node):
+            _enter_body(LoopNode(node), extents)
+
+
+def _enter_body(loop: LoopNode, extents: Extents) -> None:
+    """A body's inputs have the extents of the operands, its carries the same before and after a step."""
+    steps = fresh(loop.length)
+    carries, stacked, constants = loop.split(loop.body.inputs)
+    inits, wholes, values = loop.split(loop.node.operands)
+    for node, operand in zip((*carries, *constants), (*inits, *values)):
+        extents.of[node] = extents.of[operand]
+    for node, operand in zip(stacked, wholes):
+        steps = unify(steps, extents.of[operand][0])
+        extents.of[node] = extents.of[operand][1:]
+    extents.steps[loop.node] = steps
+    _find(loop.body, extents)
+    for start, end in zip(carries, loop.body.outputs):
+        for first, second in zip(extents.of[start], extents.of[end]):
+            unify(first, second)
+
+
+def _loop_result(node: Node, extents: Extents) -> Symbols:
+    loop, index = LoopNode(node.operands[0]), node.attributes["index"]
+    symbols = extents.of[loop.body.outputs[index]]
+    return symbols if index < loop.carries else (extents.steps[loop.node], *symbols)
 
 
 def _rule(node: Node) -> Rule:
@@ -99,7 +164,7 @@ def _reduced(node: Node, operands: list[Symbols]) -> Symbols:
 def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     """Slice, pad and the like: a dimension of unchanged size is untouched."""
     pairs = zip(node.operands[0].shape, node.shape, operands[0])
-    return tuple(symbol if before == after else fresh(after) for before, after, symbol in pairs)
+    return tuple(relative(symbol, after - before) for before, after, symbol in pairs)
 
 
 def _permute(node: Node, operands: list[Symbols]) -> Symbols:
@@ -154,15 +219,32 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
         for axis, symbol in enumerate(symbols):
             if axis != dim:
                 result[axis] = unify(symbol, result[axis])
+    longest = max((symbols[dim].find() for symbols in operands), key=lambda symbol: symbol.value)
+    result[dim] = relative(longest, node.shape[dim] - longest.value)
     return tuple(result)
 
 
 def _contract(node: Node, operands: list[Symbols]) -> Symbols:
-    left, right, result = split_subscripts(node.attributes["subscripts"])
+    return _contracted(node.attributes["subscripts"], operands)
+
+
+def _contracted(subscripts: str, operands: list[Symbols]) -> Symbols:
+    left, right, result = split_subscripts(subscripts)
     named: dict[str, Symbol] = {}
     for letter, symbol in zip(left + right, operands[0] + operands[1]):
         named[letter] = unify(named[letter], symbol) if letter in named else symbol
     return tuple(named[letter] for letter in result)
+
+
+def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
+    """Sums of products: all of one shape."""
+    result = _fresh(node, operands)
+    for place, product in enumerate(node.attributes["products"]):
+        pair = operands[2 * place : 2 * place + 2]
+        result = tuple(map(unify, result, _contracted(product.subscripts, pair)))
+    if len(operands) % 2:
+        result = tuple(map(unify, result, operands[-1]))
+    return result
 
 
 def _unify_indices(indices: list[Symbols]) -> Symbols:
@@ -199,6 +281,7 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
 Rule = Callable[[Node, list[Symbols]], Symbols]
 _RULES: dict[str, Rule] = {
     "creation": _fresh,
+    "control": _fresh,
     "elementwise": _broadcast,
     "expand": _broadcast,
     "reduction": _reduced,
@@ -212,6 +295,7 @@ _RULES: dict[str, Rule] = {
     "concatenate": _concatenate,
     "flip": _same,
     "contraction": _contract,
+    "gemm": _gemm,
     "gather": _gather,
     "scatter_add": _scatter_add,
     "index_update": _index_update,

@@ -8,14 +8,15 @@ the same iteration has completed. So the passes of a softmax over a row share th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 
-from .blocking import row_values, split_into_blocks
+from .blocking import row_values, scattered_values, split_into_blocks
+from .calls import gemm, matrices_of
 from .cost import EXPENSIVE
 from .expression import (
     AnyIndex,
@@ -31,55 +32,106 @@ from .expression import (
     plus,
 )
 from .extents import ONE, Extents, Symbol, find_extents
-from .library import untransposed
+from .library import (
+    call_roots,
+    equal_operands,
+    looped_dims,
+    reads_for_calls,
+    start_element,
+    starts_filled,
+    starts_loops,
+    with_shared_operands,
+)
+from .loops import (
+    StepLoop,
+    bodies,
+    enter,
+    find_step_loops,
+    inside_steps,
+    is_from_before,
+    keeps_from_vectors,
+    needed_before,
+    rows_of_histories,
+    small_extents,
+)
 from .lower import Lowering, NotPlain, merges_dimensions
 from .positions import range_checks
 from .tree import Item, Loop, LoopTree, Root
 
 EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
-EXPENSIVE_ACROSS_NESTS = 60
-"""The same for a value that would have to go through memory."""
+EFFORT_ACROSS_NESTS = 60
+EFFORT_ACROSS_NESTS_CACHED = 24
+"""Operators up to which an element is computed again in another nest: if kept in memory, in the cache."""
+CACHED_BYTES = 1 << 15
+MOST_PARTS = 4
+"""Of a concatenation that a reader chooses from."""
 
 
 def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     """The loop tree that stores `outputs`, nodes of the graph that are neither inputs nor constants."""
     extents = find_extents(graph)
-    stored = _required_storage(graph, outputs)
+    stored, padded = _required_storage(graph, outputs)
+    loops = find_step_loops(graph, extents)
+    whole = {*outputs, *(history for one in loops for history in one.histories)}
+    same: dict[Node, Node] = {}
     while True:
-        lowering = Lowering(extents, stored)
+        lowering = Lowering(extents, stored, padded)
+        enter(loops, lowering, set(outputs))
         try:
-            roots = _roots(graph, lowering)
+            roots = _roots(graph, lowering, {one.node.node: one for one in loops})
+            roots = with_shared_operands(roots, same)
             checks, compared = range_checks(graph, lowering)
         except NotPlain as request:
             stored.add(request.node)
             continue
         items = _schedule(roots, checks)
-        shared = _worth_storing(roots, stored)
-        if not shared:
-            kept = _storage(roots, set(outputs), extents)
+        shared = _worth_storing(roots, stored) | scattered_values(items, stored)
+        if not shared and (equal := equal_operands(roots)):
+            same |= equal
+        elif not shared:
+            kept, _ = _storage(roots, whole, extents)
             items = split_into_blocks(items, roots, kept)
-            kept = _storage(roots, set(outputs), extents)
-            return LoopTree(graph, extents, items, [*checks, *roots], kept, compared)
+            kept, in_blocks = _storage(roots, whole, extents)
+            rows = rows_of_histories(loops, roots, lowering)
+            small = small_extents(loops, extents)
+            return LoopTree(graph, extents, items, [*checks, *roots], kept, in_blocks, compared, rows, small)
         stored |= shared
 
 
 # --- what must be stored ------------------------------------------------------------------------------------
 
 
-def _required_storage(graph: Graph, outputs: Sequence[Node]) -> set[Node]:
+def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], dict[Node, Node]]:
+    """What must be stored, and the values that are had from what is stored with padding around them."""
     stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
-    for node in graph.nodes:
+    every = bodies(graph)
+    for node in (node for one in every for node in one.nodes):
         if node.operator.family in ("reduction", "scan", "contraction"):
             stored.add(node)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
-        if node.operator.family == "contraction":
-            stored.update(operand for operand in map(untransposed, node.operands) if not operand.is_input)
+        if node.operator is gemm:
+            stored.update(one for one in matrices_of(node) if not one.is_input)
         if node.operator is m.reshape and merges_dimensions(node):
             stored.update((node, node.operands[0]))
-    _store_what_repeats(graph, stored)
-    return stored
+    stored.update(node for one in every for node in needed_before(one))
+    required = set(stored)
+    for one in every:
+        _store_what_repeats(one, stored)
+    return stored, _store_padded(graph, stored, required)
+
+
+def _store_padded(graph: Graph, stored: set[Node], required: set[Node]) -> dict[Node, Node]:
+    """Store padding with what it surrounds: no reader, say a stencil, then asks on which side it is."""
+    padded: dict[Node, Node] = {}
+    for node in graph.nodes:
+        inside = node.operands[0] if node.operator is m.pad else None
+        if inside in stored - required:
+            stored.remove(inside)
+            stored.add(node)
+            padded[inside] = node
+    return padded
 
 
 def _store_what_repeats(graph: Graph, stored: set[Node]) -> None:
@@ -89,11 +141,23 @@ def _store_what_repeats(graph: Graph, stored: set[Node]) -> None:
     power of its rounds.
     """
     places = _places(graph, stored)
+    users = _users(graph)
     for node in graph.nodes:
         if node.operator.family == "elementwise" and node not in stored and places[node] > 1:
             budget = EFFORT_TO_REPEAT // (places[node] - 1)
             if _costs_more(node, budget, stored):
                 stored.add(node)
+        many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
+        if many and any(user.operator is not ix.scatter_add for user in users[node]):
+            stored.add(node)
+
+
+def _users(graph: Graph) -> dict[Node, list[Node]]:
+    users: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
+    for node in graph.nodes:
+        for operand in set(node.operands):
+            users[operand].append(node)
+    return users
 
 
 def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
@@ -161,7 +225,10 @@ def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> b
     if node in stored or len(users) < 2 or node.spec.ndim == 0:
         return False
     outer = {id(root.path[0]) if root.path else id(root) for root in users}
-    return node.operator.cost >= (EXPENSIVE if len(outer) == 1 else EXPENSIVE_ACROSS_NESTS)
+    if len(outer) == 1:
+        return node.operator.cost >= EXPENSIVE
+    is_cached = node.spec.nbytes <= CACHED_BYTES
+    return _costs_more(node, EFFORT_ACROSS_NESTS_CACHED if is_cached else EFFORT_ACROSS_NESTS, stored)
 
 
 def _computed_nodes(root: Root) -> set[Node]:
@@ -172,12 +239,42 @@ def _computed_nodes(root: Root) -> set[Node]:
 # --- roots --------------------------------------------------------------------------------------------------
 
 
-def _roots(graph: Graph, lowering: Lowering) -> list[Root]:
+def _roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
     result: list[Root] = []
+    stacks = {node for one in loops.values() for node in one.stacks.values()}
+    rows = {value: row for one in loops.values() for value, row in one.in_storage.items()}
+    early = set(lowering.padded.values())
     for node in graph.nodes:
-        if node in lowering.stored and not node.is_input:
+        if node in lowering.padded:  # made where the first reader may be, of what is inside
+            result.extend(_roots_of(lowering.padded[node], lowering))
+        if node in loops:
+            result.extend(_roots_of_loop(loops[node], lowering, loops))
+        elif node in rows:
+            result.append(_row_root(*rows[node], node, lowering.computed, lowering))
+        elif node not in stacks and node in lowering.stored and not node.is_input and node not in early:
             result.extend(_roots_of(node, lowering))
-    return result
+    return sorted(result, key=lambda root: not (starts_loops(root) and not root.steps))
+
+
+def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
+    """The carries before the first step; then the body, and what is stored of it after each step."""
+    for init, history in zip(loop.node.node.operands, loop.histories):
+        yield _row_root(history, number(0), init, lowering.element, lowering)
+    inside = _roots(loop.node.body, lowering, loops)
+    for value, storage, row in loop.stores:
+        if loop.in_storage.get(value) != (storage, row):
+            inside.append(_row_root(storage, row, value, lowering.element, lowering))
+    for root in inside:
+        root.steps = root.steps or loop.loops
+        yield root
+
+
+def _row_root(
+    storage: Node, row: Index, value: Node, element: Callable[..., Expression], lowering: Lowering
+) -> Root:
+    """A value of the body of a loop, written into a row of its storage."""
+    at = _at(axes := _axes(lowering.extents[value]))
+    return _root(storage, "store", axes, element(value, at), (row, *at))
 
 
 def _axes(symbols: Sequence[Symbol]) -> tuple[Axis, ...]:
@@ -190,8 +287,11 @@ def _at(axes: Sequence[Axis]) -> tuple[Index, ...]:
 
 def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     extents = lowering.extents
-    if node.operator.family == "contraction":
-        yield Root(node, "call", reads=tuple(_whole(untransposed(one), extents) for one in node.operands))
+    if node.operator is gemm:
+        if starts_filled(node):
+            at = _at(axes := _axes(extents[node]))
+            yield _root(node, "store", axes, start_element(node, lowering, at), at)
+        yield from call_roots(node, lowering)
     elif node.operator is m.reshape and merges_dimensions(node):
         yield Root(node, "view", reads=(_whole(node.operands[0], extents),))
     elif node.operator.family == "reduction":
@@ -242,8 +342,8 @@ def _shifted(at: tuple[Index, ...], offsets: tuple[int, ...]) -> tuple[Index, ..
 
 
 def _whole(node: Node, extents: Extents) -> Load:
-    """A read of a whole array, at no particular place."""
-    return Load(node, tuple(Index() for _ in extents[node]))
+    """A read of a whole array: along axes that no loop walks."""
+    return Load(node, _at(_axes(extents[node])))
 
 
 def _reduction(node: Node, lowering: Lowering) -> Root:
@@ -294,9 +394,10 @@ def _loop_order(root: Root) -> tuple[Axis, ...]:
     wanted = [axis for axis in root.axes if axis.extent is not ONE]
     touched = [load.indices for load in root.reads] + [root.target]
     orders = [
-        [index.axis for index in indices if isinstance(index, Index) and index.axis] for indices in touched
+        [index.axis for index in indices if isinstance(index, Index) and index.axis in wanted]
+        for indices in touched
     ]
-    best: list[Axis] = max(orders, key=lambda order: len(set(order)), default=[])
+    best = max(orders, key=lambda order: len(set(order)), default=[])
     missing = [axis for axis in wanted if axis not in best]
     result = list(dict.fromkeys(best))
     if root.kind == "search":  # its best value and index are local variables
@@ -326,6 +427,7 @@ def _awaited_totals(roots: list[Root]) -> set[Root]:
         root
         for root in roots
         if root.kind == "reduce"
+        and not root.steps
         and root.node.spec.ndim == 0
         and root.node in read_in_loops
         and all(load.node.is_input for load in root.reads)
@@ -334,13 +436,42 @@ def _awaited_totals(roots: list[Root]) -> set[Root]:
 
 def _place_all(roots: list[Root], by_node: dict[Node, list[Root]]) -> list[Item]:
     items: list[Item] = []
+    looped, reads = looped_dims(roots), reads_for_calls(roots)
     for root in roots:
-        sources = [one for load in root.reads for one in by_node.get(load.node, ())]
+        made = {load.node: None for load in root.reads if not is_from_before(load, root)}
+        made |= dict.fromkeys(reads.get(root.node, ()))
+        sources = [one for node in made for one in by_node.get(node, ())]
         if root.kind == "update":  # of what another root has stored
             sources += by_node[root.node]
-        _place(items, root, list(root.axes), sources)
+        inside = inside_steps(items, root)
+        _place(inside, root, _order_to_join(inside, root, looped, sources), sources)
         by_node.setdefault(root.node, []).append(root)
     return items
+
+
+def _order_to_join(
+    items: list[Item], root: Root, looped: Mapping[Node, tuple[int, ...]], sources: list[Root]
+) -> list[Axis]:
+    """The axes, first those of loops around a call whose operand the root makes or whose result it uses."""
+    axes = list(root.axes)
+    if root.kind == "search":
+        return axes
+    for node, place in ((root.node, root.target), *((load.node, load.indices) for load in root.reads)):
+        first = [axis for dim in looped.get(node, ()) if (axis := _axis_at(place, dim)) in axes]
+        if first and (node is root.node or _joins(items, root, first[0], node, sources)):
+            return [*first, *(axis for axis in axes if axis not in first)]
+    return axes
+
+
+def _axis_at(place: Sequence[AnyIndex], dim: int) -> Axis | None:
+    index = place[dim]
+    return index.axis if isinstance(index, Index) else None
+
+
+def _joins(items: list[Item], root: Root, axis: Axis, node: Node, sources: list[Root]) -> bool:
+    """Whether a loop over the axis may be that in which the node is made."""
+    loop = _loop_to_join(items, root, axis, sources)
+    return loop is not None and any(one.node is node and _contains(loop, one) for one in sources)
 
 
 def _place(items: list[Item], root: Root, remaining: list[Axis], sources: list[Root]) -> None:
@@ -363,6 +494,8 @@ def _loop_to_join(items: list[Item], root: Root, axis: Axis, sources: list[Root]
     for item in reversed(items):
         inside = [one for one in sources if _contains(item, one)]
         fits = isinstance(item, Loop) and item.extent is axis.extent
+        if fits and (item.steps or any(keeps_from_vectors(item, one, root) for one in inside)):
+            fits = False
         if fits and all(_same_iteration(item, one, root, axis) for one in inside):
             return item  # type: ignore[return-value]
         if inside:
@@ -383,7 +516,7 @@ def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
     if len(dims) != 1:
         return False
     reads = [load for load in root.reads if load.node is source.node]
-    if source.node is root.node:
+    if source.node is root.node and root.kind != "call":
         return False
     return all(isinstance(index := load.indices[dims[0]], Index) and index.axis is axis for load in reads)
 
@@ -391,16 +524,22 @@ def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
 # --- storage ------------------------------------------------------------------------------------------------
 
 
-def _storage(roots: list[Root], outputs: set[Node], extents: Extents) -> dict[Node, tuple[int, ...]]:
-    """The dimensions that each node's storage needs: those of loops that end before it is read do not go."""
+def _storage(
+    roots: list[Root], outputs: set[Node], extents: Extents
+) -> tuple[dict[Node, tuple[int, ...]], dict[Node, int]]:
+    """The dimensions that each node's storage needs: those of loops that end before it is read do not go.
+
+    The second result names a dimension of which it is enough to store one block.
+    """
     users: dict[Node, list[Root]] = {}
     for root in roots:
         for load in root.reads:
             users.setdefault(load.node, []).append(root)
     kept: dict[Node, tuple[int, ...]] = {}
+    in_blocks: dict[Node, int] = {}
     for root in roots:
-        every = tuple(range(len(root.target) if root.kind not in ("call", "view") else root.node.spec.ndim))
-        if root.node in outputs or root.kind in ("call", "view", "scan", "update"):
+        every = tuple(range(root.node.spec.ndim))
+        if root.node in outputs or root.kind in ("view", "scan", "update"):
             kept[root.node] = every
             continue
         common = root.complete_in
@@ -409,13 +548,18 @@ def _storage(roots: list[Root], outputs: set[Node], extents: Extents) -> dict[No
         sized = zip(every, root.target, extents[root.node])
         own = {dim for dim, index, extent in sized if not _is_local(root, index, extent, common)}
         kept[root.node] = tuple(sorted(own.union(kept.get(root.node, ()))))
-    return kept
+        for dim in own:
+            if (loop := _loop_of(root, root.target[dim])) and loop.outer and loop.outer in common:
+                in_blocks[root.node] = dim
+    return kept, in_blocks
 
 
 def _is_local(root: Root, index: AnyIndex, extent: Symbol, loops: list[Loop]) -> bool:
     """Whether a dimension is walked by a loop that encloses every use, or has size 1."""
-    if extent is ONE:
-        return True
-    if not isinstance(index, Index) or index.axis is None:
-        return False
-    return root.bound.get(index.axis) in loops
+    return extent is ONE or _loop_of(root, index) in loops
+
+
+def _loop_of(root: Root, index: AnyIndex) -> Loop | None:
+    """The loop whose iterations an index follows, if it is just that."""
+    axis = index.axis if isinstance(index, Index) else None
+    return root.bound.get(axis) if axis else None

@@ -1,138 +1,213 @@
-"""Contractions: matrix products go to BLAS, where it wins; all others become multiply and sum in a nest."""
+"""Calls of BLAS: their place in the loop tree, and how they are written."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pullback.tracer.graph import Graph, Node, rebuild, with_operands
-from pullback.tracer.ops import elementwise as e
-from pullback.tracer.ops import movement as m
-from pullback.tracer.ops import reduction as r
-from pullback.tracer.ops.contraction import contract, split_subscripts
-from pullback.tracer.origin import located_at
+import numpy as np
 
-from .layout import ForLoop, Line
+from pullback.tracer.graph import Node
+from pullback.tracer.ops.elementwise import identity
+
+from . import spelling as sp
+from .calls import gemm, pairs_of, start_of
+from .contractions import Indices
+from .expression import AnyIndex, Axis, Expression, Index, Literal, Load, minus, of_axis, of_symbol, plus
+from .extents import ONE
+from .layout import Line
+from .lower import Lowering
+from .tree import Loop, Root
 
 if TYPE_CHECKING:
+    from .element import Scope
     from .write import Writer
 
-SMALLEST_BLAS_PRODUCT = 2048
-"""Multiplications below which a call of gemm costs more than the loops: about one microsecond."""
+FLOAT64 = np.dtype("float64")
+Side = set[Axis]
+"""The axes that make the rows, or the columns, of a matrix."""
 
 
-def lower_contractions(graph: Graph) -> Graph:
-    """Each contraction as gemm on matrices (or stacks of them), or as multiply and sum."""
-
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        if node.operator is not contract:
-            return with_operands(node, operands)
-        with located_at(node.origin):
-            letters = Letters(node.attributes["subscripts"], operands)
-            result = _as_gemm(letters, operands) if letters.suits_blas else _as_sum(letters, operands)
-        return _named(result, node.name)
-
-    return rebuild(graph, change)
+def indices_of(root: Root) -> Indices:
+    """The indices of the product that a root of kind "call" computes."""
+    product, left, right = pairs_of(root.node)[root.product]
+    return Indices.of(product.subscripts, left, right)
 
 
-def _named(node: Node, name: str) -> Node:
-    return node.renamed(name) if name and not node.name and node.operands else node
+# --- the loop tree ----------------------------------------------------------------------------------------
 
 
-class Letters:
-    """The indices of a contraction by role: batch, rows (left only), columns (right only), summed."""
+def call_roots(node: Node, lowering: Lowering) -> Iterator[Root]:
+    """The products of a `gemm`, each as a call in loops over all indices but those of its matrices.
 
-    def __init__(self, subscripts: str, operands: tuple[Node, ...]) -> None:
-        self.left, self.right, self.result = split_subscripts(subscripts)
-        self.extents = dict(zip(self.left + self.right, operands[0].shape + operands[1].shape))
-        both = [letter for letter in self.left if letter in self.right]
-        self.batch = [letter for letter in self.result if letter in both]
-        self.summed = [letter for letter in both if letter not in self.result]
-        self.rows = [letter for letter in self.result if letter not in self.right]
-        self.columns = [letter for letter in self.result if letter not in self.left]
-        self.is_float = operands[0].spec.is_float
+    A call reads and writes, in each iteration, the matrices at the loops' place. So whatever makes or uses
+    one matrix after another may share the loops, and then one matrix is all that is stored.
+    """
+    extents = lowering.extents
+    for place, (product, left, right) in enumerate(pairs_of(node)):
+        indices = Indices.of(product.subscripts, left, right)
+        symbols = dict(zip(indices.left + indices.right, extents[left] + extents[right]))
+        axes = {index: Axis(symbol) for index, symbol in symbols.items()}
+        at = {text: tuple(of_axis(axes[index]) for index in text) for text in indices.texts}
+        looped = tuple(axes[index] for index in indices.looped if axes[index].extent is not ONE)
+        operands = [lowering.element(left, at[indices.left]), lowering.element(right, at[indices.right])]
+        reads = [one for one in operands if isinstance(one, Load)]
+        assert len(reads) == len(operands), "operands of a call are stored"
+        if place or starts_filled(node):
+            reads.append(Load(node, at[indices.result]))
+        reduced = frozenset(looped).difference(axes[index] for index in indices.result)
+        yield Root(
+            node,
+            "call",
+            looped,
+            None,
+            at[indices.result],
+            reduced,
+            tuple(reads),
+            product=place,
+        )
 
-    def size(self, letters: list[str]) -> int:
-        return math.prod(self.extents[letter] for letter in letters)
 
-    @property
-    def suits_blas(self) -> bool:
-        sizes = [self.size(self.rows), self.size(self.columns), self.size(self.summed)]
-        return self.is_float and min(sizes) > 1 and math.prod(sizes) >= SMALLEST_BLAS_PRODUCT
+def starts_filled(node: Node) -> bool:
+    """Whether a `gemm` adds all its products to what is there: a start, or the sum of the last iterations."""
+    product, left, right = pairs_of(node)[0]
+    indices = Indices.of(product.subscripts, left, right)
+    return start_of(node) is not None or not set(indices.looped) <= set(indices.result)
 
 
-def _as_sum(letters: Letters, operands: tuple[Node, ...]) -> Node:
-    """The product of the operands, broadcast against each other, summed over the shared indices."""
-    order = [*letters.result, *letters.summed]
-    left, right = (
-        _aligned(operand, text, order, letters)
-        for operand, text in zip(operands, (letters.left, letters.right))
+def start_element(node: Node, lowering: Lowering, at: tuple[Index, ...]) -> Expression:
+    """An element of what the products of a `gemm` are added to."""
+    start = start_of(node)
+    return Literal(0, node.dtype) if start is None else lowering.element(start, at)
+
+
+def starts_loops(root: Root) -> bool:
+    """Whether a root fills with zeros what calls in loops add to: done first, it keeps no loops apart."""
+    if root.node.operator is not gemm or root.kind != "store" or root.reads:
+        return False
+    product, left, right = pairs_of(root.node)[0]
+    indices = Indices.of(product.subscripts, left, right)
+    return not set(indices.looped) & set(indices.result)
+
+
+def looped_dims(roots: Sequence[Root]) -> dict[Node, tuple[int, ...]]:
+    """For operands and results of calls, the dimensions that loops around the call walk, outermost first."""
+    found: dict[Node, tuple[int, ...]] = {}
+    for root in roots:
+        if root.kind == "call" and root.axes:
+            for node, place in (
+                (root.node, root.target),
+                *((load.node, load.indices) for load in root.reads),
+            ):
+                walked = [dim for axis in root.axes for dim, one in enumerate(place) if one == of_axis(axis)]
+                found.setdefault(node, tuple(walked))
+    return found
+
+
+def reads_for_calls(roots: Sequence[Root]) -> dict[Node, list[Node]]:
+    """For a copy that a call takes, what else the call reads: the copy is made when that is there."""
+    return {
+        load.node: [other.node for other in root.reads if other.node is not load.node]
+        for root in roots
+        for load in root.reads
+        if root.kind == "call" and load.node.operator is identity
+    }
+
+
+def with_shared_operands(roots: Sequence[Root], same: Mapping[Node, Node]) -> list[Root]:
+    """The roots without those of operands that are the same as others, which calls read instead."""
+    for root in roots:
+        if root.kind == "call":
+            root.reads = tuple(Load(same.get(load.node, load.node), load.indices) for load in root.reads)
+    return [root for root in roots if root.node not in same]
+
+
+def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
+    """For copies of one value that are made in the same loops around calls, or outside of them, the first."""
+    around_calls = {loop for root in roots if root.kind == "call" for loop in root.path}
+    first: dict[tuple[Node, tuple[Loop, ...]], Node] = {}
+    same: dict[Node, Node] = {}
+    for root in roots:
+        if root.node.operator is identity:
+            around = tuple(loop for loop in root.path if loop in around_calls)
+            kept = first.setdefault((root.node.operands[0], around), root.node)
+            if kept is not root.node:
+                same[root.node] = kept
+    return same
+
+
+# --- statements -------------------------------------------------------------------------------------------
+
+
+def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
+    """`gemm(1.0, x[i], w.T, 0.0, product)` in the loops that the call is in."""
+    from .element import comment_of
+
+    product, *_ = pairs_of(root.node)[root.product]
+    rows, columns, summed = _sides(root)
+    first, second = root.reads[:2]
+    left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)
+    right = _matrix(second.node, second.indices, (summed, columns), root, writer, scope)
+    out = _matrix(root.node, root.target, (rows, columns), root, writer, scope)
+    if out.endswith(".T"):  # the transposed product of the transposed
+        left, right, out = _transposed(right), _transposed(left), _transposed(out)
+    scale = sp.unparse(writer.value(Literal(product.scale, FLOAT64), scope))
+    kept = "1.0" if len(root.reads) > 2 else "0.0"
+    writer.called.add("gemm")
+    return Line(f"gemm({scale}, {left}, {right}, {kept}, {out})", comment_of([product.origin]))
+
+
+def _sides(root: Root) -> tuple[Side, Side, Side]:
+    """The axes of the rows, the columns, and the summed ones, that a call walks."""
+    left, right, out = (
+        {axis for index in place for axis in _axes(index) if axis not in root.bound}
+        for place in (root.reads[0].indices, root.reads[1].indices, root.target)
     )
-    product = e.multiply(left, right)
-    dims = tuple(range(len(letters.result), len(order)))
-    return r.sum_(product, dims=dims, keepdim=False) if dims else product
+    return left & out, right & out, left & right - out
 
 
-def _aligned(operand: Node, text: str, order: list[str], letters: Letters) -> Node:
-    """The operand with its dimensions in the given order, and size 1 for those that it lacks."""
-    own = [letter for letter in order if letter in text]
-    moved = m.permute(operand, dims=tuple(text.index(letter) for letter in own))
-    shape = tuple(letters.extents[letter] if letter in text else 1 for letter in order)
-    return m.reshape(moved, shape=shape)
-
-
-def _as_gemm(letters: Letters, operands: tuple[Node, ...]) -> Node:
-    """Operands as matrices, or stacks of them: (batch, rows, summed) and (batch, summed, columns)."""
-    left, right = operands
-    batch, rows, columns, summed = letters.batch, letters.rows, letters.columns, letters.summed
-    if list(letters.result) == [*batch, *columns, *rows] and rows:
-        rows, columns, left, right = columns, rows, right, left
-        texts = letters.right, letters.left
-    else:
-        texts = letters.left, letters.right
-    left = _matrix(left, texts[0], batch, rows, summed, letters)
-    right = _matrix(right, texts[1], batch, summed, columns, letters)
-    product = contract(left, right, subscripts="zab,zbc->zac" if batch else "ab,bc->ac")
-    order = [*batch, *rows, *columns]
-    whole = m.reshape(product, shape=tuple(letters.extents[letter] for letter in order))
-    return m.permute(whole, dims=tuple(order.index(letter) for letter in letters.result))
+def _axes(index: AnyIndex) -> set[Axis]:
+    return index.axes if isinstance(index, Index) else set()
 
 
 def _matrix(
-    operand: Node, text: str, batch: list[str], first: list[str], second: list[str], letters: Letters
-) -> Node:
-    """The operand as (batch, first, second); a view where its dimensions lie so or transposed."""
-    transposed = list(text) == [*batch, *second, *first] and list(text) != [*batch, *first, *second]
-    groups = [second, first] if transposed else [first, second]
-    order = [*batch, *groups[0], *groups[1]]
-    moved = m.permute(operand, dims=tuple(text.index(letter) for letter in order))
-    leading = [letters.size(batch)] if batch else []
-    matrix = m.reshape(moved, shape=(*leading, letters.size(groups[0]), letters.size(groups[1])))
-    if not transposed:
-        return matrix
-    return m.permute(matrix, dims=(0, 2, 1) if batch else (1, 0))
+    node: Node, place: Sequence[AnyIndex], sides: tuple[Side, Side], root: Root, writer: Writer, scope: Scope
+) -> str:
+    """The matrix in an array at the loops' place: `x`, `x.T`, `x[:, i]`, `x.reshape((n * m, p))`."""
+    stored = range(len(place)) if node.is_input else writer.tree.kept[node]
+    dims = [[dim for dim in stored if _axes(place[dim]) & side] for side in sides]
+    places = [
+        _stretch(node, dim, place[dim], root, writer, scope)
+        if dim in dims[0] + dims[1]
+        else sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))
+        for dim in stored
+    ]
+    while places and places[-1] == ":":
+        places.pop()
+    written = writer.array(node) + (f"[{', '.join(places)}]" if places else "")
+    if any(len(side) > 1 for side in dims):
+        extents = [[_walked(place[dim], root).extent for dim in side] for side in sorted(dims)]
+        shape = (" * ".join(map(writer.extent, side)) for side in extents)
+        written += f".reshape(({', '.join(shape)}))"
+    return written if dims == sorted(dims) else f"{written}.T"
 
 
-def untransposed(operand: Node) -> Node:
-    """The array behind an operand of gemm, which takes transposed views as they are."""
-    return operand.operands[0] if is_transposed(operand) else operand
+def _walked(index: AnyIndex, root: Root) -> Axis:
+    """The axis that the call walks along a dimension."""
+    (axis,) = (one for one in _axes(index) if one not in root.bound)
+    return axis
 
 
-def is_transposed(operand: Node) -> bool:
-    return operand.operator is m.permute and operand.attributes["dims"] in ((1, 0), (0, 2, 1))
+def _stretch(node: Node, dim: int, index: AnyIndex, root: Root, writer: Writer, scope: Scope) -> str:
+    """What a call takes of a dimension: all of it, `:`, or a part, `1:n + 1`."""
+    axis = _walked(index, root)
+    assert isinstance(index, Index)
+    if index.axis is axis and axis.extent is writer.tree.extents[node][dim]:
+        return ":"
+    start = minus(index, of_axis(axis))
+    ends = (start, plus(start, of_symbol(axis.extent)))
+    return ":".join(sp.unparse(writer.index(one, scope)) for one in ends)
 
 
-def write_call(node: Node, writer: Writer) -> list[Line | ForLoop]:
-    """The statement that computes a product of matrices, in a loop over the batch if there is one."""
-    from .element import comment_of
-
-    names = [writer.array(untransposed(operand)) for operand in node.operands]
-    result = writer.array(node)
-    transposed = [".T" if is_transposed(operand) else "" for operand in node.operands]
-    at = "[i]" if node.spec.ndim == 3 else ""
-    left, right = (f"{name}{at}{suffix}" for name, suffix in zip(names, transposed))
-    line = Line(f"np.dot({left}, {right}, {result}{at})", comment_of([node.origin]))
-    writer.called.add("np.dot")
-    if not at:
-        return [line]
-    return [ForLoop("i", "0", writer.extent(writer.tree.extents[node][0]), (line,))]
+def _transposed(matrix: str) -> str:
+    return matrix.removesuffix(".T") if matrix.endswith(".T") else f"{matrix}.T"

@@ -6,7 +6,7 @@ of their operands at the same place, movement operators at another place; stored
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pullback.tracer.errors import UnsupportedError
@@ -15,6 +15,7 @@ from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.control import loop_result
 
 from .expression import (
     ZERO,
@@ -28,6 +29,7 @@ from .expression import (
     Position,
     Quotient,
     Select,
+    known_truth,
     minus,
     number,
     of_symbol,
@@ -37,26 +39,44 @@ from .expression import (
 from .extents import ONE, Extents, Symbol, reshape_groups
 
 Indices = tuple[AnyIndex, ...]
+Elsewhere = Callable[[Indices], Expression]
 
 
 class Lowering:
     """Expressions for the nodes of one graph, given the set of those that are stored."""
 
-    def __init__(self, extents: Extents, stored: set[Node]) -> None:
+    def __init__(
+        self, extents: Extents, stored: set[Node], padded: Mapping[Node, Node] | None = None
+    ) -> None:
         self.extents = extents
         self.stored = stored
+        self.padded = padded or {}
+        """Values that are read from what is stored with padding around them."""
         self.looked_up: dict[Expression, set[Node]] = {}
         """Positions from data, with the index arrays that they are elements of."""
+        self.elsewhere: dict[Node, Elsewhere] = {}
+        """Inputs, values and results of loops that are elements of something else (see `loops.py`)."""
+        self.rows: dict[Node, int] = {}
+        """Histories of which so many rows are read after their loop."""
         self._known: dict[tuple[Node, Indices], Expression] = {}
 
     def element(self, node: Node, indices: Indices) -> Expression:
         """The element of `node` at `indices`; equal requests give the same object."""
         key = (node, indices)
         if key not in self._known:
-            self._known[key] = (
-                self._load(node, indices) if node in self.stored else self.computed(node, indices)
-            )
+            self._known[key] = self._found(node, indices)
         return self._known[key]
+
+    def _found(self, node: Node, indices: Indices) -> Expression:
+        if node in self.stored:
+            return self._load(node, indices)
+        if node in self.elsewhere:
+            return self.elsewhere[node](indices)
+        if node in self.padded and all(isinstance(index, Index) for index in indices):
+            around = self.padded[node]
+            starts = (number(before) for before, _ in around.attributes["widths"])
+            return self._load(around, tuple(map(plus, indices, starts)))  # type: ignore[arg-type]
+        return self.computed(node, indices)
 
     def _load(self, node: Node, indices: Indices) -> Load:
         fixed = zip(indices, self.extents[node])
@@ -183,17 +203,30 @@ def _within(
 def _dilate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     (x,) = node.operands
     bounds, own = _within(lowering, node, x, indices)
-    return _select(node, bounds, lowering.element(x, own), Literal(0, node.dtype))
+    return _select(node, bounds, lambda: lowering.element(x, own), lambda: Literal(0, node.dtype))
 
 
 def _slice_update(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     x, update = node.operands
     bounds, own = _within(lowering, node, update, indices)
-    return _select(node, bounds, lowering.element(update, own), lowering.element(x, indices))
+    return _select(node, bounds, lambda: lowering.element(update, own), lambda: lowering.element(x, indices))
 
 
-def _select(node: Node, bounds: tuple[Bound, ...], inside: Expression, outside: Expression) -> Expression:
-    return Select(node, bounds, inside, outside) if bounds else inside
+def _select(
+    node: Node,
+    bounds: Iterable[Bound],
+    inside: Callable[[], Expression],
+    outside: Callable[[], Expression],
+) -> Expression:
+    """One of two elements; no choice is left where the range of the indices decides it."""
+    open_bounds = []
+    for bound in bounds:
+        answer = known_truth(bound)
+        if answer is False:
+            return outside()
+        if answer is None:
+            open_bounds.append(bound)
+    return Select(node, tuple(open_bounds), inside(), outside()) if open_bounds else inside()
 
 
 def _pad(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -209,7 +242,8 @@ def _pad(lowering: Lowering, node: Node, indices: Indices) -> Expression:
         bounds.append(Bound(plain, low if before else None, high))
         own.append(minus(plain, low))
     value = Literal(node.attributes["value"], node.dtype)
-    return _select(node, tuple(bounds), lowering.element(x, tuple(own)), value)
+    element = lowering.computed if lowering.padded.get(x) is node else lowering.element
+    return _select(node, bounds, lambda: element(x, tuple(own)), lambda: value)
 
 
 def _concatenate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -223,11 +257,13 @@ def _concatenate(lowering: Lowering, node: Node, indices: Indices) -> Expression
         own = (*indices[:dim], minus(plain, starts[position]), *indices[dim + 1 :])
         return lowering.element(node.operands[position], own)
 
-    result = piece_at(len(starts) - 1)
-    for position in range(len(starts) - 2, -1, -1):
+    def from_piece(position: int) -> Expression:
+        if position == len(starts) - 1:
+            return piece_at(position)
         bound = Bound(plain, None, starts[position + 1])
-        result = Select(node, (bound,), piece_at(position), result)
-    return result
+        return _select(node, [bound], lambda: piece_at(position), lambda: from_piece(position + 1))
+
+    return from_piece(0)
 
 
 def _flip(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -243,6 +279,10 @@ def _gather(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     rank = positions[0].spec.ndim
     own = tuple(lowering.position(position, indices[:rank]) for position in positions)
     return lowering.element(x, own + indices[rank:])
+
+
+def _loop_result(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    return lowering.elsewhere[node](indices)
 
 
 def _iota(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -263,4 +303,5 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     m.flip.name: _flip,
     ix.gather.name: _gather,
     creation.iota.name: _iota,
+    loop_result.name: _loop_result,
 }

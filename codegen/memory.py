@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -28,6 +29,7 @@ class _Recycler:
         self.spec = spec
         self.kept: list[np.ndarray] = []
         self.lock = threading.Lock()
+        _recyclers.add(self)
 
     def __call__(self) -> np.ndarray:
         with self.lock:
@@ -37,6 +39,16 @@ class _Recycler:
             array = np.empty(self.spec.shape, self.spec.dtype)
             self.kept = [*self.kept[1 - MOST_KEPT :], array]
             return array
+
+
+_recyclers: weakref.WeakSet[_Recycler] = weakref.WeakSet()
+
+
+def release() -> None:
+    """Keep no array any longer; the next calls make new ones."""
+    for recycler in list(_recyclers):
+        with recycler.lock:
+            recycler.kept = []
 
 
 def _references_if_free() -> int:

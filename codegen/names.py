@@ -10,7 +10,7 @@ BLOCK, BLOCK_STOP = "block", "block_stop"
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 NOUNS = {
     "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference",
-    "multiply": "product", "prod": "product", "contract": "product", "divide": "quotient",
+    "multiply": "product", "prod": "product", "contract": "product", "gemm": "product", "divide": "quotient",
     "reciprocal": "inverse", "negative": "opposite", "amax": "largest", "amin": "smallest",
     "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
     "power_constant": "powered", "sqrt": "root", "convert": "converted",

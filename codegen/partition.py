@@ -31,6 +31,20 @@ class Partition:
     """The user's variables that backward computes again."""
 
 
+def needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> list[Node]:
+    """The forward values that the backward part reads: those without a cotangent behind them."""
+    nodes = list(toposort(gradients))
+    backward: set[Node] = set(cotangents)
+    for node in nodes:
+        if any(operand in backward for operand in node.operands):
+            backward.add(node)
+    needed = {
+        operand for node in nodes if node in backward for operand in node.operands if operand not in backward
+    }
+    needed |= {node for node in gradients if node not in backward}
+    return [node for node in nodes if node in needed and not node.is_constant]
+
+
 def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
     """The values to save so that `needed` can be had; `free` ones (inputs, outputs) are in memory anyway."""
     free = set(free)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Graph, Node, make_input, substitute, toposort
+from pullback.tracer.graph import Graph, Node, make_input, substitute
 
+from . import pieces, slices  # noqa: F401  enters its rewrites
+from .associate import associate
+from .bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
+from .calls import absorb_permutes, copy_operands, form_calls
 from .compile import statistics
+from .contraction_rewrites import find_contractions
+from .contractions import lower_contractions
 from .differentiate import active_nodes, differentiate
-from .library import lower_contractions
 from .names import noun
-from .partition import Partition, partition
+from .partition import Partition, needed_by_backward, partition
 from .program import DEFAULT_OPTIONS, Options, Program
+from .roll import roll
 from .simplify import expand_composites, simplify
+from .sums import join_padded_terms
 from .unroll import unroll_small_dimensions
 
 __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]
@@ -21,11 +28,18 @@ __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statist
 
 def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
-    graph = simplify(graph)
+    graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))
+    graph = simplify(join_padded_terms(graph))
+    graph = associate(simplify(absorb_permutes(find_contractions(graph))))
     graph = simplify(lower_contractions(graph))
     graph = simplify(unroll_small_dimensions(graph))
-    return name_the_last(graph)
+    return name_the_last(prune_loops(graph))
+
+
+def with_calls(graph: Graph) -> Graph:
+    """The graph with what is left of contractions as calls of BLAS."""
+    return copy_operands(form_calls(in_bodies(graph, with_calls)))
 
 
 def name_the_last(graph: Graph) -> Graph:
@@ -39,7 +53,9 @@ def name_the_last(graph: Graph) -> Graph:
 
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
-    return Program(optimise(graph), options, title=f"{graph.name}")
+    rolled = roll(graph)
+    graph = separate_bodies(with_calls(optimise(rolled.graph)))
+    return Program(graph, options, title=f"{graph.name}", notes=rolled.notes)
 
 
 @dataclass(frozen=True)
@@ -64,6 +80,8 @@ class Pair:
 
 def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
     """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
+    rolled = roll(graph)
+    graph = share_loops(rolled.graph)
     wanted = [graph.inputs[position] for position in wrt]
     active = active_nodes(graph, wanted)
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
@@ -73,13 +91,21 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     count = len(graph.outputs)
     outputs, gradients = joint.outputs[:count], joint.outputs[count:]
 
-    needed = _needed_by_backward(gradients, set(cotangents))
+    needed = needed_by_backward(gradients, set(cotangents))
     choice = partition(needed, {*graph.inputs, *outputs})
     residuals = [node for node in choice.saved if node not in graph.inputs and node not in outputs]
     forward = Graph(f"{graph.name}", graph.inputs, (*outputs, *residuals), graph.origin)
     backward, sources = _backward_graph(graph, outputs, residuals, choice.saved, cotangents, gradients)
+    forward, backward = (separate_bodies(with_calls(prune_loops(one))) for one in (forward, backward))
     return Pair(
-        Program(forward, options, f"forward of {graph.name}", f"{graph.name}_forward", residuals),
+        Program(
+            forward,
+            options,
+            f"forward of {graph.name}",
+            f"{graph.name}_forward",
+            forward.outputs[count:],
+            rolled.notes,
+        ),
         Program(backward, options, f"backward of {graph.name}", f"{graph.name}_backward"),
         sources,
         cotangent_outputs,
@@ -110,20 +136,6 @@ def _joint_graph(
 
 def _with_name(gradient: Node, node: Node) -> Node:
     return gradient.renamed(f"d_{node.name}") if node.name and gradient.operands else gradient
-
-
-def _needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> list[Node]:
-    """The forward values that the backward part reads: those without a cotangent behind them."""
-    nodes = list(toposort(gradients))
-    backward: set[Node] = set(cotangents)
-    for node in nodes:
-        if any(operand in backward for operand in node.operands):
-            backward.add(node)
-    needed = {
-        operand for node in nodes if node in backward for operand in node.operands if operand not in backward
-    }
-    needed |= {node for node in gradients if node not in backward}
-    return [node for node in nodes if node in needed and not node.is_constant]
 
 
 def _backward_graph(

@@ -19,13 +19,16 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
+from .blocking import BLOCK
 from .compile import ArrayType, ScalarType
 from .cost import arithmetic
 from .element import Arrays
 from .expression import AnyIndex, is_number
 from .fuse import fuse
 from .layout import ForLoop, Kernel, Line
+from .library import indices_of
 from .names import NamePool, noun
+from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
 from .unroll import SMALL
 from .write import Writer
@@ -33,6 +36,8 @@ from .write import Writer
 INT64 = np.dtype("int64")
 WORTH_THREADS = 250_000.0
 """Estimated nanoseconds of a loop above which threads gain more than they cost (15,000 to 45,000)."""
+LONG = 12
+"""Values stored in a loop over steps from which it is a function of its own: it compiles sooner alone."""
 NANOSECONDS_PER_ACCESS = 0.1
 NANOSECONDS_PER_COST = 0.02
 COMBINE: dict[str, Callable[..., Any]] = {
@@ -100,7 +105,9 @@ class Plan:
         used = {load.node for root in self.tree.roots for load in root.reads if load.node.is_input}
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
-        self.filled = [*stored, *(node for node in self.tree.kept if self._needs_scratch(node, stored))]
+        scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
+        self.shared = shared_arrays(self.tree, scratch)
+        self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
         self.names = self._array_names(NamePool({"np", "range", "kernel", stem}), len(stored), residuals)
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
@@ -114,7 +121,11 @@ class Plan:
     def storage_spec(self, node: Node) -> Spec:
         if node.is_input:
             return node.spec
-        return Spec(tuple(node.shape[dim] for dim in self.tree.kept[node]), node.dtype)
+        block = self.tree.in_blocks.get(node)
+        shape = [BLOCK if dim == block else node.shape[dim] for dim in self.tree.kept[node]]
+        if node in self.tree.rows:
+            shape[0] = self.tree.rows[node]
+        return Spec(tuple(shape), node.dtype)
 
     def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
         arrays = [self._array_type(node) for node in stage.arrays]
@@ -124,7 +135,10 @@ class Plan:
         """With the extents of dimensions in which only constant positions are used: they were unrolled."""
         spec = self.storage_spec(node)
         dims = range(spec.ndim) if node.is_input else self.tree.kept[node]
-        unrolled = [dim > 0 and self._is_unrolled(node, dim) for dim in dims]
+        unrolled = [
+            dim > 0 and (self._is_unrolled(node, dim) or self.tree.extents[node][dim] in self.tree.small)
+            for dim in dims
+        ]
         extents = tuple(node.shape[dim] if known else 0 for dim, known in zip(dims, unrolled))
         return ArrayType(spec.dtype, spec.ndim, "C", extents if any(extents) else ())
 
@@ -153,7 +167,10 @@ class Plan:
     def _array_names(self, pool: NamePool, outputs: int, residuals: frozenset[Node]) -> dict[Node, str]:
         names = {node: pool.take(node.name or "x") for node in self.inputs}
         for place, node in enumerate(self.filled):
-            names[node] = pool.take(_array_name(node, place < outputs, node in residuals))
+            holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
+            named = next((one for one in holds if one.name), node)
+            names[node] = pool.take(_array_name(named, place < outputs, node in residuals))
+        names.update((node, names[owner]) for node, owner in self.shared.items())
         return names
 
     # --- stages -------------------------------------------------------------------------------------------
@@ -188,7 +205,8 @@ class Plan:
         root = next(one for one in self.tree.roots if one.node is node)
         axis = root.axis_of(loop)
         dims = [dim for dim, index in enumerate(root.target) if getattr(index, "axis", None) is axis]
-        return not any(dim in self.tree.kept[node] for dim in dims)
+        shared = {*self.tree.kept[node]} - {self.tree.in_blocks.get(node)}
+        return not any(dim in shared for dim in dims)
 
 
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
@@ -227,16 +245,25 @@ def _split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     for item in tree.items:
         if isinstance(item, Loop) and _is_shared(item, tree, parallel):
             stages.append(Stage([item], item))
-        elif stages and stages[-1].shared is None:
+        elif stages and stages[-1].shared is None and not _is_long_loop(item, tree):
             stages[-1].items.append(item)
         else:
             stages.append(Stage([item]))
     return stages
 
 
+def _is_long_loop(item: Item, tree: LoopTree) -> bool:
+    """Whether a loop over steps holds so much that it is better compiled by itself."""
+    if not isinstance(item, Loop) or not item.steps:
+        return False
+    return sum(item in root.path for root in tree.roots) > LONG
+
+
 def _is_shared(loop: Loop, tree: LoopTree, parallel: bool | None) -> bool:
     roots = [root for root in tree.roots if root.path[:1] == [loop]]
-    if parallel is False or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
+    if parallel is False or loop.steps or loop.extent.value < 4:
+        return False
+    if not all(_can_share(root, loop) for root in roots):
         return False
     scattered = {root.node for root in roots if root.kind == "scatter"}
     elsewhere = (root for root in tree.roots if root.kind == "scatter" and root not in roots)
@@ -250,7 +277,7 @@ def _can_share(root: Root, loop: Loop) -> bool:
     axis = root.axis_of(loop)
     if root.kind == "check":
         return True
-    if root.kind in ("store", "reduce", "scatter", "search"):
+    if root.kind in ("store", "reduce", "scatter", "search", "call"):
         return axis not in root.reduced or root.node.operator.name in COMBINE
     return root.kind == "scan" and not _scans(root, axis)
 
@@ -264,6 +291,9 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     seen: set[Node] = set()
     total = 0.0
     for root in roots:
+        if root.kind == "call":
+            total += indices_of(root).nanoseconds
+            continue
         points = math.prod(axis.extent.value for axis in root.axes)
         new_loads = {load.node for load in root.reads} - seen
         seen |= new_loads

@@ -20,7 +20,7 @@ from pullback.tracer.version import __version__
 
 from . import compile as machine
 from . import store
-from .explain import explain_tree
+from .explain import explain_plan
 from .layout import Module
 from .memory import SMALLEST_KEPT, allocator
 from .plan import Output, Plan, Stage, combined, stage_names
@@ -49,12 +49,19 @@ class Program:
     """The generated functions for the outputs of an optimised graph."""
 
     def __init__(
-        self, graph: Graph, options: Options, title: str, stem: str = "", residuals: Sequence[Node] = ()
+        self,
+        graph: Graph,
+        options: Options,
+        title: str,
+        stem: str = "",
+        residuals: Sequence[Node] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self.graph = graph
         self.residuals = frozenset(residuals)
         self.options = options
         self.title = title
+        self.notes = tuple(notes)
         self.stem = stem or graph.name
         self.compiled = False
         self._run: Runner = self._compile_and_run
@@ -98,7 +105,7 @@ class Program:
 
     def explain(self) -> str:
         """The loops, what is stored, what calls a library: as text."""
-        return explain_tree(self.title, self._plan.tree, self._plan.names)
+        return "\n".join((explain_plan(self.title, self._plan), *self.notes))
 
     # --- execution ----------------------------------------------------------------------------------------
 
@@ -147,13 +154,13 @@ def _imports(plan: Plan) -> tuple[str, ...]:
         [f"from math import {', '.join(constants)}"]
         if (constants := sorted(called & {"inf", "nan"}))
         else [],
-        ["import numpy as np"] if "np.dot" in called else [],
         [f"from numpy import {', '.join(types)}"] if types else [],
+        ["from pullback.codegen.blas import gemm"] if "gemm" in called else [],
         [f"from pullback.codegen.vector_math import {', '.join(vector)}"]
         if (vector := sorted(called & set(FUNCTIONS)))
         else [],
     ]
-    blocks = [groups[0], groups[1] + groups[2], groups[3]]
+    blocks = [groups[0], groups[1], groups[2] + groups[3]]
     lines = [line for block in blocks if block for line in ("", *block)]
     return tuple(lines[1:])
 

@@ -24,6 +24,8 @@ from .constants import LARGEST_PLAIN
 
 Rewrite = Callable[[Node], Node | None]
 REWRITES: dict[str, list[Rewrite]] = {}
+IDENTITIES: dict[str, Callable[[Node], Any]] = {}
+"""By operator what tells its nodes apart, where nodes that are written differently have the same value."""
 LONGEST_POWER_CHAIN = 8
 
 
@@ -52,15 +54,18 @@ def _shared(node: Node, known: dict[Any, Node]) -> Node:
     """The first node made of the same operator, operands and attributes."""
     if node.is_input:
         return node
-    key = (node.operator, node.operands, _frozen(node.attributes))
+    identify = IDENTITIES.get(node.operator.name, _identity_of)
+    key = (node.operator, identify(node))
     first = known.setdefault(key, node)
     if first is not node and node.name and not first.name:
         first.renamed(node.name)
     return first
 
 
-def _frozen(attributes: Any) -> Any:
-    return tuple((name, type(value), repr(value)) for name, value in sorted(attributes.items()))
+def _identity_of(node: Node) -> Any:
+    """What a node shares with nodes of the same value."""
+    attributes = sorted(node.attributes.items())
+    return node.operands, tuple((name, type(value), repr(value)) for name, value in attributes)
 
 
 def _simplified(node: Node) -> Node:
@@ -324,6 +329,21 @@ def _exp(node: Node) -> Node | None:
     if x.operator is composite.log_softmax:
         return composite.softmax(x.operands[0], **x.attributes)
     return None
+
+
+@rewrite("exp")
+def _exp_less_logsumexp(node: Node) -> Node | None:
+    """exp(x - logsumexp(x)) shares the exponentials of its logsumexp."""
+    (difference,) = node.operands
+    finite = difference.operands[1] if difference.operator is e.subtract else difference
+    if finite.operator is not e.where or finite.operands[0].operator is not e.isfinite:
+        return None
+    x, total = difference.operands[0], finite.operands[1]
+    while total.operator is m.reshape:
+        total = total.operands[0]
+    if total.operator is not composite.logsumexp or total.operands[0] is not x:
+        return None
+    return composite.exp_less_logsumexp(x, total.attributes["dims"])
 
 
 # --- movement ---------------------------------------------------------------------------------------------

@@ -16,15 +16,20 @@ class Root:
 
     node: Node
     kind: str
-    """"store", "reduce", "search", "scan", "scatter", "update", "check"; "call" and "view" have no space."""
+    """"store", "reduce", "search", "scan", "scatter", "update", "check", "call"; a "view" has no space."""
     axes: tuple[Axis, ...] = ()
+    """Those that loops walk. Others, in `target` and `reads`, are walked inside of a call."""
     value: Expression | None = None
     target: tuple[AnyIndex, ...] = ()
     reduced: frozenset[Axis] = frozenset()
     reads: tuple[Load, ...] = ()
+    product: int = 0
+    """Of a call: which of the products of its node."""
     path: list[Loop] = field(default_factory=list)
     """The loops around it, outermost first, once it is placed."""
     bound: dict[Axis, Loop] = field(default_factory=dict)
+    steps: tuple[Loop, ...] = ()
+    """The loops over steps that it must be inside of, outermost first."""
 
     def axis_of(self, loop: Loop) -> Axis | None:
         """The axis that a loop walks; a loop over blocks walks that of the loops in it."""
@@ -52,6 +57,8 @@ class Loop:
     """If not 0, this is a loop over blocks of so many iterations, and `items` are loops over one block."""
     outer: Loop | None = None
     """The loop over blocks, one of which this loop runs over."""
+    steps: Axis | None = None
+    """Of a loop whose iterations follow one another, each with what the one before has left: its axis."""
 
 
 Item = Loop | Root
@@ -67,5 +74,11 @@ class LoopTree:
     roots: list[Root]
     kept: dict[Node, tuple[int, ...]]
     """Of each stored node, the dimensions that its storage has; none: a local variable."""
+    in_blocks: dict[Node, int]
+    """Nodes whose storage has room for one block of a dimension, and which."""
     compared: Compared
     """Positions from data that are known to be in range, and of which extent."""
+    rows: dict[Node, int] = field(default_factory=dict)
+    """How many rows there is room for in the history of a carry: they take turns."""
+    small: set[Symbol] = field(default_factory=set)
+    """Extents that are written as numbers, so that LLVM unrolls the loops over them."""

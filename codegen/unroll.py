@@ -28,6 +28,7 @@ from pullback.tracer.origin import located_at
 from pullback.tracer.spec import BOOL
 
 from .extents import ONE, Extents, Symbol, find_extents, reshape_groups
+from .slices import Region, bounds_of, region_of
 
 SMALL = 8
 """The largest dimension that is unrolled, and twice that where the program slices, stacks or pads it:
@@ -61,8 +62,9 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
     """For each node the dimensions along which it is computed in pieces; nodes without any are left out."""
     small = _small_symbols(graph, extents, largest)
     split = {}
+    in_loops = _used_in_loops(graph)
     for node in graph.nodes if small else ():
-        if node.is_input or node.operator.family == "contraction":
+        if node.is_input or _is_call(node) or node not in in_loops:
             continue
         dims = [dim for dim, symbol in enumerate(extents[node]) if symbol in small]
         while math.prod(node.shape[dim] for dim in dims) > MOST_PIECES:
@@ -75,7 +77,8 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
 
 def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
     by_place = {symbol for node in graph.nodes for symbol in _used_by_place(node, extents)}
-    small = {symbol for symbol in by_place if 1 < symbol.value <= 2 * largest}
+    called = {symbol for node in graph.nodes if _is_call(node) for symbol in extents[node]}
+    small = {symbol for symbol in by_place - called if 1 < symbol.value <= 2 * largest}
     for node in graph.nodes:
         batch = 1
         for symbol in extents[node]:
@@ -83,7 +86,28 @@ def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
             if behind_batch and _is_last_large(node, symbol, extents):
                 small.add(symbol)
             batch *= symbol.value
-    return small
+    return small - _in_loops(graph, extents)
+
+
+def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
+    """The symbols of what loops of the graph take and give: whole arrays, in pieces they would be copied."""
+    loops = [node for node in graph.nodes if node.operator.family == "control"]
+    ends = [one for node in loops for one in (node, *node.operands)]
+    return {symbol for node in ends for symbol in extents[node]}
+
+
+def _is_call(node: Node) -> bool:
+    """Whether it takes its operands as wholes."""
+    return node.operator.family == "contraction"
+
+
+def _used_in_loops(graph: Graph) -> set[Node]:
+    """Outputs, and what leads to anything but operands of calls, for which pieces would have to be joined."""
+    found = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node in found and not _is_call(node):
+            found.update(node.operands)
+    return found
 
 
 def _is_last_large(node: Node, symbol: Symbol, extents: Extents) -> bool:
@@ -185,6 +209,9 @@ class _Unroller:
 
     def _regrouped(self, node: Node, dims: Dims) -> Pieces:
         pieces = self.made[node]
+        moves_wholes = not any(self.made[one].dims for one in node.operands)
+        if not dims and pieces.dims and node.operator.family == "movement" and moves_wholes:
+            return _whole(self, node, NONE)  # it was only cut, and is there in one piece
         for dim in sorted(pieces.dims - dims):
             pieces = _joined(pieces, dim)
         for dim in sorted(dims - pieces.dims):
@@ -347,15 +374,9 @@ def _reshape(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
     return _grid(node.shape, dims, piece)
 
 
-def _region(node: Node) -> list[range]:
-    """The positions that slice, dilate and slice_update are about, in each dimension."""
-    bounds = (node.attributes[name] for name in ("starts", "stops", "steps"))
-    return [range(*one) for one in zip(*bounds)]
-
-
 def _slice(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
     (x,) = node.operands
-    region = _region(node)
+    region = region_of(node)
     chosen = frozenset(dim for dim in unroller.made[x].dims if dim in dims or len(region[dim]) == 1)
     parts = unroller.along(x, chosen)
     cuts = {dim: (one.start, one.stop, one.step) for dim, one in enumerate(region) if dim not in chosen}
@@ -403,16 +424,14 @@ def _pad(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
     )  # fmt: skip
 
 
-def _within(region: list[range], dims: Dims) -> dict[str, tuple[int, ...]]:
+def _within(region: Region, dims: Dims) -> dict[str, tuple[int, ...]]:
     """A region's attributes for pieces, which have one position in `dims`."""
-    whole = [range(1) if dim in dims else one for dim, one in enumerate(region)]
-    names = {"starts": "start", "stops": "stop", "steps": "step"}
-    return {name: tuple(getattr(one, field) for one in whole) for name, field in names.items()}
+    return bounds_of([range(1) if dim in dims else one for dim, one in enumerate(region)])
 
 
 def _dilate(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
     spec = node.spec.with_shape(_piece_shape(node.shape, dims))
-    region = _region(node)
+    region = region_of(node)
     return _placed(
         unroller, node, dims, node.operands[0], region,
         lambda place: constant(0, spec),
@@ -422,7 +441,7 @@ def _dilate(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
 
 def _slice_update(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
     x, update = node.operands
-    base, region = unroller.along(x, dims), _region(node)
+    base, region = unroller.along(x, dims), region_of(node)
     return _placed(
         unroller, node, dims, update, region,
         lambda place: base.grid[place],

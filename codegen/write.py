@@ -11,8 +11,10 @@ from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
+from .blocking import is_imprecise_sum
 from .element import ElementWriter, Scope, comment_of, subscript
 from .expression import Expression, Index, Literal, Quotient, Within, number
+from .interior import Interior, find_interior
 from .layout import ForLoop, Line
 from .library import write_call
 from .names import BLOCK, BLOCK_STOP, loop_variable, noun
@@ -43,6 +45,7 @@ class Writer(ElementWriter):
         self._shared = shared
         self._begun: dict[Node, Root] = {}
         self._all_within: dict[Root, str] = {}
+        self._at_border = False
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = list(self.reserved.values())
@@ -75,22 +78,69 @@ class Writer(ElementWriter):
         for root in roots:
             self._bind_outside(root, scope)
             self._initialise(root, scope)
+        totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
         start, stop = ("start", "stop") if loop is self._shared else ("0", self.extent(loop.extent))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
         else:
-            self._variables[loop] = loop_variable(
-                sum(one.loop is not None and not one.loop.block for one in scope.chain)
-            )
+            self._variables[loop] = loop_variable(_depth(scope))
         if loop.outer:
             start, stop = BLOCK, BLOCK_STOP
-        self._write_items(loop.items, inner)
-        step = str(loop.block) if loop.block else ""
-        scope.lines.append(ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step))
+        is_plain = not (loop.block or loop.steps or self._at_border)
+        interior = find_interior(loop, self.tree.roots) if is_plain else None
+        if interior:
+            self._write_interior(loop, interior, start, stop, scope)
+        else:
+            self._write_items(loop.items, inner)
+            step = str(loop.block) if loop.block else ""
+            scope.lines.append(ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step))
+        self._add_parts(totals, scope)
         for root in roots:
             self._store_total(root, scope)
+
+    def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Node, str]:
+        """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
+        totals: dict[Node, str] = {}
+        for root in self.tree.roots:
+            is_inner = loop in root.path and root.first_reduced is not loop
+            reduces = is_inner and root.axis_of(loop) in root.reduced
+            if reduces and is_imprecise_sum(root) and self._accumulates_locally(root):
+                totals[root.node] = self._locals[root.node]
+                part = self.arrays.pool.take(f"part_of_{totals[root.node]}")
+                self._locals[root.node] = part
+                scope.lines.append(Line(f"{part} = {sp.unparse(self._initial(root.node))}"))
+        return totals
+
+    def _add_parts(self, totals: dict[Node, str], scope: Scope) -> None:
+        for node, total in totals.items():
+            scope.lines.append(Line(f"{total} += {self._locals[node]}"))
+            self._locals[node] = total
+
+    def _write_interior(self, loop: Loop, interior: Interior, start: str, stop: str, scope: Scope) -> None:
+        """The loop twice: over its interior, where the answers are known, and over what lies around that."""
+        variable, pool = self._variables[loop], self.arrays.pool
+        low, high, border = pool.take(f"{variable}_low"), pool.take(f"{variable}_high"), pool.take("border")
+        lows = [sp.unparse(self.index(one, scope)) for one in interior.lows]
+        highs = [sp.unparse(self.index(one, scope)) for one in interior.highs]
+        if start != "0":  # a part of the loop
+            lows, highs = [start, *lows], [stop, *highs]
+        scope.lines.append(Line(f"{low} = {_extreme('max', lows)}"))
+        scope.lines.append(Line(f"{high} = {_extreme('max', [low, _extreme('min', highs)])}"))
+        inner = Scope(loop, scope)
+        with self.assuming(interior.truth):
+            self._write_items(loop.items, inner)
+        scope.lines.append(ForLoop(variable, low, high, tuple(inner.lines)))
+        around = Scope(loop, scope)
+        self._at_border = True
+        self._write_items(loop.items, around)
+        self._at_border = False
+        count = f"{high} - {low}"
+        place = border if start == "0" else f"{start} + {border}"
+        number = f"{stop} - ({count})" if start == "0" else f"{stop} - {start} - ({count})"
+        first = Line(f"{variable} = {place} if {place} < {low} else {place} + ({count})")
+        scope.lines.append(ForLoop(border, "0", number, (first, *around.lines)))
 
     def _begins(self, root: Root) -> bool:
         """Whether no other root has begun to add to the same array."""
@@ -103,8 +153,7 @@ class Writer(ElementWriter):
 
     def _write_root(self, root: Root, scope: Scope) -> None:
         if root.kind == "call":
-            for line in write_call(root.node, self):
-                scope.lines.append(line)
+            scope.lines.append(write_call(root, self, scope))
         elif root.kind != "view":
             single = root.kind == "scatter" and root.first_reduced is None  # one update, no loop around it
             if single and self._begins(root):
@@ -131,6 +180,7 @@ class Writer(ElementWriter):
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ast.expr:
         """The value, without a name of its own if the store is its only use."""
+        expression = self.chosen(expression)
         key = self.key(expression)
         known = any(key in one.known for one in scope.chain)
         if known or isinstance(expression, Literal) or self._uses.get(key, 0) > 1:
@@ -172,7 +222,7 @@ class Writer(ElementWriter):
 
     def _initialise(self, root: Root, scope: Scope) -> None:
         node = root.node
-        if root.kind == "update":
+        if root.kind in ("update", "call"):
             return
         if root.kind == "check":
             self._all_within[root] = self.arrays.pool.take("in_range")
@@ -198,9 +248,9 @@ class Writer(ElementWriter):
             index = root.target[dim]
             axis = index.axis if isinstance(index, Index) else None
             if axis is not None and root.bound.get(axis) in outside:
-                indices.append(self.index(index, scope))
+                indices.append(self.position_in_storage(node, dim, index, scope))
             else:
-                variable = loop_variable(len(scope.chain) - 1 + len(loops))
+                variable = loop_variable(_depth(scope) + len(loops))
                 loops.append((variable, self.extent(self.tree.extents[node][dim])))
                 indices.append(ast.Name(variable))
         item: Line | ForLoop = Line(f"{sp.unparse(subscript(self.array(node), indices))} = {start}")
@@ -263,7 +313,7 @@ class Writer(ElementWriter):
             return
         place = subscript(
             self.arrays.names[node],
-            [self.index(root.target[dim], scope) for dim in self.tree.kept[node]],
+            [self.position_in_storage(node, dim, root.target[dim], scope) for dim in self.tree.kept[node]],
         )
         scope.lines.append(Line(f"{sp.unparse(place)} = {self._locals[node]}"))
 
@@ -278,7 +328,7 @@ class Writer(ElementWriter):
     def _raise_unless(self, condition: str, root: Root, scope: Scope) -> None:
         within = root.value
         assert isinstance(within, Within)
-        scope.lines.append(Line(f"if not {condition}:"))
+        scope.lines.append(Line(f"if not ({condition}):" if " " in condition else f"if not {condition}:"))
         node = within.node
         while node not in self.arrays.names and node.operands:
             node = node.operands[0]
@@ -325,6 +375,20 @@ class Writer(ElementWriter):
         name = self.arrays.pool.take(name)
         self.line(scope, f"{name} = {sp.unparse(value)}", value, None)
         return name
+
+
+def _depth(scope: Scope) -> int:
+    """How many loops with a variable of their own are around a scope."""
+    return sum(one.loop is not None and not one.loop.block for one in scope.chain)
+
+
+def _extreme(function: str, values: list[str]) -> str:
+    """The text of max(...) or min(...), numbers put together."""
+    pick = {"max": max, "min": min}[function]
+    plain = [int(value) for value in values if value.lstrip("-").isdigit()]
+    rest = [value for value in dict.fromkeys(values) if not value.lstrip("-").isdigit()]
+    found = [*([str(pick(plain))] if plain else []), *rest]
+    return found[0] if len(found) == 1 else f"{function}({', '.join(found)})"
 
 
 def worst(name: str, dtype: np.dtype) -> float | int | bool:

@@ -105,6 +105,7 @@ def _input_lines(variant: Variant) -> list[str]:
     lines = [f"{traced.name}: {len(traced.graph.nodes)} nodes in the graph"]
     for name, node in zip(traced.argument_names, traced.graph.inputs):
         lines.append(f"  argument {name}: {node.spec}")
+    lines += [f"  {note}" for note in traced.notes]
     for index in traced.sources:
         source = traced.reading.sources[index]
         kind = "Tensor" if isinstance(source.value, Tensor) else "array"

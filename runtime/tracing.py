@@ -51,6 +51,8 @@ class Traced:
     """Which of the arrays that `reading.read()` gives the graph takes."""
     constants: tuple[np.ndarray, ...]
     drawn: tuple[Draw, ...]
+    notes: tuple[str, ...]
+    """What was found out while it was traced, for `explain()`."""
     needs_grad: tuple[bool, ...]
     """Of each input of the graph, whether a gradient is asked of it."""
     returns_tensors: bool
@@ -139,6 +141,7 @@ class _Run:
             sources=tuple(sources),
             constants=tuple(array for array, _ in constants),
             drawn=tuple(draw for draw, _ in drawn),
+            notes=self.trace.notes,
             needs_grad=needs_grad,
             returns_tensors=self.returns_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),

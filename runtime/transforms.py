@@ -19,7 +19,9 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 from ..tracer.graph import Node, constant
+from ..tracer.ops.elementwise import identity, stop_gradient
 from ..tracer.ops.movement import concatenate, reshape
+from ..tracer.trace import innermost, is_tracing
 from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
@@ -239,7 +241,9 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         output = _scalar_output(name, value)
         keep = inputs.recording and inputs.reach_outside([output])
-        gradients = pull_back([output], inputs.leaves, [None], create_graph=keep)
+        gradients = None if keep or not is_tracing() else inputs.pull_back_rolled(output, aux)
+        if gradients is None:
+            gradients = pull_back([output], inputs.leaves, [None], create_graph=keep)
         found = inputs.results(gradients, keep)
         shown = inputs.shown(output, keep)
         slope = tuple(found) if inputs.several else found[0]
@@ -290,6 +294,9 @@ class _Inputs:
         self._args = tuple(changed_args)
 
     def evaluate(self, function: Function) -> Any:
+        trace = innermost()
+        if trace is not None:
+            trace.differentiable = True
         with enable_grad():
             return function(*self._args, **self._kwargs)
 
@@ -319,7 +326,7 @@ class _Inputs:
         if self.recording and tensor.requires_grad:
             alias = apply(reshape, tensor, shape=tuple(tensor._value.shape))
         else:
-            alias = make(tensor._value)
+            alias = make(self._own_node(tensor._value))
             alias._requires_grad = True
             self._own.add(id(alias))
         alias._frozen = (
@@ -327,6 +334,20 @@ class _Inputs:
             "clone() of it"
         )
         return alias
+
+    def _own_node(self, value: Any) -> Any:
+        """In a trace a node that leads to the value, so that only what goes through the alias reaches it."""
+        if type(value) is not Node:
+            return value
+        own = identity(value) if self.recording else stop_gradient(value)
+        return own.renamed(value.name)
+
+    def pull_back_rolled(self, output: Tensor, aux: Any) -> tuple[Tensor | None, ...] | None:
+        """The gradients by the graph, where that has loops to roll."""
+        from .graph_gradient import pull_back_rolled
+
+        results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
+        return pull_back_rolled(output, results, self.leaves)
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""

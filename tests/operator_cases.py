@@ -777,4 +777,8 @@ ROWS: dict[str, Row] = {
         *INDEXING, *CREATION,
     )
 }  # fmt: skip
-NOT_IN_THE_TABLE = {"parameter": "an input has a value only in a call"}
+NOT_IN_THE_TABLE = {
+    "parameter": "an input has a value only in a call",
+    "loop": "its attributes hold a graph: tests/test_loops.py",
+    "loop_result": "of a loop alone: tests/test_loops.py",
+}

@@ -275,39 +275,78 @@ def apply(x, out):
 
 # --- Matrix products --------------------------------------------------------------------------------------
 
-DOT = "import numpy as np\ndef product(a, b, out):\n    np.dot(a, b, out)\n"
+GEMM = """
+from pullback.codegen.blas import gemm
+
+def product(a, b, out):
+    gemm(1.0, a, b, 0.0, out)
+
+def accumulated(a, b, out):
+    gemm(-2.0, a, b, 0.5, out)
+
+def batched(a, b, out):
+    for i in range(out.shape[1]):
+        gemm(1.0, a[:, i], b[i].T, 0.0, out[:, i])
+"""
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("left", ["C", "F"])
 @pytest.mark.parametrize("right", ["C", "F"])
-def test_dot_of_matrices(dtype: str, left: Literal["C", "F"], right: Literal["C", "F"]) -> None:
-    function = compiled(DOT, "product", array(dtype, 2, left), array(dtype, 2, right), array(dtype, 2))
+def test_gemm_of_matrices(dtype: str, left: Literal["C", "F"], right: Literal["C", "F"]) -> None:
+    types = array(dtype, 2, left), array(dtype, 2, right), array(dtype, 2)
     rng = np.random.default_rng(0)
     a = rng.standard_normal((3, 4)).astype(dtype, order=left)
     b = rng.standard_normal((4, 5)).astype(dtype, order=right)
-    out = np.empty((3, 5), dtype)
-    function(a, b, out)
+    out = np.full((3, 5), np.nan, dtype)
+    compiled(GEMM, "product", *types)(a, b, out)
     np.testing.assert_allclose(out, a @ b, rtol=1e-5, atol=1e-6)
+    compiled(GEMM, "accumulated", *types)(a, b, out)
+    np.testing.assert_allclose(out, -1.5 * (a @ b), rtol=1e-5, atol=1e-6)
 
 
-def test_dot_of_matrix_and_vector_and_of_strided_matrices() -> None:
-    a, b, x = np.arange(12.0).reshape(3, 4), np.arange(20.0).reshape(4, 5), np.arange(4.0)
-    out = np.empty(3)
-    compiled(DOT, "product", array(ndim=2), array(), array())(a, x, out)
-    np.testing.assert_array_equal(out, a @ x)
-    out = np.empty(5)
-    compiled(DOT, "product", array(), array(ndim=2), array())(x, b, out)
-    np.testing.assert_array_equal(out, x @ b)
-    strided, out = np.repeat(a, 2, axis=1)[:, ::2], np.empty((3, 5))
-    compiled(DOT, "product", array(ndim=2, layout="A"), array(ndim=2), array(ndim=2))(strided, b, out)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (1, 1, 1)])
+def test_gemm_of_parts_of_arrays(shape: tuple[int, int, int]) -> None:
+    """Each matrix in place: none is copied, whatever its strides, and nothing else is written."""
+    rows, summed, columns = shape
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((rows, 2, summed)), rng.standard_normal((2, columns, summed))
+    out = np.zeros((rows, 2, columns))
+    compiled(GEMM, "batched", *(array(ndim=3),) * 3)(a, b, out)
+    np.testing.assert_allclose(out, np.einsum("aik,ick->aic", a, b), rtol=1e-12, atol=1e-13)
+
+
+def test_gemm_uncompiled() -> None:
+    a, b, out = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4), np.ones((2, 4), "f4")
+    module = load(GEMM)
+    module.accumulated(a.astype("f4"), b.astype("f4"), out)
+    np.testing.assert_array_equal(out, 0.5 - 2.0 * (a @ b))
+    module.product(a, b, out := np.full((2, 4), np.nan))
     np.testing.assert_array_equal(out, a @ b)
 
 
+LOADS_BLAS = """
+import sys
+from pullback.codegen import blas
+blas._routine_address("dgemm")
+assert "scipy.linalg" not in sys.modules
+import numpy, scipy.linalg, scipy.linalg.cython_blas
+assert scipy.linalg.cython_blas is blas._cython_blas()
+assert scipy.linalg.solve(numpy.eye(2), numpy.ones(2)).sum() == 2
+"""
+
+
+def test_blas_is_found_without_scipy_linalg() -> None:
+    """And whoever imports that later finds it whole."""
+    subprocess.run([sys.executable, "-c", LOADS_BLAS], check=True)
+
+
 def test_what_a_kernel_raises_reaches_python() -> None:
-    function = compiled(DOT, "product", *(array(ndim=2),) * 3)
-    with pytest.raises(ValueError, match="incompatible"):
-        function(np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 3)))
+    source = "def refuse(x):\n    if x[0] > 0:\n        raise ValueError('positive')\n"
+    function = compiled(source, "refuse", array())
+    function(-np.ones(1))
+    with pytest.raises(ValueError, match="positive"):
+        function(np.ones(1))
 
 
 # --- Arguments that do not fit ----------------------------------------------------------------------------

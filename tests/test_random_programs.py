@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from operator_cases import ROWS, Arrays, gradient_graph
 
+from pullback.codegen import fuse, interior, unroll
 from pullback.codegen.pipeline import build_forward, build_pair
 from pullback.tracer.graph import Graph, Node, make_input, make_node
 from pullback.tracer.interpret import evaluate_graph
@@ -174,18 +176,37 @@ class Program:
             return self.apply("scatter_add", updates, indices, shape=operand[0].shape)
         return self.apply("index_update", operand, self.apply("sin", updates), indices)
 
+    def neighbours(self) -> tuple[Node, np.ndarray] | None:
+        """A stencil on the first dimension, or its transpose: values read, and padded, at several places."""
+        operand = self.choose(self.values)
+        shape = operand[0].shape
+        if not shape or shape[0] < 4:
+            return None
+        before, whole, size = self.choose((0, 1, 2)), (0,) * (len(shape) - 1), shape[0] - 2
+        starts, stops = (before, *whole), (size + before, *shape[1:])
+        inside = self.apply("slice", operand, starts=starts, stops=stops, steps=(1,) * len(shape))
+        inside = self.apply("sin", inside)
+        terms = [self.apply("exp", inside), inside]
+        total = operand
+        for _ in range(self.choose((2, 5))):
+            term = self.choose(terms)
+            first = self.choose((0, 1, 2))
+            widths = ((first, 2 - first), *((0, 0) for _ in whole))
+            total = self.apply("add", self.apply("pad", term, widths=widths, value=0.0), total)
+        return total
+
 
 @st.composite
-def programs(draw: Any) -> Drawn:
+def programs(draw: Any, extents: tuple[int, ...] = EXTENTS, stencils: int = 0) -> Drawn:
     """A graph with one to three outputs of float64, and arrays for its inputs."""
     program = Program(draw)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     for _ in range(draw(st.integers(1, 3))):
-        shape = tuple(draw(st.lists(st.sampled_from(EXTENTS), max_size=3)))
+        shape = tuple(draw(st.lists(st.sampled_from(extents), min_size=bool(stencils), max_size=3)))
         program.values.append(program.add_input(np.asarray(rng.uniform(-2.0, 2.0, shape))))
     steps = (
         program.elementwise, program.elementwise, program.elementwise, program.reduction, program.movement,
-        program.along, program.contraction, program.indexing,
+        program.along, program.contraction, program.indexing, *[program.neighbours] * stencils,
     )  # fmt: skip
     for _ in range(draw(st.integers(1, 8))):
         result = program.choose(steps)()
@@ -239,3 +260,16 @@ def test_uncompiled(program: Drawn) -> None:
 def test_compiled(program: Drawn) -> None:
     """Few, and the same ones in every run: they compile once."""
     check(program.graph, program.arrays, compiled=True)
+
+
+@given(program=programs(extents=(2, 3, 6), stencils=12))
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_decisions_that_sizes_make(program: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only large arrays are worth, on small ones: pieces, interiors, stored padding, shared memory."""
+    monkeypatch.setattr(unroll, "SMALLEST_BATCH", 2)
+    monkeypatch.setattr(interior, "SMALLEST_LOOP", 2)
+    monkeypatch.setattr(interior, "LEAST_SHARE", 0.1)
+    monkeypatch.setattr(fuse, "EFFORT_TO_REPEAT", 1)
+    monkeypatch.setattr(fuse, "EFFORT_ACROSS_NESTS_CACHED", 1)
+    monkeypatch.setattr(fuse, "MOST_PARTS", 1)
+    check(program.graph, program.arrays, compiled=False)

@@ -53,6 +53,8 @@ class Trace:
         self.differentiable = differentiable
         self.drawn: list[tuple[Draw, Node]] = []
         """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
+        self.notes: tuple[str, ...] = ()
+        """What was found out about the function while it was traced, for `explain()`."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
         self._captured: dict[int, tuple[np.ndarray, Node]] = {}
 

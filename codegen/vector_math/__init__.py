@@ -26,12 +26,13 @@ from .arithmetic import (
     sqrt,
     trunc,
 )
+from .error_function import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .exponentiation import power
+from .gamma import digamma, lgamma, trigamma
 from .inverse_trigonometric import acos, asin, atan, atan2
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10, softplus
 from .primitives import FUNCTIONS
-from .special import digamma, erf, erfc, lgamma, trigamma
 from .trigonometric import cos, sin, tan
 
 __all__ = [

@@ -1,14 +1,15 @@
-"""How far the functions are from the exact values: references from mpmath, points to look at, errors in ulp.
+"""How far the functions are from the exact values: references, bounds, the arguments to look at, errors in ulp.
 
 An ulp of a number is the distance between the two floats around it (in the sense of J.-M. Muller, On the
-definition of ulp(x), 2005). mpmath is needed here only, and comes with the `test` extra.
+definition of ulp(x), 2005). References are mpmath's; for many numbers in float32 they are our own functions in
+float64, which are compared with mpmath themselves. mpmath comes with the `test` extra.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
@@ -17,115 +18,190 @@ from mpmath import mp
 from .primitives import FLOAT32, FLOAT64, Format
 
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
-PRECISION = 160  # bits of a reference; of powers, 1100 more while arguments as large as 2**1024 are reduced
-POINTS_PER_RANGE = 250
-EVERYWHERE = (-np.inf, np.inf)  # random bits instead of evenly spread numbers
-POSITIVE = (0.0, np.inf)
+PRECISION = 140  # bits of a reference
+ANGLE_PRECISION = PRECISION + 1100  # while angles as large as 2**1024 are reduced
+
+Real = mpmath.mpf
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Case:
-    """The exact function, where to look at it, and the greatest error that is accepted, in ulp."""
+    """The exact function, the greatest error that is accepted, in ulp, and where to look.
 
-    reference: Callable[..., Any]
-    ranges: tuple[tuple[float, float], ...]
-    limit: float = 2.0
+    The whole domain is sampled evenly by the bits of its floats, and each range evenly. `near` gives real
+    numbers whose neighbours are looked at: roots, thresholds, multiples of pi.
+    """
+
+    reference: Callable[..., Real]
+    ranges: tuple[Range, ...] = ()
+    bound: float = 2.0
     operands: int = 1
-    hard_points: tuple[float, ...] = ()
+    domain: Range = (-np.inf, np.inf)
+    near: Callable[[], list[Real]] = list
+    precision: int = PRECISION
 
 
-def _log_gamma(x: Any) -> Any:
+# --- Hard places ------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _multiples_of_half_pi() -> list[Real]:
+    """Some thousand, up to the largest floats."""
+    random = np.random.default_rng(0)
+    exponents = [*random.uniform(0, 64, 800), *random.uniform(64, 1023, 200)]
+    with mp.workprec(ANGLE_PRECISION):
+        factors = [*range(1, 1000), *(mp.floor(mp.mpf(2) ** exponent) for exponent in exponents)]
+        return [factor * mp.pi / 2 for factor in factors] + [mp.mpf(6381956970095103) * mp.mpf(2) ** 797]
+
+
+def _root(function: Callable[[Real], Real], low: Real, high: Real) -> Real:
+    """Where `function` changes its sign, by bisection."""
+    sign = mp.sign(function(low))
+    for _ in range(PRECISION):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mp.sign(function(middle)) == sign else (low, middle)
+    return low
+
+
+@functools.cache
+def _digamma_roots() -> list[Real]:
+    """The positive one and some of the negative ones, one between two poles each."""
+    tiny = mp.mpf(10) ** -30
+    with mp.workprec(PRECISION):
+        return [_root(mp.digamma, 1, 2), *(_root(mp.digamma, -n - 1 + tiny, -n - tiny) for n in range(40))]
+
+
+@functools.cache
+def _lgamma_roots() -> list[Real]:
+    """Two between negative poles, from -2 to where they come so close to the poles that no float is between."""
+    roots = [mp.mpf(1), mp.mpf(2)]
+    tiny = mp.mpf(10) ** -30
+    with mp.workprec(PRECISION):
+        for n, lowest in enumerate(_digamma_roots()[3:21], start=2):
+            roots += [_root(_log_gamma, pole, lowest) for pole in (-n - 1 + tiny, -n - tiny)]
+    return roots
+
+
+def _log_gamma(x: Real) -> Real:
     return mp.loggamma(x).real
 
 
-_NEAR_ZERO = (-1e-3, 1e-3)
-_MULTIPLES_OF_PI = tuple(float(n * np.pi / 2) for n in (1, 2, 3, 7, 22, 355, 1878, 52174, 10**5))
-_HARD_ANGLES = (*_MULTIPLES_OF_PI, 2.0**18, 2.0**44, 1e22)
-_ANGLES = ((-10.0, 10.0), (-1e5, 1e5), EVERYWHERE)
-_OVERFLOW = (88.72283, 88.722839, 709.78, 709.782712893384, -103.97, -745.13)
+def _erfc(x: Real) -> Real:
+    return mp.erfc(max(-30, min(30, x)))  # mpmath cannot take very large numbers
+
+
+def _around(*numbers: float) -> tuple[Range, ...]:
+    """A little below and above each."""
+    return tuple(
+        (min(ends), max(ends)) for ends in ((number * (1 - 1e-4), number * (1 + 1e-4)) for number in numbers)
+    )
+
+
+# --- What is looked at ------------------------------------------------------------------------------------
+
+_NEAR_0, _NEAR_1 = (-1e-3, 1e-3), (0.999, 1.001)
+_POSITIVE, _UNIT = (0.0, np.inf), (-1.0, 1.0)
+# where e**x overflows, becomes subnormal and vanishes, in float32 and float64
+_OVERFLOW = _around(88.72284, 709.782712893384)
+_UNDERFLOW = _around(-87.33655, -103.97208, -708.3964185322641, -745.1332191019411)
 
 CASES: dict[str, Case] = {
-    "exp": Case(mp.exp, ((-105, 89), (-1, 1), (-746, 710)), hard_points=_OVERFLOW),
-    "exp2": Case(lambda x: mp.mpf(2) ** x, ((-150, 128), (-1, 1), (-1075, 1024))),
-    "expm1": Case(mp.expm1, ((-40, 89), (-1, 1), _NEAR_ZERO, (0, 710), EVERYWHERE), hard_points=_OVERFLOW),
-    "sigmoid": Case(lambda x: 1 / (1 + mp.exp(-x)), ((-105, 40), (-5, 5), (-746, 5)), limit=2.5),
-    "softplus": Case(lambda x: mp.log1p(mp.exp(x)), ((-100, 100), (-5, 5), (-740, 5))),
-    "tanh": Case(mp.tanh, ((-23, 23), (-1, 1), _NEAR_ZERO, EVERYWHERE)),
-    "sinh": Case(mp.sinh, ((-89, 89), (-1, 1), _NEAR_ZERO, (-710, 710))),
-    "cosh": Case(mp.cosh, ((-89, 89), (-1, 1), (-710, 710))),
-    "asinh": Case(mp.asinh, ((-3, 3), _NEAR_ZERO, EVERYWHERE)),
-    "acosh": Case(mp.acosh, ((1, 3), (1, 1.001), (1, 1e9), (1, 1e38))),
-    "atanh": Case(mp.atanh, ((-1, 1), _NEAR_ZERO)),
-    "log": Case(mp.log, (POSITIVE, (0.5, 2), (0.999, 1.001))),
-    "log2": Case(lambda x: mp.log(x) / mp.log(2), (POSITIVE, (0.5, 2), (0.999, 1.001))),
-    "log10": Case(mp.log10, (POSITIVE, (0.5, 2), (0.999, 1.001))),
-    "log1p": Case(mp.log1p, (POSITIVE, (-0.99, 1), _NEAR_ZERO)),
-    "sqrt": Case(mp.sqrt, (POSITIVE,), limit=0.5),
-    "rsqrt": Case(lambda x: 1 / mp.sqrt(x), (POSITIVE,)),
-    "cbrt": Case(lambda x: mp.sign(x) * mp.cbrt(abs(x)), ((-2, 2), EVERYWHERE)),
-    "sin": Case(mp.sin, (*_ANGLES, _NEAR_ZERO), hard_points=_HARD_ANGLES),
-    "cos": Case(mp.cos, _ANGLES, hard_points=_HARD_ANGLES),
-    "tan": Case(mp.tan, (*_ANGLES, _NEAR_ZERO), hard_points=_HARD_ANGLES),
-    "asin": Case(mp.asin, ((-1, 1), (0.99, 1), _NEAR_ZERO)),
-    "acos": Case(mp.acos, ((-1, 1), (0.99, 1), _NEAR_ZERO)),
-    "atan": Case(mp.atan, ((-5, 5), _NEAR_ZERO, EVERYWHERE)),
-    "erf": Case(mp.erf, ((-6, 6), (-1, 1), _NEAR_ZERO)),
-    "erfc": Case(mp.erfc, ((-6, 10), (-1, 1), (0, 27)), limit=4.0),
-    "lgamma": Case(_log_gamma, ((0, 10), (0.9, 1.1), (1.9, 2.1), (0, 200), POSITIVE), limit=4.0),
-    "digamma": Case(mp.digamma, ((0, 10), (1.4, 1.5), (0, 100), POSITIVE), limit=3.0),
-    "trigamma": Case(lambda x: mp.psi(1, x), ((0, 10), (0, 100))),
-    "power": Case(lambda a, b: a**b, ((0, 20), (0.5, 2), POSITIVE), limit=2.0, operands=2),
-    "hypot": Case(lambda a, b: mp.sqrt(a * a + b * b), ((-5, 5), EVERYWHERE), operands=2),
-    "atan2": Case(mp.atan2, ((-5, 5), EVERYWHERE), operands=2),
+    "exp": Case(mp.exp, ((-105, 89), _UNIT, (-746, 710), *_OVERFLOW, *_UNDERFLOW)),
+    "exp2": Case(lambda x: mp.mpf(2) ** x, ((-150, 128), _UNIT, (-1075, 1024), *_around(-1022, 1024))),
+    "expm1": Case(mp.expm1, ((-40, 89), _UNIT, _NEAR_0, (0, 710), (0.34, 0.4), *_OVERFLOW)),
+    "sigmoid": Case(lambda x: 1 / (1 + mp.exp(-x)), ((-105, 40), (-5, 5), (-746, 5), *_UNDERFLOW)),
+    "softplus": Case(lambda x: mp.log1p(mp.exp(x)), ((-100, 100), (-5, 5), (-1, 0), *_UNDERFLOW)),
+    "tanh": Case(mp.tanh, ((-23, 23), _UNIT, _NEAR_0, (0.15, 0.3))),
+    "sinh": Case(mp.sinh, ((-89, 89), _UNIT, _NEAR_0, (-710, 710), *_around(710.4758600739439))),
+    "cosh": Case(mp.cosh, ((-89, 89), _UNIT, (-710, 710), *_around(710.4758600739439))),
+    "asinh": Case(mp.asinh, ((-3, 3), _NEAR_0)),
+    "acosh": Case(mp.acosh, ((1, 3), (1, 1.001), (1, 1e9)), bound=2.5, domain=(1.0, np.inf)),
+    "atanh": Case(mp.atanh, (_UNIT, _NEAR_0, (0.15, 0.25)), bound=2.5, domain=_UNIT),
+    "log": Case(mp.log, ((0.5, 2), _NEAR_1), domain=_POSITIVE),
+    "log2": Case(lambda x: mp.log(x) / mp.ln2, ((0.5, 2), _NEAR_1), domain=_POSITIVE),
+    "log10": Case(mp.log10, ((0.5, 2), _NEAR_1), domain=_POSITIVE),
+    "log1p": Case(mp.log1p, (_UNIT, _NEAR_0, (0, 100)), domain=(-1.0, np.inf)),
+    "sqrt": Case(mp.sqrt, bound=0.5, domain=_POSITIVE),
+    "rsqrt": Case(lambda x: 1 / mp.sqrt(x), ((1, 4),), domain=_POSITIVE),
+    "cbrt": Case(lambda x: mp.sign(x) * mp.cbrt(abs(x)), ((1, 8),)),
+    "sin": Case(
+        mp.sin, ((-10, 10), (-1e5, 1e5), _NEAR_0), near=_multiples_of_half_pi, precision=ANGLE_PRECISION
+    ),
+    "cos": Case(mp.cos, ((-10, 10), (-1e5, 1e5)), near=_multiples_of_half_pi, precision=ANGLE_PRECISION),
+    "tan": Case(
+        mp.tan, ((-10, 10), (-1e5, 1e5), _NEAR_0), near=_multiples_of_half_pi, precision=ANGLE_PRECISION
+    ),
+    "asin": Case(mp.asin, (_UNIT, (0.99, 1), _NEAR_0), domain=_UNIT),
+    "acos": Case(mp.acos, (_UNIT, (0.99, 1), _NEAR_0), domain=_UNIT),
+    "atan": Case(mp.atan, ((-5, 5), _NEAR_0)),
+    "atan2": Case(mp.atan2, ((-5, 5),), operands=2),
+    "erf": Case(mp.erf, ((-6, 6), _UNIT, _NEAR_0, (1, 1.3))),
+    "erfc": Case(_erfc, ((-6, 10), _UNIT, (0.5, 0.6), (0, 27), *_around(26.55)), bound=2.5),
+    "lgamma": Case(
+        _log_gamma,
+        ((0, 10), (0.9, 1.1), (1.9, 2.1), (1.2, 1.4), (0, 200), (-30, 0)),
+        bound=4.0,
+        near=_lgamma_roots,
+    ),
+    "digamma": Case(mp.digamma, ((0, 10), (1.4, 1.5), (0, 100), (-30, 0)), near=_digamma_roots),
+    "trigamma": Case(lambda x: mp.psi(1, x), ((0, 10), (0, 100)), bound=2.5, domain=(0.0, 1e10)),
+    "power": Case(
+        lambda a, b: a**b, ((0, 20), (0.5, 2), (1.41, 1.42)), bound=2.5, operands=2, domain=_POSITIVE
+    ),
+    "hypot": Case(lambda a, b: mp.sqrt(a * a + b * b), ((-5, 5),), operands=2),
 }
+"""Every function that is not exact. `trigamma` and the inverse hyperbolic functions are extra."""
 
 
-def points(case: Case, number_format: Format, count: int = POINTS_PER_RANGE) -> list[np.ndarray]:
-    """The operands to look at, one array each: `count` random points of each range, and the hard ones."""
-    random = np.random.default_rng(0)
-    operands = []
-    for _ in range(case.operands):
-        parts = [_sample(random, low, high, count, number_format) for low, high in case.ranges]
-        operands.append(np.concatenate([*parts, np.array(case.hard_points, number_format.float_type)]))
-    if case.reference is CASES["power"].reference:
-        # exponents that spread the results over the format's range
-        widest = (number_format.bias + 1) * np.log(2.0)
-        spread = random.uniform(-1.1, 1.1, operands[0].size) * widest
-        operands[1] = (spread / np.log(operands[0].astype(np.float64))).astype(number_format.float_type)
-    return operands
-
-
-def _sample(
-    random: np.random.Generator, low: float, high: float, count: int, number_format: Format
-) -> np.ndarray:
-    if np.isfinite(high):
-        return random.uniform(low, high, count).astype(number_format.float_type)
-    bits = random.integers(1, number_format.bits_of(np.inf), count, dtype=number_format.bits_type)
-    x: np.ndarray = bits.view(number_format.float_type)
-    return x if low == 0.0 else x * random.choice([-1, 1], count).astype(number_format.float_type)
+# --- Errors -----------------------------------------------------------------------------------------------
 
 
 def errors(case: Case, operands: list[np.ndarray], results: np.ndarray, number_format: Format) -> np.ndarray:
-    """The error of each result in ulp."""
-    found = np.empty(results.size)
-    for index, result in enumerate(results):
-        numbers = [mp.mpf(float(operand[index])) for operand in operands]
-        with mp.workprec(PRECISION + (1100 if case.hard_points else 0)):
-            exact = case.reference(*numbers)
-        found[index] = error(float(result), exact, number_format)
-    return found
+    """The error of each result in ulp, by mpmath."""
+    with mp.workprec(case.precision):
+        return np.array(
+            [
+                error(float(result), _exact(case, numbers), number_format)
+                for *numbers, result in zip(*operands, results)
+            ]
+        )
 
 
-def error(result: float, exact: Any, number_format: Format) -> float:
-    """The distance between `result` and the exact value in ulp; infinite results count as 2**(bias + 1)."""
-    if result != result:
-        return np.inf
+def _exact(case: Case, numbers: list[float]) -> Real:
+    try:
+        return case.reference(*(mp.mpf(float(number)) for number in numbers))
+    except ValueError:  # a pole
+        return mp.nan
+
+
+def error(result: float, exact: Real, number_format: Format) -> float:
+    """The distance between `result` and the exact value in ulp; infinite results count as 2**(bias + 1).
+
+    Where the exact value is none, or infinite at a pole, anything that is not finite will do.
+    """
+    if mp.isnan(exact) or result != result:
+        return 0.0 if mp.isnan(exact) and not np.isfinite(result) else np.inf
     overflow = mp.ldexp(1, number_format.bias + 1)
     value = mp.sign(result) * overflow if np.isinf(result) else mp.mpf(result)
     exact = max(-overflow, min(overflow, exact))
     if exact == 0:
         return 0.0 if result == 0.0 else np.inf
-    _, exponent = mp.frexp(exact)
-    exponent = min(max(int(exponent), 2 - number_format.bias), number_format.bias + 1)
-    with mp.workprec(PRECISION):
-        return float(mpmath.fabs(value - exact) / mp.ldexp(1, exponent - number_format.fraction_bits - 1))
+    exponent = min(max(int(mp.frexp(exact)[1]), 2 - number_format.bias), number_format.bias + 1)
+    return float(mp.ldexp(abs(value - exact), number_format.fraction_bits + 1 - exponent))
+
+
+def errors_of_float32(results: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The error of each float32 result in ulp, where `exact` is the value in float64."""
+    overflow = 2.0 ** (FLOAT32.bias + 1)
+    exact, values = (
+        np.clip(exact, -overflow, overflow),
+        np.clip(results.astype(np.float64), -overflow, overflow),
+    )
+    exponents = np.abs(exact).view(np.int64) >> FLOAT64.fraction_bits
+    exponents = np.maximum(exponents, FLOAT64.bias + 1 - FLOAT32.bias)
+    ulps = (exponents - FLOAT32.fraction_bits << FLOAT64.fraction_bits).view(np.float64)
+    found = np.abs(values - exact) / ulps
+    found[np.isnan(found)] = np.inf
+    found[np.isnan(values) & np.isnan(exact)] = 0.0
+    return found

@@ -34,10 +34,26 @@ def sqrt(x: Number) -> Number:
     return hardware_sqrt(x)
 
 
+_RSQRT_BITS = {"float32": 0x5F374A3F, "float64": 0x5FE6E830C7B537A9}
+
+
 @elementary
 def rsqrt(x: Number) -> Number:
-    """1 / sqrt(x)."""
-    return 1.0 / hardware_sqrt(x)
+    """1 / sqrt(x): half the exponent by a subtraction of bits, to 4 digits, and two steps of Householder's method.
+
+    Several times faster than a square root and a division, which processors do not overlap.
+    """
+    number_format = format_of(x)
+    half_exponent = number_format.fraction_bits // 2 + 1
+    tiny = x < number_format.smallest_normal
+    normal = x * select(tiny, typed(4.0**half_exponent, x), 1.0)
+    y = from_bits(_RSQRT_BITS[number_format.name] - (to_bits(normal) >> 1))
+    for terms in coefficients.RSQRT[number_format.name]:
+        e = fused_multiply_add(-(normal * y), y, 1.0)
+        y = y + (y * e) * polynomial(e, terms)
+    y = y * select(tiny, typed(2.0**half_exponent, x), 1.0)
+    y = select(x > 0.0, y, select(x == 0.0, copysign(math.inf, x), math.nan))
+    return select(x == math.inf, 0.0, y)
 
 
 @elementary

@@ -82,7 +82,9 @@ def asin(x: Number) -> Number:
     """The arc sine; nan beyond -1 and 1."""
     high, low = _HALF_PI[format_of(x).name]
     large, argument, rest = _asin_parts(x)
-    return copysign(select(large, (high - 2.0 * argument) - (2.0 * rest - low), argument + rest), x)
+    leading = high - 2.0 * argument
+    leading_low = (high - leading) - 2.0 * argument
+    return copysign(select(large, leading + (leading_low - (2.0 * rest - low)), argument + rest), x)
 
 
 @elementary

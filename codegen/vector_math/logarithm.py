@@ -2,6 +2,7 @@
 
 x = 2**e * (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and with s = f / (2 + f)
 log(1 + f) = 2 artanh(s) = f - s * (f - s**2 * p(s**2)), p a polynomial (Cody and Waite, chapter 5).
+In float32 it is f - f**2 / 2 + f**3 * p(f).
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 
 from . import coefficients
-from .exponential import exp
+from .exponential import exp_of_minus
 from .primitives import (
+    FLOAT32,
     Bits,
     Number,
     by_format,
@@ -35,6 +37,17 @@ _LOG10_2 = by_format(
 _SQRT_HALF = math.sqrt(0.5)
 
 
+def split_normal(x: Number) -> tuple[Number, Number]:
+    """As `split_exponent`, for normal x."""
+    number_format = format_of(x)
+    lowest = number_format.bits_of(_SQRT_HALF)
+    bits = to_bits(x) + (number_format.bits_of(1.0) - lowest)
+    unit = 2.0**number_format.fraction_bits
+    e = from_bits((bits >> number_format.fraction_bits) | number_format.bits_of(unit))
+    m = from_bits((bits & ((1 << number_format.fraction_bits) - 1)) + lowest)
+    return m, e - (unit + number_format.bias)
+
+
 def split_exponent(x: Number) -> tuple[Number, Number, Bits]:
     """x = m * 2**e, finite and positive, with sqrt(1/2) <= m < sqrt(2): m and e.
 
@@ -54,13 +67,32 @@ def split_exponent(x: Number) -> tuple[Number, Number, Bits]:
     return m, e, biased
 
 
-def _log_reduced(f: Number) -> tuple[Number, Number]:
-    """log(1 + f) - f for f of a reduced argument, in two parts: -f**2 / 2 and the rest."""
+def _log_rest(f: Number) -> Number:
+    """log(1 + f) - f for f of a reduced argument."""
+    if format_of(f) is FLOAT32:  # few enough terms to do without the division
+        return f * f * (f * polynomial(f, coefficients.LOG_FLOAT32) - 0.5)
     s = f / (2.0 + f)
     square = s * s
     half_square = 0.5 * f * f
-    series = square * polynomial(square, coefficients.LOG[format_of(f).name])
-    return half_square, s * (half_square + series)
+    return s * (half_square + square * polynomial(square, coefficients.LOG)) - half_square
+
+
+def _log_parts(f: Number) -> tuple[Number, Number]:
+    """log(1 + f) for f of a reduced argument, and its rounding error."""
+    rest = _log_rest(f)
+    y = f + rest
+    return y, (f - y) + rest
+
+
+def log_parts(x: Number) -> tuple[Number, Number]:
+    """log(x) of finite x > 0, and what its rounding leaves, roughly."""
+    m, e, _ = split_exponent(x)
+    log_2_high, log_2_low = LOG_2[format_of(x).name]
+    f = m - 1.0
+    rest = _log_rest(f) + e * log_2_low
+    small = f + rest
+    y = e * log_2_high + small  # the product is exact
+    return y, ((e * log_2_high - y) + small) + ((f - small) + rest)
 
 
 def _finish(x: Number, y: Number, pole: float) -> Number:
@@ -75,28 +107,26 @@ def log(x: Number) -> Number:
     m, e, _ = split_exponent(x)
     f = m - 1.0
     log_2_high, log_2_low = LOG_2[format_of(x).name]
-    half_square, rest = _log_reduced(f)
-    return _finish(x, e * log_2_high - ((half_square - (rest + e * log_2_low)) - f), 0.0)
+    return _finish(x, e * log_2_high + (f + (_log_rest(f) + e * log_2_low)), 0.0)
 
 
 @elementary
 def log2(x: Number) -> Number:
     """The logarithm to base 2, exact for powers of 2."""
     m, e, _ = split_exponent(x)
-    f = m - 1.0
-    half_square, rest = _log_reduced(f)
-    return _finish(x, e + (f - (half_square - rest)) * float(1 / coefficients.LOG_2), 0.0)
+    y, low = _log_parts(m - 1.0)
+    log2_e = float(1 / coefficients.LOG_2)
+    return _finish(x, e + (y * log2_e + low * log2_e), 0.0)
 
 
 @elementary
 def log10(x: Number) -> Number:
     """The logarithm to base 10."""
     m, e, _ = split_exponent(x)
-    f = m - 1.0
-    half_square, rest = _log_reduced(f)
+    y, low = _log_parts(m - 1.0)
     log10_2_high, log10_2_low = _LOG10_2[format_of(x).name]
-    log_m = (f - (half_square - rest)) * float(coefficients.LOG10_2 / coefficients.LOG_2)
-    return _finish(x, e * log10_2_high + (e * log10_2_low + log_m), 0.0)
+    log10_e = float(coefficients.LOG10_2 / coefficients.LOG_2)
+    return _finish(x, e * log10_2_high + (y * log10_e + (low * log10_e + e * log10_2_low)), 0.0)
 
 
 def _log1p(x: Number, low: Number = 0.0) -> Number:
@@ -109,8 +139,7 @@ def _log1p(x: Number, low: Number = 0.0) -> Number:
     inverse = from_bits((2 * number_format.bias - biased) << number_format.fraction_bits)
     f = (m - 1.0) + select(x < 2.0**64, error * inverse, 0.0)
     log_2_high, log_2_low = LOG_2[number_format.name]
-    half_square, rest = _log_reduced(f)
-    return e * log_2_high - ((half_square - (rest + e * log_2_low)) - f)
+    return e * log_2_high + (f + (_log_rest(f) + e * log_2_low))
 
 
 @elementary
@@ -121,8 +150,14 @@ def log1p(x: Number) -> Number:
 
 @elementary
 def softplus(x: Number) -> Number:
-    """log(1 + e**x), without overflow."""
-    return select(x < 0.0, 0.0, x) + _log1p(exp(-abs(x)))
+    """log(1 + e**x), without overflow: log(1 + p) + max(x, 0) with p = e**-|x|, and 1 + p is at most 2."""
+    power, unit = exp_of_minus(abs(x))
+    power = power * (1.0 / unit)
+    large = power > math.sqrt(2.0) - 1.0
+    f = select(large, 0.5 * power - 0.5, power)  # 1 + p = 2 * (1 + f) or 1 + f
+    log_2_high, log_2_low = LOG_2[format_of(x).name]
+    rest = _log_rest(f) + select(large, typed(log_2_low, x), 0.0)
+    return select(x < 0.0, 0.0, x) + (select(large, typed(log_2_high, x), 0.0) + (f + rest))
 
 
 @elementary

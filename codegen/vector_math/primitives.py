@@ -54,8 +54,22 @@ class Symbol(ABC):
         """The rounded product, which no addition may absorb."""
 
     @abstractmethod
-    def libm_if_large(self, name: str, limit: float) -> Symbol:
-        """libm's function `name` of this float where |float| >= limit, anything elsewhere."""
+    def entry_of(self, table: tuple[int, ...]) -> Symbol:
+        """The entry of a table of integers at this one."""
+
+    @abstractmethod
+    def from_integer(self) -> Symbol:
+        """This unsigned integer as a float of the same size."""
+
+    @abstractmethod
+    def converted(self, format_name: str) -> Symbol:
+        """This float in another format."""
+
+    @abstractmethod
+    def replace_rare(
+        self, usual: Any, is_rare: Callable[[Number], Condition], slow: Callable[[Number], Number]
+    ) -> Symbol:
+        """slow(self) where is_rare(self), and `usual` elsewhere; see `replace_rare`."""
 
 
 def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
@@ -172,10 +186,44 @@ copysign = _intrinsic("copysign", np.copysign)
 fused_multiply_add = _intrinsic("fma", _multiply_add)
 
 
-def libm_if_large(name: str, x: Number, limit: float, otherwise: Number) -> Number:
-    """The C library's `name` of x where |x| >= limit, which should be rare, and `otherwise` where not."""
-    large = x.libm_if_large(name, limit) if isinstance(x, Symbol) else getattr(np, name)(x)
-    return select(abs(x) >= limit, large, otherwise)
+def entry_of(table: tuple[int, ...], index: Bits) -> Bits:
+    """The entry at `index`, which must be one, of a table of unsigned integers of the index's type."""
+    return index.entry_of(table) if isinstance(index, Symbol) else np.array(table, index.dtype)[index]
+
+
+def from_integer(bits: Bits) -> Number:
+    """The unsigned integer as a float of the same size."""
+    return bits.from_integer() if isinstance(bits, Symbol) else bits.astype(f"float{8 * bits.itemsize}")
+
+
+def to_float64(x: Number) -> Number:
+    """x as a float64."""
+    return x.converted("float64") if isinstance(x, Symbol) else x.astype(np.float64)
+
+
+def to_format_of(x: Number, y: Number) -> Number:
+    """x as a float of y's format."""
+    return x.converted(format_of(y).name) if isinstance(x, Symbol) else x.astype(y.dtype)
+
+
+def replace_rare(
+    usual: Number, x: Number, is_rare: Callable[[Number], Condition], slow: Callable[[Number], Number]
+) -> Number:
+    """slow(x) where is_rare(x), and `usual` elsewhere.
+
+    Compiled, this costs a vector one comparison and a jump past `slow`, which takes one number at a time. So
+    it is for arguments that programs hardly have, and that all others must not wait for.
+    """
+    if isinstance(x, Symbol):
+        return x.replace_rare(usual, is_rare, slow)
+    rare = is_rare(x)
+    if not np.any(rare):
+        return usual
+    if np.ndim(x) == 0:
+        return slow(x)
+    result = np.array(usual)
+    result[rare] = slow(x[rare])
+    return result
 
 
 def exact_product(a: Number, b: Number) -> tuple[Number, Number]:
@@ -185,14 +233,28 @@ def exact_product(a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def polynomial(x: Number, coefficients: Sequence[float]) -> Number:
-    """The sum of coefficients[k] * x**k, by Estrin's scheme: short chains of dependent operations."""
-    terms: list[Any] = list(coefficients)
-    power = x
-    while len(terms) > 1:
-        pairs = [low + high * power for low, high in zip(terms[::2], terms[1::2])]
-        terms = pairs + ([terms[-1]] if len(terms) % 2 else [])
-        power = power * power
-    return terms[0]
+    """The sum of coefficients[k] * x**k: four terms at a time by Estrin's scheme, and those by Horner's.
+
+    Estrin's alone has the shortest chain of dependent operations, and takes a multiplication for each power.
+    """
+    square = x * x
+    pairs: list[Any] = [low + high * x for low, high in zip(coefficients[::2], coefficients[1::2])]
+    pairs += coefficients[len(pairs) * 2 :]
+    fours = [low + high * square for low, high in zip(pairs[::2], pairs[1::2])] + pairs[len(pairs) // 2 * 2 :]
+    total = fours.pop()
+    if fours:
+        fourth_power = square * square
+        for four in reversed(fours):
+            total = four + total * fourth_power
+    return total
+
+
+def polynomial_parts(x: Number, coefficients: Sequence[float]) -> tuple[Number, Number]:
+    """The polynomial whose first coefficient is the sum of the first two, and its rounding error."""
+    first, first_low, *others = coefficients
+    rest = x * polynomial(x, others)
+    y = first + rest
+    return y, ((first - y) + rest) + first_low
 
 
 def split(value: Fraction, number_format: Format, *bits: int) -> list[float]:

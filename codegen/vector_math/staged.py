@@ -13,12 +13,12 @@ from typing import Any
 
 from llvmlite import ir
 
-from .primitives import Number, Symbol
+from .primitives import Condition, Number, Symbol
 
 # Multiply and add may be fused. Nothing may be reordered: that would undo the error-free steps.
 FLAGS = ("contract",)
-VECTOR_LENGTHS = (2, 4, 8, 16)  # of SSE and NEON doubles up to AVX-512 floats
-_DOUBLE, _INDEX = ir.DoubleType(), ir.IntType(32)
+_FLOATS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+_SIZES = {"float32": 32, "float64": 64}
 
 
 def define(module: ir.Module, function: Callable[..., Number], types: tuple[ir.Type, ...]) -> ir.Function:
@@ -44,7 +44,8 @@ class _OwnFlags(set):
 class Staged(Symbol):
     """A number of type `value.type`; integers are unsigned, and a truth value has one bit.
 
-    Operands that are Python numbers take the type of the other operand, as in NumPy.
+    Operands that are Python numbers take the type of the other operand, as in NumPy. The type may also be a
+    vector of floats, for comparisons.
     """
 
     def __init__(self, builder: ir.IRBuilder, value: ir.Value) -> None:
@@ -53,11 +54,14 @@ class Staged(Symbol):
 
     @property
     def format_name(self) -> str:
-        return {"float": "float32", "double": "float64"}[str(self.value.type)]
+        return {"float": "float32", "double": "float64"}[str(_element_type(self.value.type))]
 
     def operand(self, number: Any) -> ir.Value:
         """`number` as an LLVM value of the own type."""
-        return number.value if isinstance(number, Staged) else self.value.type(number)
+        if isinstance(number, Staged):
+            return number.value
+        kind = self.value.type
+        return kind([kind.element(number)] * kind.count) if isinstance(kind, ir.VectorType) else kind(number)
 
     def like(self, number: Any) -> Staged:
         """`number` as a symbol of the own type."""
@@ -80,9 +84,13 @@ class Staged(Symbol):
         # a flag that says nothing about products, so that Numba leaves them alone
         return Staged(self.builder, self.builder.fmul(self.value, self.operand(other), flags=("arcp",)))
 
-    def libm_if_large(self, name: str, limit: float) -> Staged:
-        function = _define_libm_if_large(self.builder.module, name, self.value.type, limit)
-        call = self.builder.call(function, [self.value])
+    def replace_rare(
+        self, usual: Any, is_rare: Callable[[Number], Condition], slow: Callable[[Number], Number]
+    ) -> Staged:
+        from . import rare
+
+        function = rare.define(self.builder.module, self.value.type, is_rare, slow)
+        call = self.builder.call(function, [self.value, self.operand(usual)])
         call.fastmath = _OwnFlags()
         return Staged(self.builder, call)
 
@@ -91,7 +99,10 @@ class Staged(Symbol):
         kind = self.value.type
         operands = [self.value, *map(self.operand, others)]
         signature = ir.FunctionType(kind, [kind] * len(operands))
-        function = self.builder.module.declare_intrinsic(f"llvm.{name}", [kind], signature)
+        lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
+        symbol = f"llvm.{name}.{lanes}{_element_type(kind).intrinsic_name}"
+        module = self.builder.module
+        function = module.globals.get(symbol) or ir.Function(module, signature, symbol)
         call = self.builder.call(function, operands)
         call.fastmath = _OwnFlags()
         return Staged(self.builder, call)
@@ -103,16 +114,39 @@ class Staged(Symbol):
         return Staged(self.builder, value)
 
     def to_bits(self) -> Staged:
-        size = {"float32": 32, "float64": 64}[self.format_name]
-        return Staged(self.builder, self.builder.bitcast(self.value, ir.IntType(size)))
+        return Staged(self.builder, self.builder.bitcast(self.value, ir.IntType(_SIZES[self.format_name])))
 
     def from_bits(self) -> Staged:
-        kind = {32: ir.FloatType(), 64: ir.DoubleType()}[self.value.type.width]
-        return Staged(self.builder, self.builder.bitcast(self.value, kind))
+        return Staged(self.builder, self.builder.bitcast(self.value, self._float_of_this_size()))
+
+    def from_integer(self) -> Staged:
+        return Staged(self.builder, self.builder.uitofp(self.value, self._float_of_this_size()))
+
+    def _float_of_this_size(self) -> ir.Type:
+        return {32: ir.FloatType(), 64: ir.DoubleType()}[self.value.type.width]
+
+    def converted(self, format_name: str) -> Staged:
+        kind, size = _FLOATS[format_name], _SIZES[self.format_name]
+        convert = self.builder.fpext if size < _SIZES[format_name] else self.builder.fptrunc
+        return self if self.value.type == kind else Staged(self.builder, convert(self.value, kind))
+
+    def entry_of(self, table: tuple[int, ...]) -> Staged:
+        kind, module = self.value.type, self.builder.module
+        constant = ir.Constant(ir.ArrayType(kind, len(table)), [kind(entry) for entry in table])
+        name = f"pullback.table.{hash(table) & 2**64 - 1:x}"
+        if name not in module.globals:
+            array = ir.GlobalVariable(module, constant.type, name)
+            array.linkage, array.global_constant, array.initializer = "internal", True, constant
+        pointer = self.builder.gep(module.globals[name], [kind(0), self.value], inbounds=True)
+        return Staged(self.builder, self.builder.load(pointer))
+
+
+def _element_type(kind: ir.Type) -> ir.Type:
+    return kind.element if isinstance(kind, ir.VectorType) else kind
 
 
 def _is_float(number: Staged) -> bool:
-    return isinstance(number.value.type, (ir.FloatType, ir.DoubleType))
+    return isinstance(_element_type(number.value.type), (ir.FloatType, ir.DoubleType))
 
 
 def _binary(floating: str | None, integral: str | None) -> Callable[[Staged, Any], Staged]:
@@ -159,98 +193,3 @@ for _name, _methods in {
     setattr(Staged, f"__r{_name}__", _reflected(_binary(*_methods)))
 for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Staged, f"__{_name}__", _comparison(_sign))
-
-
-# --- libm for large arguments ------------------------------------------------------------------------------
-
-
-def _define_libm_if_large(module: ir.Module, name: str, kind: ir.Type, limit: float) -> ir.Function:
-    """The LLVM function in `module` that is libm's `name` of x where |x| >= limit, and 0 elsewhere.
-
-    libm takes one number at a time, and a branch around it would keep LLVM from vectorising the loop. So LLVM
-    is told of variants for vectors (its VFABI), which look whether any |x| >= limit, and call libm only then.
-    """
-    symbol = f"pullback.large.{name}.{kind}"
-    if symbol in module.globals:
-        return module.globals[symbol]
-    one = _define_variant(module, symbol, name, kind, 1, limit)
-    variants = [_define_variant(module, f"{symbol}.{n}", name, kind, n, limit) for n in VECTOR_LENGTHS]
-    mapping = (f"_ZGV_LLVM_N{n}v_{symbol}({v.name})" for n, v in zip(VECTOR_LENGTHS, variants))
-    _add_attribute(one, f'"vector-function-abi-variant"="{",".join(mapping)}"')
-    _keep(module, variants)
-    return one
-
-
-def _define_variant(
-    module: ir.Module, symbol: str, name: str, kind: ir.Type, lanes: int, limit: float
-) -> ir.Function:
-    """`_define_libm_if_large` for a vector of `lanes` numbers, or for one number."""
-    operand_type = ir.VectorType(kind, lanes) if lanes > 1 else kind
-    defined = ir.Function(module, ir.FunctionType(operand_type, [operand_type]), symbol)
-    defined.linkage = "internal"
-    for attribute in ("noinline", "nounwind", "readnone", "willreturn"):
-        _add_attribute(defined, attribute)
-    (x,) = defined.args
-    start, large, end = (defined.append_basic_block(label) for label in ("start", "large", "end"))
-
-    builder = ir.IRBuilder(start)
-    suffix = f"v{lanes}{kind.intrinsic_name}" if lanes > 1 else kind.intrinsic_name
-    magnitude = builder.call(_declare(module, f"llvm.fabs.{suffix}", defined.function_type), [x])
-    above = builder.fcmp_ordered(">=", magnitude, _filled(operand_type, limit), flags=FLAGS)
-    lane_bits = ir.IntType(lanes)
-    builder.cbranch(builder.icmp_unsigned("!=", builder.bitcast(above, lane_bits), lane_bits(0)), large, end)
-
-    builder.position_at_end(large)
-    libm = _declare(module, name, ir.FunctionType(_DOUBLE, [_DOUBLE]))
-    zero = result = _filled(operand_type, 0.0)
-    for lane in range(lanes):
-        y = _call_in_double(builder, libm, builder.extract_element(x, _INDEX(lane)) if lanes > 1 else x)
-        result = builder.insert_element(result, y, _INDEX(lane)) if lanes > 1 else y
-    builder.branch(end)
-
-    builder.position_at_end(end)
-    value = builder.phi(operand_type)
-    value.add_incoming(zero, start)
-    value.add_incoming(result, large)
-    builder.ret(value)
-    return defined
-
-
-def _call_in_double(builder: ir.IRBuilder, function: ir.Function, x: ir.Value) -> ir.Value:
-    if x.type == _DOUBLE:
-        return builder.call(function, [x])
-    return builder.fptrunc(builder.call(function, [builder.fpext(x, _DOUBLE)]), x.type)
-
-
-def _filled(kind: ir.Type, number: float) -> ir.Constant:
-    """`number`, or a vector filled with it."""
-    return (
-        ir.Constant(kind, [kind.element(number)] * kind.count)
-        if isinstance(kind, ir.VectorType)
-        else kind(number)
-    )
-
-
-def _declare(module: ir.Module, name: str, function_type: ir.FunctionType) -> ir.Function:
-    return module.globals.get(name) or ir.Function(module, function_type, name)
-
-
-def _add_attribute(function: ir.Function, attribute: str) -> None:
-    # llvmlite refuses attributes that it does not know, but writes what the set holds
-    set.add(function.attributes, attribute)
-
-
-def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
-    """Keep LLVM from dropping functions that nothing calls before loops are vectorised."""
-    name, pointer = "llvm.compiler.used", ir.IntType(8).as_pointer()
-    if name not in module.globals:
-        ir.GlobalVariable(module, ir.ArrayType(pointer, 0), name)
-    used = module.globals[name]
-    kept = [
-        *(used.initializer.constant if used.initializer else []),
-        *(f.bitcast(pointer) for f in functions),
-    ]
-    used.linkage, used.section = "appending", "llvm.metadata"
-    used.value_type = ir.ArrayType(pointer, len(kept))
-    used.type = used.value_type.as_pointer()
-    used.initializer = ir.Constant(used.value_type, kept)

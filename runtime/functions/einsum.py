@@ -198,7 +198,7 @@ def _contract_all(
         chosen = [pending[place] for place in pair]
         for place in sorted(pair, reverse=True):
             del pending[place]
-        wanted = set(result).union(*(term for _, term in pending))
+        wanted = result + "".join(term for _, term in pending)
         pending.append(_contract_pair(*chosen, wanted=wanted))
     (x, term), *_ = pending
     x, term = _without(x, term, set(term) - set(result))
@@ -215,17 +215,15 @@ def _as_result(x: Tensor, extents: dict[str, int], result: str, count: int) -> T
     return permuted(x, range(x.ndim)) if count == 1 and x.ndim else x
 
 
-def _contract_pair(a: tuple[Tensor, str], b: tuple[Tensor, str], *, wanted: set[str]) -> tuple[Tensor, str]:
-    """The product of two operands, summed over the indices that nothing else wants."""
-    x, left = _without(*a, set(a[1]) - set(b[1]) - wanted)
-    y, right = _without(*b, set(b[1]) - set(a[1]) - wanted)
-    shared = set(left) & set(right)
-    result = "".join(one for one in left if one in wanted) + "".join(
-        one for one in right if one in wanted - shared
-    )
-    if not shared - wanted and array_dtype(x).kind == "b":
+def _contract_pair(a: tuple[Tensor, str], b: tuple[Tensor, str], *, wanted: str) -> tuple[Tensor, str]:
+    """The product of two operands, summed over the indices that nothing else wants, the others in order."""
+    x, left = _without(*a, set(a[1]) - set(b[1]) - set(wanted))
+    y, right = _without(*b, set(b[1]) - set(a[1]) - set(wanted))
+    result = "".join(one for one in dict.fromkeys(wanted) if one in left or one in right)
+    if set(left) & set(right) <= set(wanted) and array_dtype(x).kind == "b":
         fail(DTypeError, "einsum(): bool operands are not supported; convert them first, e.g. with .long().")
     if not left or not right:
+        result = left or right
         return apply(e.multiply, x, y), result
     return contracted(x, y, f"{left},{right}->{result}"), result
 

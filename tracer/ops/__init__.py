@@ -1,5 +1,14 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
-from . import composite, contraction, creation, elementwise, indexing, movement, reduction
+from . import composite, contraction, control, creation, elementwise, indexing, movement, reduction
 
-__all__ = ["composite", "contraction", "creation", "elementwise", "indexing", "movement", "reduction"]
+__all__ = [
+    "composite",
+    "contraction",
+    "control",
+    "creation",
+    "elementwise",
+    "indexing",
+    "movement",
+    "reduction",
+]

@@ -11,7 +11,19 @@ import numpy as np
 
 from ..operator import Array, Operator, declare
 from ..spec import FromShape, Spec, reduced_shape
-from .elementwise import absolute, equal, exp, isfinite, log, multiply, sign, sqrt, where
+from .elementwise import (
+    absolute,
+    equal,
+    exp,
+    greater,
+    isfinite,
+    log,
+    logical_and,
+    multiply,
+    sign,
+    sqrt,
+    where,
+)
 from .movement import concatenate, expand, reshape, slice_
 from .reduction import amax, restore_dims, sum_
 
@@ -98,12 +110,24 @@ std = composite(
 )
 
 
-def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
-    """Shifted by the largest, so that nothing overflows; an infinite one is not subtracted from itself."""
+def _shifted_exp(x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """exp(x - shift), its sum, and the shift: the largest, or 0 for an infinite one."""
     largest = amax(x, dims=dims, keepdim=True)
     shift = where(isfinite(largest), largest, 0.0)
-    total = log(sum_(exp(x - shift), dims=dims, keepdim=True)) + shift
-    return total if keepdim else sum_(total, dims=dims, keepdim=False)
+    exponentials = exp(x - shift)
+    return exponentials, sum_(exponentials, dims=dims, keepdim=True), shift
+
+
+def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    _, total, shift = _shifted_exp(x, dims)
+    result = log(total) + shift
+    return result if keepdim else sum_(result, dims=dims, keepdim=False)
+
+
+def exp_less_logsumexp(x: Array, dims: tuple[int, ...]) -> Array:
+    """exp(x - logsumexp(x)), as the derivative has it, from the exponentials that logsumexp has computed."""
+    exponentials, total, _ = _shifted_exp(x, dims)
+    return exponentials / where(logical_and(isfinite(total), greater(total, 0.0)), total, 1.0)
 
 
 logsumexp = composite(

@@ -1,0 +1,133 @@
+"""Products of matrices by BLAS: `gemm` as generated code calls it, its LLVM, and where SciPy has it.
+
+The functions of `scipy.linalg.cython_blas` are called directly. They take matrices by column; a matrix by
+row is the transpose of one by column, so `out = a b` is computed as `out' = b' a'`. Which operand is a
+transposed view is read off its strides, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from llvmlite import binding as llvm
+from llvmlite import ir
+
+SYMBOL_PREFIX = "pullback_blas_"
+ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
+LARGEST_EXTENT = 2**31 - 1
+"""BLAS counts in int32."""
+
+_INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
+_ELEMENTS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+
+
+def gemm(alpha: float, a: np.ndarray, b: np.ndarray, beta: float, out: np.ndarray) -> None:
+    """out = alpha * a @ b + beta * out; with beta 0 it does not matter what `out` holds.
+
+    Args:
+        a, b: shapes (n, k) and (k, m), both float32 or both float64. In compiled code one of their two
+            dimensions is contiguous, and no extent is 0.
+        out: shape (n, m), of the same dtype; rows are contiguous.
+
+    >>> gemm(1.0, x, w.T, 0.0, out)
+    """
+    product = alpha * (a @ b)
+    out[...] = product if beta == 0 else product + beta * out
+
+
+# --- LLVM -------------------------------------------------------------------------------------------------
+
+
+def define(module: ir.Module, dtype: str) -> ir.Function:
+    """The function `gemm` of a dtype in an LLVM module.
+
+    Its arguments: alpha, the fields of a and b, beta, the fields of out. Fields are the address of the data,
+    two extents, two strides in bytes.
+    """
+    name = f"pullback_gemm_{dtype}"
+    if name in module.globals:
+        return module.globals[name]
+    element = _ELEMENTS[dtype]
+    matrix = [element.as_pointer(), *[_INT64] * 4]
+    kind = ir.FunctionType(ir.VoidType(), [element, *matrix, *matrix, element, *matrix])
+    function = ir.Function(module, kind, name)
+    function.linkage = "linkonce_odr"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    alpha, beta = function.args[0], function.args[11]
+    a, b, out = (function.args[first : first + 5] for first in (1, 6, 12))
+    size = _INT64(8 if dtype == "float64" else 4)
+    (trans_a, step_a), (trans_b, step_b), (_, step_out) = (_layout(builder, one, size) for one in (a, b, out))
+    numbers = [_address(builder, builder.trunc(one, _INT32)) for one in (out[2], out[1], a[2])]
+    step_a, step_b, step_out = (_address(builder, one) for one in (step_a, step_b, step_out))
+    arguments = [
+        _address(builder, trans_b), _address(builder, trans_a), *numbers, _address(builder, alpha),
+        b[0], step_b, a[0], step_a, _address(builder, beta), out[0], step_out,
+    ]  # fmt: skip
+    routine_type = ir.FunctionType(ir.VoidType(), [one.type for one in arguments])
+    routine = ir.Function(module, routine_type, f"{SYMBOL_PREFIX}{ROUTINES[dtype]}")
+    builder.call(routine, arguments)
+    builder.ret_void()
+    return function
+
+
+def _layout(builder: ir.IRBuilder, matrix: list[ir.Value], size: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """("N", elements from row to row), or ("T", elements from column to column) of a transposed view."""
+    _, rows, columns, row_stride, column_stride = matrix
+    by_row = builder.icmp_signed("==", column_stride, size)
+    step = builder.sdiv(builder.select(by_row, row_stride, column_stride), size)
+    least = builder.select(by_row, columns, rows)  # BLAS asks for it even where there is one row
+    step = builder.select(builder.icmp_signed("<", step, least), least, step)
+    letter = builder.select(by_row, _INT8(ord("N")), _INT8(ord("T")))
+    return letter, builder.trunc(step, _INT32)
+
+
+def _address(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Fortran takes all arguments by their address."""
+    slot = builder.alloca(value.type)
+    builder.store(value, slot)
+    return slot
+
+
+# --- SciPy's BLAS -----------------------------------------------------------------------------------------
+
+
+def register_symbols(needed: Iterable[str]) -> None:
+    """Tell LLVM where those of the needed functions are that BLAS has."""
+    for symbol in needed:
+        if symbol.startswith(SYMBOL_PREFIX):
+            llvm.add_symbol(symbol, _routine_address(symbol.removeprefix(SYMBOL_PREFIX)))
+
+
+@functools.cache
+def _routine_address(name: str) -> int:
+    capsule = _cython_blas().__pyx_capi__[name]
+    get_name, get_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get_pointer(capsule, get_name(capsule)))
+
+
+@functools.cache
+def _cython_blas() -> ModuleType:
+    """`scipy.linalg.cython_blas` without the rest of `scipy.linalg`, whose import takes 0.2 s."""
+    name = "scipy.linalg.cython_blas"
+    if "scipy.linalg" in sys.modules:
+        return importlib.import_module(name)
+    import scipy
+
+    spec = PathFinder.find_spec(name, [str(Path(scipy.__file__).parent / "linalg")])
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules.pop(name, None)  # whoever imports scipy.linalg gets the same module, and as its attribute
+    return module

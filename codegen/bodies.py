@@ -1,0 +1,219 @@
+"""Passes over loops of the graph: on their bodies, and on what they hold.
+
+A loop is one node to all other passes. These look inside: a pass applied to every body, loops that run the
+same body made one, and what nobody reads taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pullback.tracer.graph import Graph, Node, make_input, rebuild, substitute, toposort, with_operands
+from pullback.tracer.loop import LoopNode, is_loop, make_loop
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.control import loop_result
+
+from .lower import merges_dimensions
+from .simplify import simplify
+
+
+def has_loops(graph: Graph) -> bool:
+    return any(is_loop(node) for node in graph.nodes)
+
+
+def in_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
+    """The graph with a pass applied to the body of each loop; bodies keep their inputs."""
+
+    def changed(node: Node, operands: tuple[Node, ...]) -> Node:
+        node = with_operands(node, operands)
+        return LoopNode(node).with_body(change(LoopNode(node).body)).node if is_loop(node) else node
+
+    return rebuild(graph, changed) if has_loops(graph) else graph
+
+
+def tidy_loops(graph: Graph) -> Graph:
+    """Loops with simple bodies, from which is taken out what no step changes.
+
+    It comes before differentiation: what is outside has one derivative, not one in each step.
+    """
+    results: dict[Node, LoopNode] = {}
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        if node.operator is loop_result:
+            return results[node.operands[0]].result(node.attributes["index"]).renamed(node.name)
+        if is_loop(node):
+            results[node] = _without_invariants(_simple(LoopNode(with_operands(node, operands))))
+            return results[node].node
+        return with_operands(node, operands)
+
+    return prune_loops(rebuild(graph, change)) if has_loops(graph) else graph
+
+
+def _simple(loop: LoopNode) -> LoopNode:
+    body = tidy_loops(loop.body)
+    keeps_gradients = any(node.operator is e.stop_gradient for node in body.nodes)  # which simplify takes out
+    return loop.with_body(body if keeps_gradients else simplify(body))
+
+
+def _without_invariants(loop: LoopNode) -> LoopNode:
+    """The loop with what depends on constants alone computed before it."""
+    carries, stacked, constants = loop.split(loop.body.inputs)
+    invariant: set[Node] = set(constants)
+    needed: dict[Node, None] = {}
+    for node in loop.body.nodes:
+        unchanging = [operand in invariant or operand.is_constant for operand in node.operands]
+        if node.operands and all(unchanging) and node.operator.family != "control":
+            invariant.add(node)
+        else:
+            needed.update(dict.fromkeys(one for one in node.operands if one in invariant))
+    needed.update(dict.fromkeys(one for one in loop.body.outputs if one in invariant))
+    moved = [node for node in needed if node.operands]
+    if not moved:
+        return loop
+    inits, rows, values = loop.split(loop.node.operands)
+    outside = substitute(moved, dict(zip(constants, values)))
+    stand_ins = {node: make_input(node.spec, node.name, node.origin) for node in moved}
+    body = Graph(
+        loop.body.name,
+        (*carries, *stacked, *constants, *stand_ins.values()),
+        substitute(loop.body.outputs, stand_ins),
+        loop.body.origin,
+    )
+    return make_loop(body, inits, rows, [*values, *outside], loop.length, loop.node.origin, loop.backwards)
+
+
+def copy_what_is_viewed(body: Graph) -> Graph:
+    """A body's inputs copied where they are read in another shape: they are rows, which have no array."""
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        if node.operator is m.reshape and operands[0].is_input and merges_dimensions(node):
+            operands = (e.identity(operands[0]),)
+        return with_operands(node, operands)
+
+    return rebuild(body, change)
+
+
+def share_loops(graph: Graph) -> Graph:
+    """A loop whose body another loop extends, over the same operands, gives way to that one."""
+    extended = {}
+    for node in graph.nodes:
+        if is_loop(node) and (body := LoopNode(node).node.attributes["body"].extends) is not None:
+            extended[body, node.operands] = LoopNode(node)
+    replacements = {}
+    for node in graph.nodes if extended else ():
+        if node.operator is loop_result:
+            loop = node.operands[0]
+            while (found := extended.get((loop.attributes["body"], loop.operands))) is not None:
+                loop = found.node
+            if loop is not node.operands[0]:
+                result = LoopNode(loop).result(node.attributes["index"])
+                replacements[node] = result.renamed(node.name)
+    return graph.with_outputs(substitute(graph.outputs, replacements)) if replacements else graph
+
+
+def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:
+    """Loops that have no node of their bodies in common: a value of a body belongs to one loop."""
+    seen = set() if seen is None else seen
+
+    def own(body: Graph) -> Graph:
+        if not seen.isdisjoint(body.inputs) or not seen.isdisjoint(one for one in body.nodes if one.operands):
+            body = _copied(body)
+        seen.update(body.inputs, (one for one in body.nodes if one.operands))
+        return separate_bodies(body, seen)
+
+    return in_bodies(graph, own)
+
+
+def _copied(body: Graph) -> Graph:
+    inputs = tuple(make_input(node.spec, node.name, node.origin) for node in body.inputs)
+    new = dict(zip(body.inputs, inputs))
+    for node in body.nodes:
+        if node not in new:
+            operands = tuple(new[operand] for operand in node.operands)
+            new[node] = Node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+    return Graph(body.name, inputs, tuple(new[output] for output in body.outputs), body.origin)
+
+
+# --- what nobody reads --------------------------------------------------------------------------------------
+
+
+def prune_loops(graph: Graph) -> Graph:
+    """Loops without results, carries and operands that nothing needs; what never changes is a constant."""
+    if not has_loops(graph):
+        return graph
+    read: dict[Node, set[int]] = {}
+    for node in graph.nodes:
+        if node.operator is loop_result:
+            read.setdefault(node.operands[0], set()).add(node.attributes["index"])
+    results: dict[Node, dict[int, Node]] = {}
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        if node.operator is loop_result:
+            found = results[node.operands[0]][node.attributes["index"]]
+            return found if found.name or not found.operands else found.renamed(node.name)
+        if is_loop(node):
+            results[node] = _pruned(LoopNode(with_operands(node, operands)), read.get(node, set()))
+            return node
+        return with_operands(node, operands)
+
+    return rebuild(graph, change)
+
+
+def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
+    """The results of `read`, of the loop without all that they do not need."""
+    loop = _with_distinct_inputs(loop)
+    inputs, outputs = loop.body.inputs, loop.body.outputs
+    unchanging = {index for index in range(loop.carries) if outputs[index] is inputs[index]}
+    kept = {index for index in read if index not in unchanging}
+    while True:
+        nodes = set(toposort(outputs[index] for index in kept))
+        more = kept | {index for index in range(loop.carries) if inputs[index] in nodes} - unchanging
+        if more == kept:
+            break
+        kept = more
+    order = [*range(loop.carries, len(inputs)), *sorted(unchanging)]
+    carries = [index for index in range(loop.carries) if index in kept]
+    others = [index for index in order if inputs[index] in nodes]
+    stacked = [index for index in others if loop.carries <= index < loop.constants_from]
+    constants = [index for index in others if index not in stacked]
+    places: dict[Node, int] = {}
+    for index in range(loop.carries, len(outputs)):
+        if index in kept:
+            places.setdefault(outputs[index], len(carries) + len(places))
+    operands = loop.node.operands
+    new = make_loop(
+        prune_loops(
+            Graph(
+                loop.body.name,
+                tuple(inputs[index] for index in (*carries, *stacked, *constants)),
+                (*(outputs[index] for index in carries), *places),
+                loop.body.origin,
+            )
+        ),
+        [operands[index] for index in carries],
+        [operands[index] for index in stacked],
+        [operands[index] for index in constants],
+        loop.length,
+        loop.node.origin,
+        loop.backwards,
+    )
+    made = new.results
+    found = {index: operands[index] for index in unchanging}
+    found |= {index: made[place] for place, index in enumerate(carries)}
+    found |= {index: made[places[outputs[index]]] for index in kept if index >= loop.carries}
+    return found
+
+
+def _with_distinct_inputs(loop: LoopNode) -> LoopNode:
+    """The loop with one input of the body for each stacked or constant operand."""
+    first: dict[tuple[bool, Node], Node] = {}
+    same: dict[Node, Node] = {}
+    for index in range(loop.carries, len(loop.body.inputs)):
+        node = loop.body.inputs[index]
+        known = first.setdefault((index < loop.constants_from, loop.node.operands[index]), node)
+        if known is not node:
+            same[node] = known
+    if not same:
+        return loop
+    return loop.with_body(loop.body.with_outputs(substitute(loop.body.outputs, same)))

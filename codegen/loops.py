@@ -1,0 +1,292 @@
+"""Loops of the graph in the loop tree: where carries, rows and stacks are stored.
+
+A carry is stored as its history: row t is its value before step t, row n its final value. Only where a
+later loop reads all rows are all kept; else two rows take turns, or one is written in place. Rows of stacked
+operands are elements of the operands, and stacked results are written row by row. Nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import LoopNode, is_loop, loops_of
+from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.control import loop_result
+
+from .calls import gemm, matrices_of
+from .cost import EXPENSIVE, arithmetic
+from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
+from .extents import Extents, Symbol
+from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
+from .names import noun
+from .tree import Item, Loop, Root
+from .unroll import SMALL
+
+
+@dataclass(eq=False)
+class StepLoop:
+    """A loop of the graph on its way into the tree."""
+
+    node: LoopNode
+    extent: Symbol
+    histories: list[Node]
+    results: dict[int, list[Node]]
+    """The nodes that read each result."""
+    viewed: set[Node]
+    """Results that are read in another shape, as an array of their own."""
+    around: tuple[StepLoop, ...]
+    """The step loops that it is inside of, outermost first."""
+    item: Loop = field(init=False)
+    stacks: dict[int, Node] = field(default_factory=dict)
+    """Results that are written row by row into an array of their own."""
+    in_storage: dict[Node, tuple[Node, Index]] = field(default_factory=dict)
+    """Results of the body that are computed straight into a row of a history or a stack."""
+
+    @property
+    def step(self) -> Index:
+        assert self.item.steps is not None
+        return of_axis(self.item.steps)
+
+    @property
+    def row(self) -> Index:
+        """Which row of the stacked operands and results the step is about."""
+        return minus(of_symbol(self.extent), plus(self.step, number(1))) if self.node.backwards else self.step
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops of the tree that its body is inside of."""
+        return (*(one.item for one in self.around), self.item)
+
+    @property
+    def stores(self) -> list[tuple[Node, Node, Index]]:
+        """Each result of the body, where it is stored, and in which row."""
+        outputs, after = self.node.body.outputs, plus(self.step, number(1))
+        carried = [(outputs[index], history, after) for index, history in enumerate(self.histories)]
+        return carried + [(outputs[index], stack, self.row) for index, stack in self.stacks.items()]
+
+
+def find_step_loops(graph: Graph, extents: Extents, around: tuple[StepLoop, ...] = ()) -> list[StepLoop]:
+    """All loops of a graph and of their bodies, outer ones first."""
+    found: list[StepLoop] = []
+    readers: dict[Node, dict[int, list[Node]]] = {}
+    for node in graph.nodes:
+        if node.operator is loop_result:
+            readers.setdefault(node.operands[0], {}).setdefault(node.attributes["index"], []).append(node)
+    viewed = {
+        node.operands[0] for node in graph.nodes if node.operator is m.reshape and merges_dimensions(node)
+    }
+    for node in graph.nodes:
+        if is_loop(node):
+            loop = LoopNode(node)
+            histories = [_history(loop, index, extents) for index in range(loop.carries)]
+            one = StepLoop(loop, extents.steps[node], histories, readers.get(node, {}), viewed, around)
+            found += [one, *find_step_loops(loop.body, extents, (*around, one))]
+    return found
+
+
+def _history(loop: LoopNode, index: int, extents: Extents) -> Node:
+    start, end = loop.body.inputs[index], loop.body.outputs[index]
+    spec = start.spec.with_shape((loop.length + 1, *start.shape))
+    name = end.name or start.name or f"{noun(end.operator.name)}s"
+    node = Node(loop_result, (loop.node,), {"index": index}, spec, end.origin, name)
+    extents.of[node] = (Symbol(loop.length + 1), *extents.of[start])
+    return node
+
+
+def bodies(graph: Graph) -> list[Graph]:
+    """The graph and the bodies of its loops, at any depth."""
+    inner = [one for node in graph.nodes if is_loop(node) for one in bodies(LoopNode(node).body)]
+    return [graph, *inner]
+
+
+def needed_before(graph: Graph) -> set[Node]:
+    """What loops read in every step and is computed before: it must be stored, or each step repeats it.
+
+    Movement of what is stored is index arithmetic; what a call of BLAS reads must be an array.
+    """
+    found: set[Node] = set()
+    for loop in loops_of(graph.nodes):
+        in_calls = {one for node in loop.body.nodes if node.operator is gemm for one in matrices_of(node)}
+        for position, operand in enumerate(loop.node.operands):
+            if position >= loop.carries and loop.body.inputs[position] in in_calls and not operand.is_input:
+                found.add(operand)
+            if position >= loop.carries:
+                found |= {one for one in _moved(operand) if not one.is_input}
+    return found
+
+
+def _moved(node: Node) -> Iterator[Node]:
+    """The values that a chain of movement starts from, but for constants and results of loops."""
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if one.operator.family == "movement":
+            pending.extend(one.operands)
+        elif one.operator is not loop_result and one.operator.family != "creation":
+            yield one
+
+
+# --- elements -----------------------------------------------------------------------------------------------
+
+
+def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None:
+    """Tell the lowering where the values are that a loop's body reads, and those that it makes."""
+    for one in loops:
+        one.item = Loop(one.extent, steps=Axis(one.extent))
+        one.stacks, one.in_storage = {}, {}
+        _enter_inputs(one, lowering)
+        for index, end in enumerate(one.node.body.outputs[: one.node.carries]):
+            _compute_into(one, end, one.histories[index], plus(one.step, number(1)), lowering)
+        for index, readers in one.results.items():
+            _enter_result(one, index, readers, lowering, outputs)
+
+
+def _enter_inputs(one: StepLoop, lowering: Lowering) -> None:
+    carries, rows, constants = one.node.split(one.node.body.inputs)
+    _, stacked, invariant = one.node.split(one.node.node.operands)
+    for node, history in zip(carries, one.histories):
+        lowering.elsewhere[node] = _row_of(history, one.step)
+    for node, whole in zip(rows, stacked):
+        lowering.elsewhere[node] = _row_of_operand(whole, one.row, lowering)
+    for node, value in zip(constants, invariant):
+        lowering.elsewhere[node] = _same_as(value, lowering)
+
+
+def _row_of_operand(node: Node, row: Index, lowering: Lowering) -> Elsewhere:
+    return lambda at: lowering.element(node, (row, *at))
+
+
+def _same_as(node: Node, lowering: Lowering) -> Elsewhere:
+    return lambda at: lowering.element(node, at)
+
+
+def _row_of(storage: Node, row: Index) -> Elsewhere:
+    return lambda at: Load(storage, (row, *at))
+
+
+def _compute_into(one: StepLoop, node: Node, storage: Node, row: Index, lowering: Lowering) -> None:
+    """Let a value of the body be computed into its row, unless it has a place already."""
+    is_computed = node.operands and node.operator is not loop_result
+    if is_computed and node not in lowering.stored and node not in lowering.elsewhere:
+        lowering.elsewhere[node] = _row_of(storage, row)
+        one.in_storage[node] = storage, row
+
+
+def _enter_result(
+    one: StepLoop, index: int, readers: list[Node], lowering: Lowering, outputs: set[Node]
+) -> None:
+    output, carries = one.node.body.outputs[index], one.node.carries
+    for reader in readers:
+        if index < carries:
+            lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.extent))
+            continue
+        shift = _place_in_history(one, output)
+        if shift is not None and reader not in outputs and reader not in one.viewed:
+            lowering.stored.discard(reader)
+            history, offset = shift
+            lowering.rows[history] = one.node.length + 1
+            lowering.elsewhere[reader] = _rows_from(history, offset, reader)
+            continue
+        first = one.stacks.setdefault(index, reader)
+        if not first.name:
+            first.renamed(output.name or f"{noun(output.operator.name)}s")
+        lowering.stored.add(first)
+        if reader is not first:
+            lowering.elsewhere[reader] = _same_as(first, lowering)
+        _compute_into(one, output, first, one.row, lowering)
+
+
+def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:
+    """The history that has a value as its rows, and from which row on."""
+    if one.node.backwards:
+        return None
+    for index, history in enumerate(one.histories):
+        if output is one.node.body.inputs[index]:
+            return history, 0
+        if output is one.node.body.outputs[index]:
+            return history, 1
+    return None
+
+
+def _rows_from(history: Node, offset: int, reader: Node) -> Elsewhere:
+    def element(at: Indices) -> Expression:
+        if not isinstance(at[0], Index):
+            raise NotPlain(reader)
+        return Load(history, (plus(at[0], number(offset)), *at[1:]))
+
+    return element
+
+
+# --- places in the tree -------------------------------------------------------------------------------------
+
+
+def inside_steps(items: list[Item], root: Root) -> list[Item]:
+    """The items of the innermost loop over steps that a root belongs to."""
+    for loop in root.steps:
+        assert loop.steps is not None
+        if loop not in items:
+            items.append(loop)
+        root.path.append(loop)
+        root.bound[loop.steps] = loop
+        items = loop.items
+    return items
+
+
+def keeps_from_vectors(loop: Item, source: Root, root: Root) -> bool:
+    """Whether an expensive value would wait, one at a time, for totals of loops inside of the loop."""
+    if not root.steps or source.kind != "reduce" or source.path[-1] is loop or root.value is None:
+        return False
+    last = isinstance(loop, Loop) and bool(root.axes) and root.axes[-1].extent is loop.extent
+    return last and arithmetic(root.value, set()) >= EXPENSIVE
+
+
+# --- storage ------------------------------------------------------------------------------------------------
+
+
+def rows_of_histories(loops: list[StepLoop], roots: list[Root], lowering: Lowering) -> dict[Node, int]:
+    """How many rows each history has: all, two that take turns, or one that is written in place."""
+    readers: dict[Node, list[Root]] = {}
+    for root in roots:
+        for node in {load.node for load in root.reads}:
+            readers.setdefault(node, []).append(root)
+    rows = dict(lowering.rows)
+    for one in loops:
+        for history in one.histories:
+            if history not in rows:
+                in_place = all(
+                    _reads_only_after(root, history, one) or _reads_in_place(root, history)
+                    for root in readers.get(history, ())
+                )
+                rows[history] = 1 if in_place else 2
+    return rows
+
+
+def _reads_only_after(root: Root, history: Node, one: StepLoop) -> bool:
+    return all(load.indices[0] != one.step for load in root.reads if load.node is history)
+
+
+def _reads_in_place(root: Root, history: Node) -> bool:
+    """Whether a root writes each element of a history where it alone has read it."""
+    if root.node is not history:
+        return False
+    places = [load.indices[1:] for load in root.reads if load.node is history]
+    return all(place == root.target[1:] for place in places)
+
+
+def small_extents(loops: list[StepLoop], extents: Extents) -> set[Symbol]:
+    """The extents of small dimensions inside of loops, which machine code shall know."""
+    inside = {symbol for one in loops for node in one.node.body.nodes for symbol in extents[node]}
+    return {symbol for symbol in inside if 1 < symbol.value <= SMALL} - {one.extent.find() for one in loops}
+
+
+def is_from_before(load: Load, root: Root) -> bool:
+    """Whether a root reads a carry as an earlier step has left it."""
+    if not is_history(load.node):
+        return False
+    return any(loop.steps and load.indices[0] == of_axis(loop.steps) for loop in root.steps)
+
+
+def is_history(node: Node) -> bool:
+    return node.operator is loop_result and "spec" not in node.attributes

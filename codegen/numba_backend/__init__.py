@@ -1,0 +1,95 @@
+"""From a Python kernel to object code: Numba types and lowers it, LLVM optimises it, once.
+
+`njit` does more than generated code needs, and its time is what a person waits for. Here
+
+- Numba knows only what kernels consist of (`contexts`), and lowers that straight (`lowering`);
+- the functions that kernels call write their own instructions (`callees`): those of vector_math become small
+  LLVM functions, which are inlined, so that loops vectorise; a product of matrices calls BLAS (`products`);
+- nothing is optimised until the whole kernel is linked, then once, instead of three times in part;
+- the way in from Python reads the fields of the arrays itself: see `entry`.
+
+Only this package imports Numba. It is imported when a kernel is not in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from llvmlite import binding as llvm
+from numba.core import types as numba_types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.np import numpy_support
+
+from .. import compile as kernels
+from ..entry import Entry, Result
+from ..vector_math import rare
+from .lowering import lower
+
+types: Any = numba_types  # their annotations lack attributes that the classes have
+NumbaType = Any
+
+
+def optimise(module: llvm.ModuleRef) -> None:
+    """LLVM's standard pipeline at level 2, in place."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = False  # loops are what kernels consist of
+    builder = llvm.create_pass_builder(kernels.target_machine(), tuning)
+    builder.getModulePassManager().run(module, builder)
+    rare.inline_variants(module, builder)
+
+
+def _keep_only(module: llvm.ModuleRef, symbol: str) -> None:
+    """Let LLVM drop or inline whatever is not `symbol` or needed by it."""
+    for value in (*module.functions, *module.global_variables):
+        # `llvm.compiler.used` stays as it is: it keeps what only the vectoriser will call
+        if not value.is_declaration and value.name != symbol and not value.name.startswith("llvm."):
+            value.linkage = "internal"
+
+
+def compile_kernel(
+    function: FunctionType,
+    argument_types: Sequence[kernels.ArrayType | kernels.ScalarType],
+    options: kernels.CompileOptions,
+    symbol: str,
+) -> tuple[bytes, list[str]]:
+    """Object code with the entry `symbol`, and the names of the functions it expects to find."""
+    with global_compiler_lock:
+        lowered = lower(function, tuple(map(_numba_type, argument_types)), options)
+        context = lowered.contexts.target
+        entry = Entry(context, lowered, argument_types, _result(lowered.return_type), symbol)
+        lowered.library.add_ir_module(entry.module)
+        module = lowered.library.link()
+        _keep_only(module, symbol)
+        # Inlined into the entry, the arguments would lose `noalias` as attributes.
+        module.get_function(lowered.descriptor.llvm_func_name).add_function_attribute("noinline")
+        module.verify()
+        optimise(module)
+        needed = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+        return kernels.target_machine().emit_object(module), needed
+
+
+def _numba_type(argument: kernels.ArrayType | kernels.ScalarType) -> NumbaType:
+    element = numpy_support.from_dtype(argument.dtype)
+    if isinstance(argument, kernels.ScalarType):
+        return element
+    return types.Array(element, argument.ndim, argument.layout)
+
+
+def _result(kind: NumbaType) -> Result:
+    """The NumPy dtype of a scalar result, dtypes of a tuple of them, or None."""
+    if isinstance(kind, types.NoneType):
+        return None
+    if isinstance(kind, types.BaseTuple):
+        return tuple(map(numpy_support.as_dtype, kind))
+    if not isinstance(kind, types.Number | types.Boolean):
+        raise TypeError(f"A kernel returns None, a scalar or a tuple of scalars, not {kind}.")
+    return numpy_support.as_dtype(kind)
+
+
+def register_symbols() -> None:
+    """Tell LLVM where Numba's C functions are (allocation), for code from the cache."""
+    _ = cpu_target.target_context

@@ -1,0 +1,69 @@
+"""Slices of concatenations: one that takes a single piece reads that piece, whatever is computed between.
+
+The gates of a network are computed at once, of concatenated inputs, and then taken apart again. Each gate
+by itself needs neither the concatenation nor a place for the whole.
+"""
+
+from __future__ import annotations
+
+from pullback.tracer.graph import Node, make_node
+from pullback.tracer.ops import movement as m
+
+from .simplify import rewrite
+from .slices import Region, bounds_of, region_of
+
+DEEPEST = 8
+"""Elementwise operators between a slice and the concatenation."""
+
+
+@rewrite("slice")
+def _slice_of_pieces(node: Node) -> Node | None:
+    (x,), region = node.operands, region_of(node)
+    return _part(x, region, node.name) if _leads_to_piece(x, region, DEEPEST) else None
+
+
+def _part(x: Node, region: Region, name: str = "") -> Node:
+    """A slice, taken of the pieces and through elementwise operators as far as that leads to pieces."""
+    if not _leads_to_piece(x, region, DEEPEST):
+        return m.slice_(x, **bounds_of(region)) if x.spec.ndim else x
+    if x.operator is m.concatenate:
+        return _piece(x, region)
+    operands = tuple(_part(one, _aligned(one, region)) for one in x.operands)
+    return make_node(x.operator, operands, x.attributes, origin=x.origin, name=name or x.name)
+
+
+def _aligned(operand: Node, region: Region) -> Region:
+    """The part of an operand, which may be broadcast, that a part of the result is made of."""
+    own = region[len(region) - operand.spec.ndim :]
+    return [range(1) if extent == 1 else one for one, extent in zip(own, operand.shape)]
+
+
+def _place(x: Node, region: Region) -> tuple[int, int] | None:
+    """Which piece of a concatenation a region lies in, and where that begins."""
+    dim, start = x.attributes["dim"], 0
+    wanted = region[dim]
+    for position, piece in enumerate(x.operands):
+        stop = start + piece.shape[dim]
+        if wanted and start <= wanted.start and wanted[-1] < stop:
+            return position, start
+        start = stop
+    return None
+
+
+def _piece(x: Node, region: Region) -> Node:
+    """The part of a concatenation that lies in one of the pieces."""
+    found = _place(x, region)
+    assert found is not None
+    (position, start), dim = found, x.attributes["dim"]
+    inside = range(region[dim].start - start, region[dim].stop - start, region[dim].step)
+    return _part(x.operands[position], [*region[:dim], inside, *region[dim + 1 :]])
+
+
+def _leads_to_piece(x: Node, region: Region, depth: int) -> bool:
+    if x.operator is m.concatenate:
+        return _place(x, region) is not None
+    if depth == 0 or x.operator.family != "elementwise":
+        return False
+    return any(
+        bool(one.spec.ndim) and _leads_to_piece(one, _aligned(one, region), depth - 1) for one in x.operands
+    )

@@ -1,0 +1,199 @@
+"""The reverse of a loop: a loop over the same steps, and rows, the last one first.
+
+Its carries are the cotangents of the carries, and totals of the cotangents of constants; what it reads of
+each step is either there anyway (rows, constants) or a row of the tape, a further stacked result of the
+forward loop. Which values are taped and which are computed again is decided by `partition`, on one step.
+
+A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pullback.tracer.graph import Graph, Node, constant, make_input, substitute
+from pullback.tracer.loop import LoopNode, make_loop
+from pullback.tracer.ops.contraction import contract, split_subscripts
+
+from .bodies import share_loops
+from .differentiate import active_nodes, differentiate
+from .partition import needed_by_backward, partition
+from .simplify import expand_composites, simplify
+
+
+def active_results(loop: LoopNode, active: set[Node]) -> set[int]:
+    """The results through which a derivative with respect to active operands passes."""
+    _, nodes = _active_inputs(loop, active)
+    return {index for index, node in enumerate(loop.body.outputs) if node in nodes}
+
+
+def _active_inputs(loop: LoopNode, active: set[Node]) -> tuple[set[int], set[Node]]:
+    """The positions of the body's inputs that are active in some step, and the active nodes of the body."""
+    positions = {position for position, one in enumerate(loop.node.operands) if one in active}
+    while True:
+        nodes = active_nodes(loop.body, [loop.body.inputs[position] for position in positions])
+        carried = {index for index in range(loop.carries) if loop.body.outputs[index] in nodes}
+        if carried <= positions:
+            return positions, nodes
+        positions |= carried
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One step of a body and its derivative, in one graph."""
+
+    outputs: tuple[Node, ...]
+    """Of the body, simplified."""
+    cotangents: dict[int, Node]
+    """The inputs that stand for the cotangents of the body's results."""
+    gradients: dict[int, Node]
+    """The cotangents of the body's inputs, by position."""
+
+
+def pull_back_loop(loop: LoopNode, cotangents: Mapping[int, Node], active: set[Node]) -> dict[int, Node]:
+    """The cotangents of a loop's operands, by position, given those of its results."""
+    step = _differentiated_step(loop, cotangents, active)
+    return _Reversed(loop, step, cotangents).gradients()
+
+
+def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[Node]) -> _Step:
+    """The derivative of one step. A carry gets a cotangent if its last value or any later step has one."""
+    body = loop.body
+    positions, nodes = _active_inputs(loop, active)
+    wanted = sorted(positions)
+    with_cotangent = {index for index in given if body.outputs[index] in nodes}
+    while True:
+        inputs = {index: _cotangent_input(loop, index) for index in sorted(with_cotangent)}
+        total: dict[Node, Node] = {}
+        for index, cotangent in inputs.items():
+            output = body.outputs[index]
+            total[output] = total[output] + cotangent if output in total else cotangent
+        found = differentiate(body, [body.inputs[position] for position in wanted], total)
+        gradients = {position: one for position, one in zip(wanted, found) if one is not None}
+        carried = {position for position in gradients if position < loop.carries}
+        if carried <= with_cotangent:
+            break
+        with_cotangent |= carried
+    for index in with_cotangent:
+        if index < loop.carries and index not in gradients:
+            gradients[index] = constant(0, body.inputs[index].spec)
+    joint = Graph(
+        body.name, (*body.inputs, *inputs.values()), (*body.outputs, *gradients.values()), body.origin
+    )
+    joint = simplify(expand_composites(simplify(share_loops(joint))))
+    count = len(body.outputs)
+    return _Step(joint.outputs[:count], inputs, dict(zip(gradients, joint.outputs[count:])))
+
+
+def _cotangent_input(loop: LoopNode, index: int) -> Node:
+    output = loop.body.outputs[index]
+    return make_input(output.spec, f"d_{output.name or 'value'}")
+
+
+class _Reversed:
+    """The loop that runs the derivative of a step, and what it hands out."""
+
+    def __init__(self, loop: LoopNode, step: _Step, cotangents: Mapping[int, Node]) -> None:
+        self.loop = loop
+        self.step = step
+        self.cotangents = cotangents
+        rows = [*loop.body.inputs[loop.carries :], *step.outputs[loop.carries :]]
+        needed = needed_by_backward(list(step.gradients.values()), set(step.cotangents.values()))
+        self.saved = partition(needed, rows).saved
+        self.stand_ins = {node: make_input(node.spec, node.name, node.origin) for node in self.saved}
+        taped = [node for node in self.saved if node not in rows]
+        body = Graph(loop.body.name, loop.body.inputs, (*step.outputs, *taped), loop.body.origin)
+        self.forward = loop.with_body(body, extends=loop.node.attributes["body"])
+        self.products: dict[int, Node] = {}
+        """Gradients of constants that are products of what is stacked, summed over the steps at once."""
+
+    def source(self, node: Node) -> tuple[Node, bool]:
+        """Where the loop has a saved value from, and whether that has a row for each step."""
+        body = self.loop.body
+        if node in body.inputs[self.loop.carries :]:
+            position = body.inputs.index(node)
+            return self.loop.node.operands[position], position < self.loop.constants_from
+        index = self.forward.body.outputs.index(node, self.loop.carries)
+        return self.forward.result(index), True
+
+    def gradients(self) -> dict[int, Node]:
+        loop, step = self.loop, self.step
+        carried = [index for index in step.cotangents if index < loop.carries]
+        stacked = [index for index in step.cotangents if index >= loop.carries]
+        rows = [position for position in step.gradients if loop.carries <= position < loop.constants_from]
+        constants = [position for position in step.gradients if position >= loop.constants_from]
+        factors = {position: _factors(step.gradients[position]) for position in constants}
+        totals = [position for position in constants if factors[position] is None]
+        products = {position: found for position, found in factors.items() if found is not None}
+        factor_rows = [
+            one
+            for one in dict.fromkeys(one for pair in products.values() for one in pair)
+            if not self.is_row(one)
+        ]
+
+        running = {p: make_input(loop.body.inputs[p].spec, f"d_{loop.body.inputs[p].name}") for p in totals}
+        new = substitute(
+            [
+                *(step.gradients[index] for index in carried),
+                *(running[position] + step.gradients[position] for position in totals),
+                *(step.gradients[position] for position in rows),
+                *factor_rows,
+            ],
+            self.stand_ins,
+        )
+        row_sources: dict[Node, Node] = {}
+        constant_sources: dict[Node, Node] = {}
+        for node, stand_in in self.stand_ins.items():
+            source, has_rows = self.source(node)
+            (row_sources if has_rows else constant_sources)[stand_in] = source
+        body = Graph(
+            f"{loop.body.name}_backward",
+            (
+                *(step.cotangents[index] for index in carried),
+                *running.values(),
+                *(step.cotangents[index] for index in stacked),
+                *row_sources,
+                *constant_sources,
+            ),
+            new,
+            loop.body.origin,
+        )
+        inits = [self.cotangents.get(index, constant(0, loop.body.outputs[index].spec)) for index in carried]
+        inits += [constant(0, one.spec) for one in running.values()]
+        reverse = make_loop(
+            body,
+            inits,
+            [*(self.cotangents[index] for index in stacked), *row_sources.values()],
+            list(constant_sources.values()),
+            loop.length,
+            loop.node.origin,
+            backwards=not loop.backwards,
+        )
+        results = dict(zip((*carried, *totals, *rows, *factor_rows), reverse.results))
+        found = {position: results[position] for position in (*carried, *totals, *rows)}
+        for position, pair in products.items():
+            stacks = [self.source(one)[0] if self.is_row(one) else results[one] for one in pair]
+            found[position] = _summed_product(step.gradients[position], stacks)
+        return found
+
+    def is_row(self, node: Node) -> bool:
+        """Whether a value has a row for each step already."""
+        loop = self.loop
+        return node in loop.split(loop.body.inputs)[1] or (node in self.stand_ins and self.source(node)[1])
+
+
+def _factors(gradient: Node) -> tuple[Node, Node] | None:
+    """The factors of a product that is larger than they are: they are stacked, and multiplied once."""
+    if gradient.operator is not contract:
+        return None
+    left, right = gradient.operands
+    smaller = left.spec.nbytes + right.spec.nbytes < gradient.spec.nbytes
+    return (left, right) if smaller and gradient.spec.ndim >= 2 else None
+
+
+def _summed_product(gradient: Node, stacks: Sequence[Node]) -> Node:
+    """The sum over all steps of a product, as a product of stacks."""
+    left, right, result = split_subscripts(gradient.attributes["subscripts"])
+    step = next(letter for letter in "stuvwxyzabcdefghijklmnopqr" if letter not in left + right)
+    return contract(*stacks, subscripts=f"{step}{left},{step}{right}->{result}")

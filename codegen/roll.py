@@ -1,0 +1,153 @@
+"""Rolling: the periodic stretches of a traced graph, which Python's loops leave, become loops again.
+
+`periods.py` finds stretches in which the same operators repeat, `steps.py` checks them operand by operand,
+`rolled.py` makes the new graph. Inner loops go first: rolled, they are single operations of outer ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pullback.tracer.graph import Graph, Node
+
+from .bodies import share_loops, tidy_loops
+from .periods import Stretch, find_stretches
+from .rolled import RolledGraph
+from .steps import (
+    FEWEST_NODES_SAVED,
+    FEWEST_STEPS,
+    CannotRoll,
+    Carried,
+    Fixed,
+    Local,
+    StepsOfLoop,
+    analysed,
+    classified,
+    same_constant,
+)
+
+MOST_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """A graph with its loops rolled, and what there is to say about it."""
+
+    graph: Graph
+    notes: tuple[str, ...] = ()
+
+
+def roll(graph: Graph) -> Rolled:
+    """Roll all loops, inner ones first. Time is linear in the number of nodes."""
+    notes: list[str] = []
+    refused: dict[str, None] = {}
+    given = graph
+    for _ in range(MOST_ROUNDS):
+        if len(graph.nodes) < FEWEST_NODES_SAVED:
+            break
+        done = _roll_once(graph, notes, refused)
+        if done is None:
+            break
+        graph = done
+    graph = graph if graph is given else tidy_loops(share_loops(graph))
+    return Rolled(graph, (*notes, *refused))
+
+
+def _roll_once(graph: Graph, notes: list[str], refused: dict[str, None]) -> Graph | None:
+    sequence = [node for node in graph.nodes if not node.is_input and not node.is_constant]
+    place = {node: index for index, node in enumerate(sequence)}
+    chosen: list[StepsOfLoop] = []
+    for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED):
+        if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
+            continue
+        try:
+            one = analysed(stretch, sequence, place)
+        except CannotRoll as reason:
+            refused[f"not rolled: {_described(stretch, sequence)}, because {reason}"] = None
+            continue
+        chosen.append(one)
+    if not chosen:
+        return None
+    chosen.sort(key=lambda one: one.start)
+    for one in reversed(chosen):
+        _complete_last_step(one, sequence)
+    place = {node: index for index, node in enumerate(sequence)}
+    shift = 0
+    loops = []
+    for one in chosen:
+        stretch = Stretch(one.start + shift, one.stretch.period, one.stretch.steps + one.completed)
+        loops.append(classified(stretch, sequence, place))
+        notes.append(f"rolled: {_described(stretch, sequence)}")
+        shift += one.added
+    return RolledGraph(graph, sequence, place, loops).graph
+
+
+def _described(stretch: Stretch, sequence: Sequence[Node]) -> str:
+    inside = sequence[stretch.start : stretch.start + stretch.period]
+    place = next((node.origin.place for node in inside if node.origin.line), "")
+    return f"{stretch.steps} steps of {stretch.period} operations from {place}"
+
+
+# --- the last step ------------------------------------------------------------------------------------------
+
+
+def _complete_last_step(loop: StepsOfLoop, sequence: list[Node]) -> None:
+    """Make the step after the last one whole, if it lacks only what nobody reads.
+
+    What the last step computes for a next one was never in the graph, so it does not look like the others.
+    """
+    period, index = loop.stretch.period, loop.stop
+    made: list[Node] = []
+    found = 0
+    for offset in range(period):
+        expected = _expected(loop, offset, made, sequence)
+        if expected is None:
+            return
+        node = sequence[index] if index < len(sequence) else None
+        if node is not None and _is_alike(node, expected):
+            made.append(node)
+            found += 1
+            index += 1
+        else:
+            made.append(expected)
+    if 2 * found > period:
+        sequence[loop.stop : index] = made
+        loop.completed = 1
+        loop.added = period - found
+
+
+def _expected(loop: StepsOfLoop, offset: int, made: list[Node], sequence: Sequence[Node]) -> Node | None:
+    """The operation that comes at an offset of the next step; None if that cannot be known."""
+    last = sequence[loop.stop - loop.stretch.period + offset]
+    operands = []
+    for operand in loop.operands[offset]:
+        if isinstance(operand, Local):
+            operands.append(made[operand.offset])
+        elif isinstance(operand, Carried):
+            operands.append(sequence[loop.stop - operand.lag * loop.stretch.period + operand.offset])
+        elif isinstance(operand, Fixed):
+            operands.append(operand.node)
+        else:
+            return None
+    attributes = dict(last.attributes)
+    if offset in loop.slices:
+        before = sequence[loop.stop - 2 * loop.stretch.period + offset].attributes
+        for name in ("starts", "stops"):
+            pairs = zip(attributes[name], before[name])
+            attributes[name] = tuple(2 * now - earlier for now, earlier in pairs)
+        within = zip(attributes["starts"], attributes["stops"], operands[0].shape)
+        if any(start < 0 or stop > extent for start, stop, extent in within):
+            return None
+    return Node(last.operator, tuple(operands), attributes, last.spec, last.origin, last.name)
+
+
+def _is_alike(node: Node, expected: Node) -> bool:
+    same = node.operator is expected.operator and node.spec == expected.spec
+    if not same or len(node.operands) != len(expected.operands):
+        return False
+    for mine, theirs in zip(node.operands, expected.operands):
+        constants = mine.is_constant and theirs.is_constant and same_constant(mine, theirs)
+        if mine is not theirs and not constants:
+            return False
+    return all(node.attributes[name] == value for name, value in expected.attributes.items())

@@ -1,0 +1,262 @@
+"""The graph with stretches of it replaced by loop nodes, everything else in the order that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pullback.tracer.graph import Graph, Node, constant, make_input
+from pullback.tracer.loop import LoopNode, make_loop
+from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.composite import stack
+from pullback.tracer.origin import located_at
+
+from .rows import rows_of_constants, rows_of_nodes, rows_of_slices
+from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
+
+
+@dataclass
+class RolledGraph:
+    """The graph with some stretches replaced, everything else in the order that it had."""
+
+    old: Graph
+    sequence: Sequence[Node]
+    place: dict[Node, int]
+    loops: Sequence[StepsOfLoop]
+    new: dict[Node, Node] = field(default_factory=dict)
+    rows: dict[Node, tuple[Node, int]] = field(default_factory=dict)
+    """Old values of single steps: the stack that they are in now, and their row."""
+
+    def __post_init__(self) -> None:
+        self.inside: set[Node] = set()
+        self.used_outside = self._used_outside()
+        index = self.loops[0].start
+        for loop in self.loops:
+            self._copy(self.sequence[index : loop.start])
+            _MadeLoop(self, loop).hand_out()
+            index = loop.stop
+        self._copy(self.sequence[index:])
+        self.graph = self.old.with_outputs([self.value(output) for output in self.old.outputs])
+
+    def _used_outside(self) -> set[Node]:
+        """The values of loops that something outside of their loop reads."""
+        owner: dict[int, int] = {}
+        for number, loop in enumerate(self.loops):
+            for index in range(loop.start, loop.stop):
+                owner[index] = number
+        used = {output for output in self.old.outputs if self.place.get(output, -1) in owner}
+        for index, node in enumerate(self.sequence):
+            mine = owner.get(index)
+            for operand in node.operands:
+                theirs = owner.get(self.place.get(operand, -1))
+                if theirs is not None and theirs != mine:
+                    used.add(operand)
+        return used
+
+    def value(self, node: Node) -> Node:
+        """What a node of the old graph is in the new one."""
+        if node not in self.new:
+            if node in self.rows:
+                self.new[node] = _row(*self.rows[node], node)
+            elif node in self.inside:  # a slice of what the loop does not change
+                self.new[node] = self._remade(node)
+            else:
+                self.new[node] = node
+        return self.new[node]
+
+    def _remade(self, node: Node) -> Node:
+        operands = tuple(map(self.value, node.operands))
+        return Node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+
+    def _copy(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if node.operator is m.reshape and node.operands[0] in self.rows:
+                self.inside.add(node)  # made when something but a stack of all asks for it
+            elif node.operator in (m.concatenate, stack) and (stacked := self._stacked(node)) is not None:
+                self.new[node] = stacked.renamed(node.name)
+            else:
+                self.new[node] = self._remade(node)
+
+    def _stacked(self, node: Node) -> Node | None:
+        """The values of consecutive steps, concatenated or stacked: they lie like that already."""
+        sources = [one.operands[0] if one.operator is m.reshape else one for one in node.operands]
+        if len(sources) < 2 or any(one not in self.rows for one in sources):
+            return None
+        stacks, rows = zip(*(self.rows[one] for one in sources))
+        if any(one is not stacks[0] for one in stacks) or list(rows) != list(
+            range(rows[0], rows[0] + len(rows))
+        ):
+            return None
+        piece, dim = node.operands[0].shape, node.attributes["dim"] % node.spec.ndim
+        with located_at(node.origin):
+            part = _rows(stacks[0], rows[0], rows[-1] + 1)
+            part = m.reshape(part, shape=(len(rows), *piece))
+            order = (*range(1, dim + 1), 0, *range(dim + 1, len(piece) + 1))
+            return m.reshape(m.permute(part, dims=order), shape=node.shape)
+
+
+def _rows(rows: Node, start: int, stop: int) -> Node:
+    rest = rows.shape[1:]
+    return m.slice_(
+        rows, starts=(start, *(0 for _ in rest)), stops=(stop, *rest), steps=(1,) * (len(rest) + 1)
+    )
+
+
+def _row(rows: Node, row: int, like: Node) -> Node:
+    with located_at(like.origin):
+        return m.reshape(_rows(rows, row, row + 1), shape=like.shape)
+
+
+class _MadeLoop:
+    """One stretch as a loop node."""
+
+    def __init__(self, graph: RolledGraph, loop: StepsOfLoop) -> None:
+        self.graph, self.loop = graph, loop
+        self.period, self.steps = loop.stretch.period, loop.stretch.steps
+        self.first = graph.sequence[loop.start : loop.start + self.period]
+        for node in graph.sequence[loop.start : loop.stop]:
+            graph.inside.add(node)
+        for offset in sorted(loop.invariant):
+            graph.new[self.first[offset]] = graph._remade(self.first[offset])
+            for node in self.column(offset)[1:]:
+                graph.new[node] = graph.new[self.first[offset]]
+        self.carries: dict[Any, tuple[Node, int, int]] = {}
+        """By what they carry and start with: the body's input, the operation carried, and how long ago."""
+        self.inits: list[Node] = []
+        self.stacked: dict[Any, tuple[Node, Node]] = {}
+        self.constants: dict[Node, Node] = {}
+        self.values: list[Node | None] = [None] * self.period
+        with located_at(self.first[-1].origin):
+            self._make_body()
+            self._make_loop()
+
+    def column(self, offset: int) -> Sequence[Node]:
+        return self.graph.sequence[self.loop.start + offset : self.loop.stop : self.period]
+
+    def _make_body(self) -> None:
+        for offset, operands in enumerate(self.loop.operands):  # carries are inputs whoever comes first
+            for one in operands:
+                if isinstance(one, Carried) and offset not in self.loop.invariant:
+                    self._carry(one)
+        for offset, node in enumerate(self.first):
+            if offset in self.loop.invariant:
+                continue
+            if offset in self.loop.slices:
+                self.values[offset] = self._row_input(("slice", offset), node, offset)
+                continue
+            made = tuple(
+                self._operand(one, (offset, slot)) for slot, one in enumerate(self.loop.operands[offset])
+            )
+            model = self.column(offset)[-1]  # the first step may have other names
+            self.values[offset] = Node(
+                node.operator, made, node.attributes, node.spec, model.origin, model.name
+            )
+
+    def _operand(self, operand: Operand, where: tuple[int, int]) -> Node:
+        if isinstance(operand, Local):
+            made = self.values[operand.offset]
+            return made if made is not None else self._constant(self.graph.value(self.first[operand.offset]))
+        if isinstance(operand, Carried):
+            return self._carry(operand)
+        if isinstance(operand, Fixed):
+            return (
+                operand.node if operand.node.is_constant else self._constant(self.graph.value(operand.node))
+            )
+        return self._rows_from_outside(operand, where)
+
+    def _constant(self, node: Node) -> Node:
+        if node not in self.constants:
+            self.constants[node] = make_input(node.spec, node.name, node.origin)
+        return self.constants[node]
+
+    def _carry(self, operand: Carried) -> Node:
+        inits = tuple(map(self.graph.value, operand.inits))
+        found = None
+        for lag in range(1, operand.lag + 1):  # one for each step ago; the last is what is asked for
+            key = (operand.offset, tuple(map(_identity, inits[len(inits) - lag :])))
+            if key not in self.carries:
+                model = self.column(operand.offset)[-1]
+                self.carries[key] = (make_input(model.spec, model.name, model.origin), operand.offset, lag)
+                self.inits.append(inits[len(inits) - lag])
+            found = self.carries[key][0]
+        assert found is not None
+        return found
+
+    def _row_input(self, key: Any, node: Node, offset: int) -> Node:
+        """The rows of a slice that advances."""
+        column = self.column(offset)
+        base = self.graph.value(node.operands[0])
+        rows = rows_of_slices(column, base)
+        if rows is None:
+            raise AssertionError("checked before")
+        made = make_input(node.spec, node.name or base.name, node.origin)
+        self.stacked[key] = made, rows
+        return made
+
+    def _rows_from_outside(self, operand: Row, where: Any) -> Node:
+        key = ("rows", tuple(map(id, operand.nodes)))
+        if key not in self.stacked:
+            first = operand.nodes[0]
+            if first.is_constant:
+                rows = rows_of_constants(operand.nodes)
+            else:
+                rows = rows_of_nodes(operand.nodes, self.graph.value)
+            assert rows is not None, "checked before"
+            self.stacked[key] = make_input(first.spec, first.name, first.origin), rows
+        return self.stacked[key][0]
+
+    # --- results ------------------------------------------------------------------------------------------
+
+    def _make_loop(self) -> None:
+        outputs = [self._carried_on(key) for key in self.carries]
+        self.finals: dict[Node, int] = {}
+        self.stacks: dict[int, int] = {}
+        inits, carries = list(self.inits), [one[0] for one in self.carries.values()]
+        for position, (_, offset, lag) in enumerate(self.carries.values()):
+            self.finals.setdefault(self.column(offset)[-lag], position)
+        stacks: list[Node] = []
+        for offset in range(self.period):
+            used = [node for node in self.column(offset) if node in self.graph.used_outside]
+            value = self.values[offset]
+            if value is None or offset in self.loop.slices or all(node in self.finals for node in used):
+                continue
+            if used == [self.column(offset)[-1]]:
+                self.finals[used[0]] = len(carries)
+                carries.append(make_input(value.spec, value.name, value.origin))
+                inits.append(constant(0, value.spec))
+                outputs.append(value)
+            else:
+                self.stacks[offset] = len(stacks)
+                stacks.append(value)
+        inputs = (*carries, *(one for one, _ in self.stacked.values()), *self.constants.values())
+        origin = self.first[0].origin
+        body = Graph(f"{self.graph.old.name}_step", inputs, (*outputs, *stacks), origin)
+        self.made: LoopNode = make_loop(
+            body, inits, [rows for _, rows in self.stacked.values()], list(self.constants), self.steps, origin
+        )
+        self.results = self.made.results
+        self.stacks = {offset: len(carries) + index for offset, index in self.stacks.items()}
+
+    def _carried_on(self, key: Any) -> Node:
+        """What a carry is after a step: the value itself, or the carry that is one step younger."""
+        offset, inits = key
+        if len(inits) > 1:
+            return self.carries[offset, inits[1:]][0]
+        value = self.values[offset]
+        if value is None:
+            return self._constant(self.graph.value(self.first[offset]))
+        return value
+
+    def hand_out(self) -> None:
+        for node, position in self.finals.items():
+            self.graph.new[node] = self.results[position]
+        for offset, position in self.stacks.items():
+            for row, node in enumerate(self.column(offset)):
+                self.graph.rows[node] = self.results[position], row
+
+
+def _identity(node: Node) -> Any:
+    if node.is_constant:
+        return repr(node.attributes["value"]), node.spec
+    return node

@@ -1,0 +1,110 @@
+"""Rows for a loop: one stacked array for the values that each step takes from outside.
+
+A slice that advances by a constant, numbers that do, and rows of one stack cost index arithmetic only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pullback.tracer.graph import Node, constant, make_node
+from pullback.tracer.ops import creation
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import movement as m
+from pullback.tracer.spec import INT64, Spec
+
+WIDEST = 8
+"""Positions that a slice may take in the dimension in which it advances."""
+MOST_STACKED = 64
+"""Values that are copied one by one into a stack."""
+
+
+def advance_of(slices: Sequence[Node]) -> tuple[int, int, int] | None:
+    """(dimension, first start, advance) of slices that advance in one dimension, else None."""
+    starts = np.array([node.attributes["starts"] for node in slices])
+    differences = starts[1:] - starts[:-1]
+    dims = np.flatnonzero(differences.any(axis=0))
+    if len(dims) != 1 or (differences != differences[0]).any():
+        return None
+    (dim,) = dims
+    wide = slices[0].shape[dim]
+    return (int(dim), int(starts[0, dim]), int(differences[0, dim])) if 1 <= wide <= WIDEST else None
+
+
+def rows_of_slices(slices: Sequence[Node], base: Node) -> Node | None:
+    """The results of slices that advance, stacked, as movement of what they slice."""
+    found = advance_of(slices)
+    if found is None:
+        return None
+    dim, start, advance = found
+    first = slices[0]
+    wide, step = first.shape[dim], first.attributes["steps"][dim]
+    parts = [_every(base, first, dim, start + one * step, advance, len(slices)) for one in range(wide)]
+    whole = parts[0] if wide == 1 else m.concatenate(*parts, dim=dim + 1)
+    return whole
+
+
+def _every(base: Node, like: Node, dim: int, start: int, advance: int, count: int) -> Node:
+    """base[start + advance * t] along a dimension for all t in front, size 1 in its place."""
+    last = start + (count - 1) * advance
+    starts, stops, steps = (list(like.attributes[name]) for name in ("starts", "stops", "steps"))
+    starts[dim], stops[dim], steps[dim] = min(start, last), max(start, last) + 1, abs(advance)
+    part = m.slice_(base, starts=tuple(starts), stops=tuple(stops), steps=tuple(steps))
+    if advance < 0:
+        part = m.flip(part, dims=(dim,))
+    rank = base.spec.ndim
+    order = (dim, *(one for one in range(rank) if one != dim))
+    rest = list(part.shape)
+    rest[dim] = 1
+    return m.reshape(m.permute(part, dims=order), shape=(count, *rest))
+
+
+def rows_of_constants(nodes: Sequence[Node]) -> Node | None:
+    """Numbers that advance by a constant, as arithmetic on positions; None for others."""
+    first = nodes[0]
+    values = np.array([node.attributes["value"] for node in nodes], first.dtype)
+    positions = np.arange(len(nodes), dtype=first.dtype)
+    if first.dtype.kind not in "if" or len(nodes) < 2:
+        return None
+    advance = values[1] - values[0]
+    if not np.array_equal(values[0] + advance * positions, values):
+        return None
+    number = make_node(creation.iota, (), {"size": len(nodes), "dtype": INT64})
+    if first.dtype != INT64:
+        number = e.convert(number, dtype=first.dtype)
+    spec = Spec((), first.dtype)
+    line = constant(values[0].item(), spec) + constant(advance.item(), spec) * number
+    line = m.reshape(line, shape=(len(nodes), *(1 for _ in first.shape)))
+    return m.expand(line, shape=(len(nodes), *first.shape))
+
+
+def can_stack(nodes: Sequence[Node]) -> bool:
+    """Whether values from before a loop are rows of one array, or so few that they may be copied."""
+    if any(node.spec != nodes[0].spec for node in nodes):
+        return False
+    return _slices_behind(nodes) is not None or len(nodes) <= MOST_STACKED
+
+
+def rows_of_nodes(nodes: Sequence[Node], value: Callable[[Node], Node]) -> Node:
+    """Values from before the loop in a stack. `value` says what a node of the old graph is in the new one."""
+    slices = _slices_behind(nodes)
+    first = nodes[0]
+    if slices is not None:
+        rows = rows_of_slices(slices, value(slices[0].operands[0]))
+        assert rows is not None
+        return m.reshape(rows, shape=(len(nodes), *first.shape))
+    return m.concatenate(*(m.reshape(value(node), shape=(1, *node.shape)) for node in nodes), dim=0)
+
+
+def _slices_behind(nodes: Sequence[Node]) -> list[Node] | None:
+    """The slices of one array that values are, perhaps in another shape; None unless they advance."""
+    slices = [node.operands[0] if node.operator is m.reshape else node for node in nodes]
+    first = slices[0]
+    if first.operator is not m.slice_ or any(
+        one.operator is not m.slice_ or one.operands[0] is not first.operands[0] or one.spec != first.spec
+        for one in slices
+    ):
+        return None
+    return slices if advance_of(slices) else None

@@ -1,0 +1,49 @@
+"""Gradients inside a trace, of functions with long loops: taken of the graph once its loops are rolled.
+
+Elsewhere a gradient in a trace is that of the tape, whose rules extend the graph. Of a loop of a thousand
+steps that would write out a thousand steps backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tracer.graph import Graph, Node, constant
+from ..tracer.trace import current_trace
+from .nodes import GradNode
+from .tape import cut_off
+from .tensor import Tensor, make
+from .tracing import has_own_backward
+
+
+def pull_back_rolled(
+    output: Tensor, results: Sequence[Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor | None, ...] | None:
+    """The gradient of a traced scalar, if its graph has loops to roll; else None.
+
+    Args:
+        results: what the function returns: their payloads become values of the rolled graph.
+        inputs: tensors whose payloads are nodes of their own.
+    """
+    nodes = [one._value for one in (output, *results, *inputs)]
+    if not all(type(node) is Node for node in nodes) or not isinstance(output._grad_fn, GradNode):
+        return None
+    if has_own_backward(output):
+        return None
+    from ..codegen.differentiate import differentiate
+    from ..codegen.roll import roll
+
+    graph = Graph(current_trace().name, (), tuple(nodes))
+    rolled = roll(graph)
+    if rolled.graph is graph:
+        return None
+    value, *others = rolled.graph.outputs
+    values, wrt = others[: len(results)], others[len(results) :]
+    current_trace().notes += rolled.notes
+    found = differentiate(rolled.graph, wrt, {value: constant(1, value.spec)})
+    for tensor, node in zip((output, *results), (value, *values)):
+        tensor._value = node
+    for gradient, old in zip(found, inputs):
+        if gradient is not None and gradient.operands and old._value.operands[0].name:
+            gradient.renamed(f"d_{old._value.operands[0].name}")
+    return tuple(None if node is None else make(cut_off(node)) for node in found)

@@ -1,0 +1,34 @@
+"""Each workload of `benchmarks/`, small: compiled as it is measured, it agrees with the eager tape."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind an installed pullback
+
+from eager_library import Eager, results_of
+
+from benchmarks.agreement import differences
+from benchmarks.peers.ours import Pullback
+from benchmarks.workloads import WORKLOADS
+
+
+def one_of_each():
+    """The workloads that have small inputs; where only sizes differ, the others are slow tests."""
+    seen = set()
+    for workload in WORKLOADS:
+        if workload.make_small is None:
+            continue
+        kind = workload.loss, workload.program, workload.dtype(workload.small_inputs())
+        yield pytest.param(workload, id=workload.name, marks=[pytest.mark.slow] * (kind in seen))
+        seen.add(kind)
+
+
+@pytest.mark.parametrize("workload", list(one_of_each()))
+def test_compiled_agrees_with_eager(workload):
+    dtype = workload.dtype(workload.small_inputs())
+    eager, compiled = results_of(Eager(), workload), results_of(Pullback(), workload)
+    assert all(np.all(np.isfinite(array)) for array in eager)
+    assert not differences(workload, dtype, {"eager": eager, "compiled": compiled})

@@ -1,0 +1,86 @@
+"""Stencils: their interior without questions, their borders, in all sizes."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+
+def smoothed(u):
+    inner = u[1:-1] + 0.1 * np.tanh(u[2:] - 2 * u[1:-1] + u[:-2])
+    return np.pad(inner, 1)
+
+
+def diffused(u, rate):
+    for _ in range(3):
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+        u = np.pad(u[1:-1, 1:-1] + rate * around, 1)
+    return np.sum(u * u)
+
+
+def agrees(function, *arrays, **options):
+    positions = tuple(range(len(arrays)))
+    value, gradients = pb.value_and_grad(pb.compile(function, **options), argnums=positions)(*arrays)
+    expected, wanted = pb.value_and_grad(function, argnums=positions)(*arrays)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for found, one in zip(gradients, wanted):
+        np.testing.assert_allclose(found, one, rtol=1e-10, atol=1e-12)
+
+
+def normals(*shape):
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+@pytest.mark.parametrize("size", [3, 4, 15, 16, 17, 50])
+def test_a_stencil_of_a_stencil(size):
+    agrees(lambda u: np.sum(smoothed(smoothed(u)) ** 2), normals(size))
+
+
+@pytest.mark.parametrize("shape", [(5, 40), (40, 5), (33, 34)])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_two_dimensions(shape, parallel):
+    agrees(diffused, normals(*shape), np.array(0.1), parallel=parallel)
+
+
+def test_the_interior_asks_nothing():
+    compiled = pb.compile(smoothed)
+    u = normals(50)
+    np.testing.assert_allclose(compiled(u), smoothed(u))
+    interior = compiled.source(u).split("for border")[0]
+    assert " if " not in interior and "range(i_low, i_high)" in interior
+
+
+@pytest.mark.parametrize("shift", [1, -3])
+def test_what_is_rolled(shift):
+    agrees(lambda u: np.sum(np.roll(u, shift) * np.sin(u) * np.roll(u, -shift) ** 2), normals(40))
+
+
+def test_parts_read_where_they_lie():
+    """Of a concatenation that is sliced where its parts begin, each slice is known to be one part."""
+
+    def gates(x):
+        both = np.concatenate([np.tanh(x), np.exp(x)])
+        return np.sum(both[: x.shape[0]] * both[x.shape[0] :])
+
+    x = normals(40)
+    agrees(gates, x)
+    compiled = pb.compile(gates)
+    compiled(x)
+    assert " if " not in compiled.forward_source(x)
+
+
+def test_long_sides_of_a_choice_are_statements():
+    def padded(x):
+        long = np.sin(x) * np.cos(x) + np.exp(-x * x) * np.tanh(x) + x / (1 + x * x)
+        return np.sum(np.pad(long, 2) * np.pad(x, 2))
+
+    agrees(padded, normals(10))
+
+
+def test_other_sizes_compile_nothing():
+    compiled = pb.compile(smoothed)
+    compiled(normals(50))
+    before = compiled.cache_info()
+    compiled(normals(71))
+    after = compiled.cache_info()
+    assert (after.compilations, after.disk_hits) == (before.compilations, before.disk_hits)

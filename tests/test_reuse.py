@@ -1,0 +1,49 @@
+"""Scratch arrays used again: fewer of them, the same results."""
+
+import numpy as np
+
+import pullback as pb
+
+
+def layers(x, w1, w2, w3):
+    hidden = np.tanh(x @ w1)
+    deeper = np.tanh(hidden @ w2)
+    return np.sum((deeper @ w3) ** 2)
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape) / 8 for shape in ((40, 50), (50, 64), (64, 64), (64, 64))]
+
+
+def test_activations_take_the_place_of_products():
+    both = pb.compile(pb.value_and_grad(layers, argnums=(1, 2, 3)))
+    value, gradients = both(*arrays())
+    expected, wanted = pb.value_and_grad(layers, argnums=(1, 2, 3))(*arrays())
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for found, one in zip(gradients, wanted):
+        np.testing.assert_allclose(found, one, rtol=1e-10, atol=1e-12)
+    source = both.source(*arrays())
+    assert "hidden[i, j] = tanh(hidden[i, j])" in source
+    assert "deeper[i, j] = tanh(deeper[i, j])" in source
+
+
+def test_what_is_read_later_keeps_its_memory():
+    def used_twice(x, w):
+        product = x @ w
+        return np.sum(np.tanh(product) @ w.T) + np.sum(product**3)
+
+    x, w, _, _ = arrays()
+    value, gradient = pb.value_and_grad(pb.compile(used_twice), argnums=1)(x, w)
+    expected, wanted = pb.value_and_grad(used_twice, argnums=1)(x, w)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-10)
+
+
+def test_in_threads_as_well():
+    compiled = pb.compile(pb.value_and_grad(layers, argnums=(1, 2, 3)), parallel=True)
+    value, gradients = compiled(*arrays())
+    expected, wanted = pb.value_and_grad(layers, argnums=(1, 2, 3))(*arrays())
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for found, one in zip(gradients, wanted):
+        np.testing.assert_allclose(found, one, rtol=1e-10, atol=1e-12)

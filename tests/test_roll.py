@@ -1,0 +1,332 @@
+"""Python loops in traces become loops again, and compute and differentiate as before."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.codegen.roll import roll
+from pullback.runtime.tracing import trace_call
+from pullback.tracer.graph import Graph
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.loop import loops_of
+
+Function = Callable[..., Any]
+STEPS = 40
+
+
+def traced(function: Function, *arguments: np.ndarray) -> Graph:
+    call = pb.compile(function).signature.call(arguments, {})
+    found = trace_call(function, call, function.__name__)
+    assert not found.constants
+    return found.graph
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape) * 0.5 for shape in shapes]
+
+
+# --- programs -----------------------------------------------------------------------------------------------
+
+
+def network(x, w, h):
+    total = 0.0
+    for t in range(len(x)):
+        h = np.tanh(w @ h + x[t])
+        total = total + (h * x[t]).sum()
+    return total / len(x)
+
+
+def predictor(x, w, h):
+    """Reads the next row as well, and gives back the last state."""
+    total = 0.0
+    for t in range(len(x) - 1):
+        h = np.tanh(w @ h + x[t])
+        total = total + ((h - x[t + 1]) ** 2).sum()
+    return total + h.sum()
+
+
+def collected(x, w, h):
+    """A list of values of all steps, stacked after the loop."""
+    found = []
+    for t in range(len(x)):
+        h = np.sin(w @ h) + x[t]
+        found.append(h)
+    return (np.exp(-np.stack(found)) * x).sum()
+
+
+def reversed_rows(x, w, h):
+    for t in reversed(range(len(x))):
+        h = np.tanh(w @ h + x[t]) * 0.9
+    return (h * h).sum()
+
+
+def columns(x, w, h):
+    rows = x.T
+    for t in range(len(x)):
+        w = w * 0.9 + np.tanh(w @ w) * rows[:, t].sum()
+    return w.sum() + h.sum()
+
+
+def leapfrog(x, w, h):
+    """Each step reads the two before it."""
+    before, now = h, h * 0.9
+    for t in range(len(x)):
+        before, now = now, 2.0 * now - before + 0.01 * (w @ np.sin(now)) * x[t]
+    return (now * before).sum()
+
+
+def growing_numbers(x, w, h):
+    """A Python number that advances with the steps."""
+    for t in range(len(x)):
+        h = np.tanh(w @ h + x[t]) * (1.0 + 0.5 * t)
+    return (h * h).sum()
+
+
+def stencil(x, w, h):
+    u = x
+    for _ in range(STEPS):
+        inner = u[1:-1] + 0.1 * (u[2:] - 2.0 * u[1:-1] + u[:-2])
+        u = np.concatenate([u[:1], inner, u[-1:]])
+    return (u * u).sum() + (w.sum() * h).sum()
+
+
+def widening(x, w, h):
+    """The first step makes a matrix of a vector."""
+    for t in range(len(x)):
+        h = np.tanh(w * h + x[t])
+    return h.sum()
+
+
+def two_loops(x, w, h):
+    for t in range(len(x)):
+        h = np.tanh(w @ h + x[t])
+    for t in range(len(x)):
+        h = np.sin(w.T @ h) * x[t]
+    return h.sum()
+
+
+def nested(x, w, h):
+    """Inner loops of as many steps as outer ones."""
+    for t in range(len(x)):
+        row = x[t]
+        for _ in range(12):
+            row = 0.3 * np.tanh(w @ row) + 0.1 * np.sin(w.T @ row) + 0.1 * h
+        h = h * 0.5 + row
+    return (h * h).sum()
+
+
+def peeled(x, w, h):
+    """The first step differs."""
+    state = None
+    for t in range(len(x)):
+        state = np.tanh(w @ h) if state is None else np.tanh(w @ state + x[t]) * x[0]
+    return state.sum()
+
+
+def filtered(x, w, h):
+    """What the last step computes for a next one is not used."""
+    total, mean, spread = 0.0, h, w
+    for t in range(len(x)):
+        spread = w @ spread @ w.T + np.eye(4)
+        gain = spread / (1.0 + np.trace(spread))
+        error = x[t] - mean
+        total = total + (error * (gain @ error)).sum()
+        mean, spread = w @ (mean + gain @ error), spread - gain @ spread
+    return total
+
+
+PROGRAMS = [
+    network, predictor, collected, reversed_rows, columns, leapfrog, growing_numbers, stencil, widening,
+    two_loops, nested, peeled,
+]  # fmt: skip
+programs = pytest.mark.parametrize("function", PROGRAMS, ids=lambda one: one.__name__)
+SHAPES = ((STEPS, 4), (4, 4), (4,))
+
+
+@programs
+def test_values_of_the_rolled_graph(function: Function) -> None:
+    inputs = arrays(*SHAPES)
+    graph = traced(function, *inputs)
+    rolled = roll(graph)
+    assert loops_of(rolled.graph.nodes), rolled.notes
+    assert len(rolled.graph.nodes) < len(graph.nodes) / 3
+    rolled.graph.check()
+    np.testing.assert_allclose(evaluate_graph(rolled.graph, inputs)[0], function(*inputs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [*PROGRAMS, filtered], ids=lambda one: one.__name__)
+def test_compiled_value_and_gradient_are_the_eager_ones(function: Function) -> None:
+    inputs = arrays(*SHAPES)
+    value, gradients = pb.value_and_grad(pb.compile(function), argnums=(0, 1, 2))(*inputs)
+    expected, slopes = pb.value_and_grad(function, argnums=(0, 1, 2))(*inputs)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    for one, other in zip(gradients, slopes, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("function", [network, collected, leapfrog, stencil], ids=lambda one: one.__name__)
+def test_backward_on_tensors(function: Function) -> None:
+    """The pair of a forward and a backward function, with a tape that crosses from one to the other."""
+    leaves = [pb.tensor(one, requires_grad=True) for one in arrays(*SHAPES)]
+    same = [pb.tensor(one, requires_grad=True) for one in arrays(*SHAPES)]
+
+    def on_tensors(*tensors: Any) -> Any:
+        return function(*tensors)
+
+    pb.compile(on_tensors)(*leaves).backward()
+    on_tensors(*same).backward()
+    for one, other in zip(leaves, same, strict=True):
+        np.testing.assert_allclose(one.grad.numpy(), other.grad.numpy(), rtol=1e-9, atol=1e-11)
+
+
+def test_second_derivative() -> None:
+    def slope(h, x, w):
+        return pb.grad(network, argnums=2)(x, w, h).sum()
+
+    x, w, h = arrays((20, 3), (3, 3), (3,))
+    actual = pb.grad(pb.compile(slope))(h, x, w)
+    np.testing.assert_allclose(actual, pb.grad(slope)(h, x, w), rtol=1e-8, atol=1e-10)
+
+
+# --- what is rolled -----------------------------------------------------------------------------------------
+
+
+def test_the_number_of_steps_is_no_part_of_the_source() -> None:
+    @pb.compile
+    def loss(x, w, h):
+        return network(x, w, h)
+
+    slope = pb.value_and_grad(loss, argnums=(1, 2))
+    sources = [slope.source(*arrays((steps, 4), (4, 4), (4,))) for steps in (30, 300)]
+    assert sources[0] == sources[1]
+    for steps in (30, 300):
+        slope(*arrays((steps, 4), (4, 4), (4,)))
+    assert slope.cache_info().compilations + slope.cache_info().disk_hits <= 2
+
+
+def test_the_last_step_is_in_the_loop() -> None:
+    graph = traced_without_constants(filtered)
+    (loop,) = loops_of(roll(graph).graph.nodes)
+    assert loop.length == STEPS - 1  # the first step multiplies by what is there before the loop
+
+
+def traced_without_constants(function: Function) -> Graph:
+    call = pb.compile(function).signature.call(arrays(*SHAPES), {})
+    return trace_call(function, call, function.__name__).graph
+
+
+def test_a_gradient_in_a_trace_has_one_loop_forward_and_one_back() -> None:
+    slope = pb.value_and_grad(pb.compile(network), argnums=(0, 1, 2))
+    program = slope._variant_for(tuple(arrays(*SHAPES)), {}).forward
+    assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
+
+
+def test_loops_in_loops() -> None:
+    (outer,) = loops_of(roll(traced(nested, *arrays(*SHAPES))).graph.nodes)
+    assert len(loops_of(outer.body.nodes)) == 1
+    assert outer.length >= STEPS - 1
+
+
+def test_a_stack_of_all_steps_is_no_concatenation() -> None:
+    nodes = roll(traced(collected, *arrays(*SHAPES))).graph.nodes
+    assert not any(node.operator.name == "concatenate" for node in nodes)
+
+
+def test_explain_says_what_was_rolled() -> None:
+    text = pb.value_and_grad(pb.compile(network)).explain(*arrays(*SHAPES))
+    assert f"rolled: {STEPS} steps" in text or f"rolled: {STEPS - 1} steps" in text
+    assert "test_roll.py" in text
+
+
+# --- what is not --------------------------------------------------------------------------------------------
+
+
+def test_a_chain_over_elements_stays_one_loop() -> None:
+    def chain(x):
+        for _ in range(30):
+            x = x * 0.5 + np.sin(x)
+        return x
+
+    graph = traced(chain, *arrays((1_000,)))
+    assert not loops_of(roll(graph).graph.nodes)
+
+
+def test_why_a_loop_is_not_rolled() -> None:
+    def jumping(x, w, h):
+        for t in range(len(x)):
+            h = np.tanh(w @ h + x[t * t % len(x)]) * 0.9
+        return h.sum()
+
+    graph = traced(jumping, *arrays(*SHAPES))
+    rolled = roll(graph)
+    assert rolled.graph is graph
+    assert any("places that do not advance by a constant" in note for note in rolled.notes)
+
+
+def test_irregular_numbers_prevent_it() -> None:
+    def weighted(x, w, h):
+        for t in range(len(x)):
+            h = np.tanh(w @ h + x[t]) * (1.0 / (1 + t))
+        return h.sum()
+
+    rolled = roll(traced(weighted, *arrays(*SHAPES)))
+    assert any("a number in it does not advance by a constant" in note for note in rolled.notes)
+
+
+def test_few_steps_are_left_alone() -> None:
+    graph = traced(network, *arrays((5, 4), (4, 4), (4,)))
+    rolled = roll(graph)
+    assert rolled.graph is graph and not rolled.notes
+
+
+def test_a_custom_function_in_a_loop_keeps_its_backward() -> None:
+    class Doubled(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2.0
+
+    def loss(x, w):
+        for _ in range(STEPS):
+            x = np.tanh(w @ x)
+        return Doubled.apply(x).sum()
+
+    x, w = (pb.tensor(one) for one in arrays((4,), (4, 4)))
+    plain = pb.grad(loss)(x, w)
+    np.testing.assert_allclose(pb.grad(pb.compile(loss))(x, w).numpy(), plain.numpy(), rtol=1e-10)
+
+
+def test_a_detached_value_stays_without_gradient() -> None:
+    def loss(w, x):
+        h = x[0]
+        for t in range(len(x)):
+            h = np.tanh(w @ h + x[t])
+            with pb.no_grad():
+                scale = (h * h).sum()
+            h = h / (1.0 + scale)
+        return h.sum()
+
+    w, x = arrays((4, 4), (STEPS, 4))
+    np.testing.assert_allclose(pb.grad(pb.compile(loss))(w, x), pb.grad(loss)(w, x), rtol=1e-10)
+
+
+def test_a_derivative_inside_sees_its_own_argument_alone() -> None:
+    """The inner gradient is of y, although the inner function reads x, of which y is made, as well."""
+
+    def outer(x):
+        def inner(y):
+            for _ in range(STEPS):
+                y = np.tanh(y * x) + x
+            return y.sum()
+
+        return (pb.grad(inner)(x) * x).sum()
+
+    (x,) = arrays((4,))
+    np.testing.assert_allclose(pb.compile(outer)(x), outer(x), rtol=1e-10)

@@ -1,0 +1,69 @@
+"""Padded terms of sums joined: what gradients of parts become."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.codegen.simplify import simplify
+from pullback.codegen.sums import join_padded_terms
+from pullback.tracer.graph import Graph, make_input
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.ops import movement as m
+from pullback.tracer.spec import Spec
+
+FLOAT = np.dtype("float64")
+
+
+def padded_sum(widths, shape=(6, 5)):
+    """A graph that adds up inputs padded to one shape, and arrays for it."""
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.standard_normal(tuple(n - before - after for n, (before, after) in zip(shape, one)))
+        for one in widths
+    ]
+    inputs = [make_input(Spec(array.shape, FLOAT), f"x_{place}") for place, array in enumerate(arrays)]
+    total = m.pad(inputs[0], widths=widths[0], value=0)
+    for node, one in zip(inputs[1:], widths[1:]):
+        total = total + m.pad(node, widths=one, value=0)
+    return Graph("padded_sum", tuple(inputs), (total,)), arrays
+
+
+def joined(widths):
+    graph, arrays = padded_sum(widths)
+    result = simplify(join_padded_terms(graph)).check()
+    np.testing.assert_allclose(
+        evaluate_graph(result, arrays)[0], evaluate_graph(graph, arrays)[0], atol=1e-15
+    )
+    return [node.operator.name for node in result.nodes if not node.is_input and not node.is_constant]
+
+
+def test_rows_become_a_concatenation():
+    assert joined([((row, 5 - row), (0, 0)) for row in (2, 0, 4)]) == ["concatenate"]
+
+
+def test_terms_of_one_part_are_added_first():
+    names = joined([((1, 4), (0, 0)), ((3, 2), (0, 0)), ((1, 4), (0, 0))])
+    assert sorted(names) == ["add", "concatenate"]
+
+
+def test_single_elements_are_laid_out_in_two_dimensions():
+    places = [(0, 0), (0, 3), (5, 1), (2, 2)]
+    names = joined([((i, 5 - i), (j, 4 - j)) for i, j in places])
+    assert "add" not in names
+
+
+def test_overlapping_parts_stay_sums():
+    assert joined([((0, 1), (0, 0)), ((1, 0), (0, 0))]).count("pad") == 2
+
+
+@pytest.mark.parametrize("steps", [3, 12])
+def test_gradient_of_rows_used_one_after_another(steps):
+    def loss(rows):
+        total = 0.0
+        for step in range(steps):
+            total = total + np.sum(np.sin(rows[step]) * rows[(step + 1) % steps])
+        return total
+
+    rows = np.random.default_rng(1).standard_normal((steps, 40))
+    expected = pb.grad(loss)(rows)
+    np.testing.assert_allclose(pb.grad(pb.compile(loss))(rows), expected, rtol=1e-12)

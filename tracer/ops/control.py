@@ -1,0 +1,109 @@
+"""The loop: an operator that holds a graph and runs it once for each step.
+
+A loop has several results, a node one value. So `loop` itself has none (its spec is a placeholder), and
+`loop_result` names one result of it. `tracer/loop.py` makes both and says what the operands are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..operator import Array, declare
+from ..spec import BOOL, Spec
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+
+NO_VALUE = Spec((), BOOL)
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """The graph that a loop runs; two bodies are equal only if they are one, whatever they compute."""
+
+    graph: Graph
+    extends: Body | None = None
+    """The body with the same inputs that this one has more results than."""
+
+    @cached_property
+    def structure(self) -> tuple[Any, ...]:
+        """What the graph computes, without names and places: equal for bodies that compute the same."""
+        numbers: dict[Any, int] = {}
+        lines: list[Any] = []
+        for node in (*self.graph.inputs, *self.graph.nodes):
+            if node not in numbers:
+                numbers[node] = len(numbers)
+                values = (one.structure if isinstance(one, Body) else one for one in node.attributes.values())
+                lines.append((node.operator, *values, *(numbers[operand] for operand in node.operands)))
+        return (*lines, *(numbers[output] for output in self.graph.outputs))
+
+    def __repr__(self) -> str:
+        return f"<body of {len(self.graph.nodes)} nodes at {id(self):#x}>"
+
+
+def _infer_loop(*specs: Spec, body: Body, length: int, carries: int, stacked: int, backwards: bool) -> Spec:
+    graph = body.graph
+    if len(specs) != len(graph.inputs):
+        raise ShapeError(f"loop: {len(graph.inputs)} operands expected, found {len(specs)}.")
+    for position, (spec, one) in enumerate(zip(specs, graph.inputs)):
+        is_stacked = carries <= position < carries + stacked
+        expected = one.spec.with_shape((length, *one.shape)) if is_stacked else one.spec
+        if spec != expected:
+            raise ShapeError(f"loop: operand {position} must be {expected}, found {spec}.")
+    for position, (start, end) in enumerate(zip(graph.inputs[:carries], graph.outputs)):
+        if start.spec != end.spec:
+            raise ShapeError(f"loop: carry {position} is {start.spec} before a step, {end.spec} after it.")
+    return NO_VALUE
+
+
+def run_body(
+    *operands: Array, body: Body, length: int, carries: int, stacked: int, backwards: bool
+) -> tuple[Array, ...]:
+    """The results of a loop: the carries after the last step, then the stacked results.
+
+    With `backwards` the first step takes the last rows, and makes the last rows of the stacks.
+    """
+    from ..interpret import evaluate_graph
+
+    values = list(operands[:carries])
+    rows = operands[carries : carries + stacked]
+    constants = operands[carries + stacked :]
+    collected: list[tuple[Array, ...]] = []
+    for step in reversed(range(length)) if backwards else range(length):
+        found = evaluate_graph(body.graph, [*values, *(one[step] for one in rows), *constants])
+        values = list(found[:carries])
+        collected.append(found[carries:])
+    stacks = []
+    for position, node in enumerate(body.graph.outputs[carries:]):
+        every = [one[position] for one in (reversed(collected) if backwards else collected)]
+        stacks.append(np.stack(every) if every else np.zeros((0, *node.shape), node.dtype))
+    return (*values, *stacks)
+
+
+loop = declare(
+    "loop",
+    "control",
+    "*operands",
+    infer=_infer_loop,
+    evaluate=run_body,
+    doc="a graph run once for each step, its carries handed from step to step",
+)
+
+
+def _evaluate_result(results: Any, index: int, spec: Spec) -> np.ndarray:
+    return np.asarray(results[index])
+
+
+loop_result = declare(
+    "loop_result",
+    "control",
+    "loop",
+    infer=lambda loop, index, spec: spec,
+    evaluate=_evaluate_result,
+    doc="one result of a loop: a carry after the last step, or a value of every step, stacked",
+)
