@@ -12,10 +12,12 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from llvmlite import binding as llvm
@@ -114,6 +116,59 @@ def _routine_address(name: str) -> int:
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(get_pointer(capsule, get_name(capsule)))
+
+
+class OneThread:
+    """While a program runs that calls BLAS: BLAS uses one thread, and large calls are shared between ours.
+
+    OpenBLAS's own threads spin while they wait for each other, which on a busy machine takes a hundred times
+    as long as the product. Another BLAS than OpenBLAS is left as it is.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 1
+
+    def __enter__(self) -> None:
+        get_number, set_number = _thread_functions()
+        with self._lock:
+            if self._users == 0 and (before := get_number()) > 1:
+                self._before = before
+                set_number(1)
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        _, set_number = _thread_functions()
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._before > 1:
+                set_number(self._before)
+                self._before = 1
+
+
+@functools.cache
+def _thread_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """How OpenBLAS, as SciPy links it, tells and sets its number of threads."""
+    try:
+        library: Any = ctypes.CDLL(str(_cython_blas().__file__))
+    except OSError:
+        library = None
+    for prefix in ("scipy_openblas_", "openblas_"):
+        for suffix in ("", "64_"):
+            get_number = getattr(library, f"{prefix}get_num_threads{suffix}", None)
+            set_number = getattr(library, f"{prefix}set_num_threads{suffix}", None)
+            if get_number is not None and set_number is not None:
+                return get_number, set_number
+    return _one, _ignored
+
+
+def _one() -> int:
+    return 1
+
+
+def _ignored(number: int) -> None:
+    pass
 
 
 @functools.cache

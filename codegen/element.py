@@ -101,7 +101,7 @@ class ElementWriter:
             if symbol not in self.reserved:
                 self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
         self._views: dict[Node, str] = {}
-        self._shared: Loop | None = None
+        self.shared: Loop | None = None
         self._best_names: dict[Root, str] = {}
         self._constant_names: dict[tuple[object, ...], str] = {}
         sized = (*tree.graph.inputs, *tree.graph.nodes)  # those of inputs are found first

@@ -151,10 +151,19 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
     out = _matrix(root.node, root.target, (rows, columns), root, writer, scope)
     if out.endswith(".T"):  # the transposed product of the transposed
         left, right, out = _transposed(right), _transposed(left), _transposed(out)
+    if scope.loop is None and writer.shared is not None:  # each thread makes some rows
+        left, out = (_rows(one, "start:stop") for one in (left, out))
     scale = sp.unparse(writer.value(Literal(product.scale, FLOAT64), scope))
     kept = "1.0" if len(root.reads) > 2 else "0.0"
     writer.called.add("gemm")
     return Line(f"gemm({scale}, {left}, {right}, {kept}, {out})", comment_of([product.origin]))
+
+
+def _rows(matrix: str, rows: str) -> str:
+    """Some rows of a whole matrix."""
+    if matrix.endswith(".T"):
+        return f"{matrix.removesuffix('.T')}[:, {rows}].T"
+    return f"{matrix}[{rows}]"
 
 
 def _sides(root: Root) -> tuple[Side, Side, Side]:

@@ -23,7 +23,7 @@ from .blocking import BLOCK
 from .compile import ArrayType, ScalarType
 from .cost import arithmetic
 from .element import Arrays
-from .expression import AnyIndex, is_number
+from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
 from .layout import ForLoop, Kernel, Line
 from .library import indices_of
@@ -38,6 +38,9 @@ WORTH_THREADS = 250_000.0
 """Estimated nanoseconds of a loop above which threads gain more than they cost (15,000 to 45,000)."""
 LONG = 12
 """Values stored in a loop over steps from which it is a function of its own: it compiles sooner alone."""
+MULTIPLIED_BYTES = 150.0
+"""Bytes of numbers that gemm multiplies in a nanosecond, in one thread."""
+SMALLEST_PART = 16
 NANOSECONDS_PER_ACCESS = 0.1
 NANOSECONDS_PER_COST = 0.02
 COMBINE: dict[str, Callable[..., Any]] = {
@@ -245,11 +248,25 @@ def _split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     for item in tree.items:
         if isinstance(item, Loop) and _is_shared(item, tree, parallel):
             stages.append(Stage([item], item))
+        elif isinstance(item, Root) and parallel is not False and _is_large_product(item, tree):
+            stages.append(Stage([item], Loop(tree.extents[item.node][0])))  # of the rows of the result
         elif stages and stages[-1].shared is None and not _is_long_loop(item, tree):
             stages[-1].items.append(item)
         else:
             stages.append(Stage([item]))
     return stages
+
+
+def _is_large_product(root: Root, tree: LoopTree) -> bool:
+    """Whether a call of gemm on whole matrices is worth a part of the rows for each thread."""
+    if root.kind != "call" or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
+        return False
+    operands = [load.node for load in root.reads[:2]]
+    plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
+    if not plain or any(one.spec.ndim != 2 for one in operands) or min(root.node.shape) < SMALLEST_PART:
+        return False
+    multiplications = math.sqrt(math.prod(one.spec.size for one in (*operands, root.node)))
+    return multiplications * root.node.dtype.itemsize / MULTIPLIED_BYTES > WORTH_THREADS
 
 
 def _is_long_loop(item: Item, tree: LoopTree) -> bool:

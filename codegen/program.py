@@ -20,6 +20,7 @@ from pullback.tracer.version import __version__
 
 from . import compile as machine
 from . import store
+from .blas import OneThread
 from .explain import explain_plan
 from .layout import Module
 from .memory import SMALLEST_KEPT, allocator
@@ -184,6 +185,23 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
 def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
     specs = plan.allocated
+    if any("gemm" in stage.called for stage in plan.stages):
+        return _with_blas_in_one_thread(_runner(plan, kernels, specs))
+    return _runner(plan, kernels, specs)
+
+
+_one_thread = OneThread()
+
+
+def _with_blas_in_one_thread(runner: Runner) -> Runner:
+    def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        with _one_thread:
+            return runner(arrays)
+
+    return run
+
+
+def _runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
     plain = all(
         one.position == place and one.shape == specs[place].shape for place, one in enumerate(plan.outputs)
     )

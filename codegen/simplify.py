@@ -59,6 +59,8 @@ def _shared(node: Node, known: dict[Any, Node]) -> Node:
     first = known.setdefault(key, node)
     if first is not node and node.name and not first.name:
         first.renamed(node.name)
+    if first.origin.is_backward and not node.origin.is_backward:
+        first.relocated(node.origin)  # forward computes it, whoever made it first
     return first
 
 

@@ -42,7 +42,7 @@ class Writer(ElementWriter):
 
     def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop, ...]:
         """The statements of a function that runs `items`; of a shared loop only `start` to `stop`."""
-        self._shared = shared
+        self.shared = shared
         self._begun: dict[Node, Root] = {}
         self._all_within: dict[Root, str] = {}
         self._at_border = False
@@ -80,7 +80,7 @@ class Writer(ElementWriter):
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop is self._shared else ("0", self.extent(loop.extent))
+        start, stop = ("start", "stop") if loop is self.shared else ("0", self.extent(loop.extent))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))

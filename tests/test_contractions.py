@@ -1,4 +1,4 @@
-"""Contractions: BLAS or loops, in which order, with nothing copied or added up apart. Sources run uncompiled."""
+"""Contractions: BLAS or loops, in which order, with nothing copied or added up apart; run uncompiled."""
 
 from collections.abc import Callable
 from typing import Any

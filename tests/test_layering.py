@@ -32,6 +32,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.compile",
         "pullback.codegen.entry",
         "pullback.codegen.numba_backend",
+        "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },
     "jinja2": {"pullback.codegen.emit"},

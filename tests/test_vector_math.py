@@ -1,6 +1,5 @@
 """The elementary functions: special values, exact results, rare arguments, how they are staged."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -70,7 +69,7 @@ def ends_of_domains(dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(vector_math.FUNCTIONS))
 def test_special_values(name: str, dtype: str, how: str) -> None:
-    """Zeros with their sign, infinities with theirs, nan, as NumPy and SciPy have them; the rest by mpmath."""
+    """Zeros and infinities with their signs, nan, as NumPy and SciPy have them; the rest by mpmath."""
     values = [ends_of_domains(dtype)]
     if name in TWO_OPERANDS:
         values = [grid.ravel() for grid in np.meshgrid(*[np.array(SPECIAL, dtype)] * 2)]

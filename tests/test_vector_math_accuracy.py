@@ -1,4 +1,4 @@
-"""The elementary functions' errors in ulp, against mpmath, are within the bounds that `accuracy.CASES` states."""
+"""The elementary functions' errors in ulp, against mpmath, are within the bounds of `accuracy.CASES`."""
 
 import math
 import re
@@ -21,7 +21,7 @@ each_dtype = pytest.mark.parametrize("dtype", DTYPES)
 @each_dtype
 @each_function
 def test_errors_are_within_the_bound(name: str, dtype: str) -> None:
-    found = measure.measure(name, dtype, everywhere=300, each_range=100)
+    found = measure.measure(name, dtype, everywhere=200, each_range=80)
     assert found.error <= CASES[name].bound, found.arguments
 
 
@@ -98,8 +98,7 @@ def test_errors_of_float32() -> None:
 def test_the_whole_domain_is_sampled_by_the_bits() -> None:
     x = samples.whole_domain((-1.0, np.inf), FLOAT32, 20_000, np.random.default_rng(0))
     assert np.isfinite(x).all() and x.min() >= -1.0
-    exponents = np.frexp(x[x > 0])[1]
-    counts, _ = np.histogram(exponents, bins=16)
+    counts, _ = np.histogram(np.log2(x[x > 0]), bins=15, range=(-120, 120))
     assert counts.min() > 0.8 * counts.mean()
     pieces = np.concatenate(list(samples.every(65_537, (0.0, np.inf), FLOAT32)))
     assert (np.diff(pieces.view(np.uint32)) == 65_537).all()

@@ -130,7 +130,7 @@ def test_no_function_of_a_library_is_needed(name: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", sorted(RARE))
 def test_vectors_look_for_rare_arguments_inside_the_loop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what computes them is a call, behind a jump; a call in each round would take a loop's registers."""
+    """Only what computes them is a call, behind a jump; one in each round would take a loop's registers."""
     module = optimised(name, "float64", PROCESSORS["AVX-512"].machine(), monkeypatch)
     calls = re.findall(r"call [^\n]*@(pullback[\w.]+)\(", body_of(str(module), "apply"))
     assert (

@@ -76,6 +76,11 @@ class Node(Value):
         object.__setattr__(self, "name", name)
         return self
 
+    def relocated(self, origin: Origin) -> Node:
+        """The node itself, said to come from another line."""
+        object.__setattr__(self, "origin", origin)
+        return self
+
     def __repr__(self) -> str:
         return f"<{self.name or 'node'} {self.operator.name} {self.spec}>"
 

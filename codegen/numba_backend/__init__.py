@@ -2,9 +2,11 @@
 
 `njit` does more than generated code needs, and its time is what a person waits for. Here
 
-- Numba knows only what kernels consist of (`contexts`), and lowers that straight (`lowering`);
+- the text of a kernel goes straight into Numba's representation (`translate`); Numba's rules say what types
+  its operations have (`inference`), in contexts that know only what kernels consist of (`contexts`), and
+  Numba's implementations of these operations become instructions (`lowering`);
 - the functions that kernels call write their own instructions (`callees`): those of vector_math become small
-  LLVM functions, which are inlined, so that loops vectorise; a product of matrices calls BLAS (`products`);
+  LLVM functions, which are inlined, so that loops vectorise; a product of matrices calls BLAS;
 - nothing is optimised until the whole kernel is linked, then once, instead of three times in part;
 - the way in from Python reads the fields of the arrays itself: see `entry`.
 
@@ -27,6 +29,7 @@ from .. import compile as kernels
 from ..entry import Entry, Result
 from ..vector_math import rare
 from .lowering import lower
+from .outline import VARIANT, drop_unused_variants
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -40,13 +43,15 @@ def optimise(module: llvm.ModuleRef) -> None:
     builder = llvm.create_pass_builder(kernels.target_machine(), tuning)
     builder.getModulePassManager().run(module, builder)
     rare.inline_variants(module, builder)
+    drop_unused_variants(module, builder)
 
 
 def _keep_only(module: llvm.ModuleRef, symbol: str) -> None:
     """Let LLVM drop or inline whatever is not `symbol` or needed by it."""
+    # What only the vectoriser will call stays: `llvm.compiler.used`, and variants.
+    kept = (symbol, "llvm.", VARIANT)
     for value in (*module.functions, *module.global_variables):
-        # `llvm.compiler.used` stays as it is: it keeps what only the vectoriser will call
-        if not value.is_declaration and value.name != symbol and not value.name.startswith("llvm."):
+        if not value.is_declaration and not value.name.startswith(kept):
             value.linkage = "internal"
 
 

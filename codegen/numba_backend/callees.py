@@ -6,10 +6,10 @@ call give, and writes its own instructions, so nothing of it goes through Numba'
 
 from __future__ import annotations
 
-import builtins
 import functools
+import operator
 from collections.abc import Callable, Sequence
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from llvmlite import ir
@@ -21,6 +21,7 @@ from numba.core.typing.templates import AbstractTemplate
 from .. import blas
 from ..vector_math import staged
 from .contexts import Contexts
+from .translate import choose
 
 VECTOR_MATH = "pullback.codegen.vector_math"
 
@@ -58,18 +59,15 @@ class _Template(AbstractTemplate):
         return call
 
 
-def with_callees(
+def callees(
     function: FunctionType, contexts: Contexts, lower: Callable[[FunctionType, Sequence[NumbaType]], Any]
-) -> FunctionType:
-    """A copy of `function` whose global functions are ones that Numba can call; the original is untouched.
-
-    `lower` lowers functions of the same module.
-    """
+) -> dict[str, Any]:
+    """The namespace of `function`, with functions that Numba can call; `lower` lowers those of its module."""
     namespace = dict(function.__globals__)
-    for name in function.__code__.co_names:
-        used = namespace.get(name, vars(builtins).get(name))
-        if isinstance(used, type | BuiltinFunctionType) and used in _BUILTINS:
-            namespace[name] = _builtin(used, contexts)
+    for name in (*function.__code__.co_names, "choose"):
+        used = namespace.get(name, _BUILTINS.get(name))
+        if callable(used) and used in _TYPINGS:
+            namespace[name] = _own(used, contexts)
         elif not isinstance(used, FunctionType):
             continue
         elif used is blas.gemm:
@@ -78,11 +76,7 @@ def with_callees(
             namespace[name] = _vector_math(used, contexts)
         elif used.__module__ == function.__module__:
             namespace[name] = _kernel(used, contexts, lower)
-    copy = FunctionType(
-        function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
+    return namespace
 
 
 def _kernel(function: FunctionType, contexts: Contexts, lower: Callable[..., Any]) -> Callee:
@@ -107,6 +101,9 @@ def _vector_math(function: FunctionType, contexts: Contexts) -> Callee:
     def typing(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
         if not all(isinstance(kind, types.Number | types.Boolean) for kind in arguments):
             return None
+        exact = _of_integers(function.__name__, contexts, *arguments)
+        if exact is not None:
+            return exact
         kind = types.float32 if set(arguments) == {types.float32} else types.float64
         return signature(kind, *[kind] * len(arguments)), emit
 
@@ -115,6 +112,31 @@ def _vector_math(function: FunctionType, contexts: Contexts) -> Callee:
         return builder.call(staged.define(builder.module, function, value_types), values)
 
     return Callee(function.__name__, contexts, typing)
+
+
+def _of_integers(name: str, contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
+    """Those functions that stay among integers: in floating point, large ones would be rounded."""
+    kind = contexts.typing.unify_types(*arguments)
+    if name in ("maximum", "minimum") and isinstance(kind, types.Integer | types.Boolean):
+        return signature(kind, kind, kind), _extreme(">" if name == "maximum" else "<")
+    if name in ("floor_divide", "remainder") and isinstance(kind, types.Integer):
+        function = contexts.typing.resolve_value_type(operator.floordiv if name[0] == "f" else operator.mod)
+        call = contexts.typing.resolve_function_type(function, (kind, kind), {})
+        return call, lambda context, builder, call, values: context.get_function(function, call)(
+            builder, values
+        )
+    return None
+
+
+def _extreme(sign: str) -> Emitter:
+    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
+        signed = getattr(call.return_type, "signed", False)
+        compare = builder.icmp_signed if signed else builder.icmp_unsigned
+        return functools.reduce(
+            lambda one, other: builder.select(compare(sign, one, other), one, other), values
+        )
+
+    return emit
 
 
 @functools.cache
@@ -145,22 +167,19 @@ def _gemm(contexts: Contexts) -> Callee:
     return Callee("gemm", contexts, typing)
 
 
-# --- builtins, which Numba compiles from Python sources for each combination of types --------------------
+# --- small functions, of which Numba compiles a Python source for each combination of types ----------------
 
 
-def _chooses(sign: str) -> Typing:
-    def typing(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
-        if len(arguments) != 2 or not all(isinstance(kind, types.Integer) for kind in arguments):
+def _smaller_or_larger(sign: str) -> Typing:
+    def typing(contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
+        if len(arguments) < 2 or not all(isinstance(kind, types.Integer) for kind in arguments):
             return None
-        return signature(types.int64, types.int64, types.int64), emit
-
-    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-        return builder.select(builder.icmp_signed(sign, *values), *values)
+        return signature(types.int64, *(types.int64 for _ in arguments)), _extreme(sign)
 
     return typing
 
 
-def _truth(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
+def _truth(contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
     if len(arguments) != 1 or not isinstance(arguments[0], types.Number | types.Boolean):
         return None
 
@@ -170,9 +189,25 @@ def _truth(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
     return signature(types.boolean, *arguments), emit
 
 
-_BUILTINS: dict[Any, Typing] = {min: _chooses("<"), max: _chooses(">"), bool: _truth}
+def _choice(contexts: Contexts, condition: NumbaType, *values: NumbaType) -> tuple[Any, Emitter] | None:
+    kind = contexts.typing.unify_types(*values)
+    if not isinstance(kind, types.Number | types.Boolean):
+        return None
+
+    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
+        return builder.select(context.is_true(builder, condition, values[0]), *values[1:])
+
+    return signature(kind, condition, kind, kind), emit
+
+
+_TYPINGS: dict[Any, Typing] = {
+    min: _smaller_or_larger("<"), max: _smaller_or_larger(">"), bool: _truth, choose: _choice,
+}  # fmt: skip
+_BUILTINS: dict[str, Any] = {"min": min, "max": max, "bool": bool, "choose": choose}
 
 
 @functools.cache
-def _builtin(function: Any, contexts: Contexts) -> Any:
-    return function if contexts.is_complete else Callee(function.__name__, contexts, _BUILTINS[function])
+def _own(function: Any, contexts: Contexts) -> Any:
+    if contexts.is_complete and function is not choose:
+        return function
+    return Callee(function.__name__, contexts, functools.partial(_TYPINGS[function], contexts))

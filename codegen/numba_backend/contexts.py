@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType
 from typing import Any
 
-from numba.core import cpu, fastmathpass, typing
+from numba.core import cgutils, cpu, fastmathpass, types, typing
 from numba.core.registry import cpu_target
 from numba.core.typing import templates
+from numba.np import arrayobj
 
 IMPLEMENTATIONS = tuple(
     f"numba.{name}"
@@ -85,11 +86,28 @@ class KernelTarget(cpu.CPUContext):
     def refresh(self) -> None:
         if not self._registries:
             super().refresh()
+            self._defns["array.reshape"].versions.clear()
+            self.insert_func_defn([(_reshape, "array.reshape", (types.Array, types.BaseTuple))])
 
     def post_lowering(self, module: Any, library: Any) -> None:
         """As Numba's, without the link to the memory management."""
         if self.fastmath:
             fastmathpass.rewrite_module(module, self.fastmath)
+
+
+def _reshape(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A view of the whole memory of an array; Numba's asks a C function whether there is one."""
+    kind, shape_kind = signature.args
+    if kind.layout != "C":
+        raise NotImplementedError("a view of an array that is not contiguous")
+    array = arrayobj.make_array(kind)(context, builder, arguments[0])
+    view = arrayobj.make_array(signature.return_type)(context, builder)
+    shape = cgutils.unpack_tuple(builder, arguments[1], len(shape_kind))
+    strides = [array.itemsize]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    arrayobj.populate_array(view, array.data, shape, strides, array.itemsize, array.meminfo, array.parent)
+    return view._getvalue()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import Any
 
 from llvmlite import binding as llvm
 from llvmlite import ir as llvm_ir
-from numba.core import cgutils, compiler, ir, lowering, typed_passes, untyped_passes
+from numba.core import cgutils, compiler, compiler_machinery, ir, lowering, typed_passes, untyped_passes
 from numba.core import types as numba_types
 from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
 from numba.core.codegen import JITCodeLibrary
@@ -33,8 +33,11 @@ from numba.core.runtime import rtsys
 from numba.np import arrayobj
 
 from .. import compile as kernels
-from .callees import with_callees
+from .callees import callees
 from .contexts import Contexts, complete_contexts, kernel_contexts
+from .inference import Inference
+from .outline import outline, vector_bits
+from .translate import translate
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -48,6 +51,7 @@ class KernelLibrary(JITCodeLibrary):
         self.vector_width = vector_width
 
     def add_ir_module(self, ir_module: llvm_ir.Module) -> None:
+        outline(ir_module, vector_bits(self.vector_width))
         for function in ir_module.functions:
             if not function.is_declaration and self.vector_width:
                 # llvmlite knows no attributes with a value, but writes what the set holds
@@ -98,6 +102,17 @@ class KernelLower(lowering.Lower):
         self._arrays: dict[str, _Array] = {}
         self._implementations: dict[Any, Any] = {}
 
+    def lower_block(self, block: Any) -> None:
+        """As Numba's, without the text of each statement for errors and logs that nobody sees."""
+        self._cur_ir_block = block
+        for statement in block.body:
+            self.loc = statement.loc
+            if isinstance(statement, ir.Assign):
+                name = statement.target.name
+                self.storevar(self.lower_assign(self.typeof(name), statement), name)
+            else:
+                self.lower_inst(statement)
+
     # --- variables ----------------------------------------------------------------------------------------
 
     def _find_singly_assigned_variable(self) -> None:
@@ -134,7 +149,8 @@ class KernelLower(lowering.Lower):
             with _plain_indices():
                 return super().lower_getitem(resty, expr, value, index, signature)
         kind = self.typeof(value.name)
-        return self.context.unpack_value(self.builder, kind.dtype, address, _alignment(kind))
+        element = self.context.unpack_value(self.builder, kind.dtype, address, _alignment(kind))
+        return self.context.cast(self.builder, element, kind.dtype, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         address = self._address(target_var, index_var)
@@ -195,23 +211,6 @@ class KernelLower(lowering.Lower):
         builder, model = self.builder, self.context.data_model_manager[kind]
         data, shape, strides = (model.get(builder, value, one) for one in ("data", "shape", "strides"))
         return _Array(data, *(cgutils.unpack_tuple(builder, one, kind.ndim) for one in (shape, strides)))
-
-    def _lower_call_normal(self, function: Any, expr: Any, signature: Any) -> Any:
-        """As Numba's, but for a contiguous array in another shape, which is the same data."""
-        kind: Any = getattr(function, "this", None)
-        is_reshape = getattr(function, "typing_key", None) == "array.reshape"
-        if self.context.enable_nrt or not is_reshape or kind.layout != "C":
-            return super()._lower_call_normal(function, expr, signature)
-        context, builder = self.context, self.builder
-        array = context.make_array(kind)(context, builder, self.loadvar(expr.func.name))
-        shape: Any = self._indices(expr.args[0])
-        size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-        strides = [context.get_constant(types.intp, size)]
-        for extent in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], extent))
-        reshaped = context.make_array(signature.return_type)(context, builder)
-        arrayobj.populate_array(reshaped, array.data, shape, strides, strides[-1], None)
-        return reshaped._getvalue()
 
     # --- operators ----------------------------------------------------------------------------------------
 
@@ -277,15 +276,26 @@ class KernelLowering(typed_passes.NativeLowering):
         return KernelLower
 
 
-class KernelCompiler(compiler.Compiler):
-    """Numba's compiler with the passes that generated code needs."""
+@register_pass(mutates_CFG=False, analysis_only=True)
+class KernelInference(compiler_machinery.AnalysisPass):
+    """The pass that runs Inference."""
 
-    PASSES: tuple[type, ...] = (
-        untyped_passes.TranslateByteCode,
-        untyped_passes.FixupArgs,
-        untyped_passes.IRProcessing,
-        untyped_passes.GenericRewrites,  # constant indices, `raise`
-        typed_passes.NopythonTypeInference,
+    _name = "pullback_kernel_inference"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        found = Inference(state.typingctx, state.func_ir, state.args)
+        state.typemap, state.return_type, state.calltypes = found.variables, found.result, found.signatures
+        return False
+
+
+class KernelCompiler(compiler.Compiler):
+    """Numba's compiler with the passes that generated code needs; `translate` has made what they work on."""
+
+    PASSES: tuple[Any, ...] = (
+        KernelInference,
         KernelLowering,
         typed_passes.NoPythonBackend,
     )
@@ -302,12 +312,13 @@ class CompleteCompiler(KernelCompiler):
     """The same for functions in which a variable may change its type, and that count references."""
 
     PASSES = (
-        *KernelCompiler.PASSES[:4],
+        untyped_passes.IRProcessing,
         untyped_passes.ReconstructSSA,
         typed_passes.NopythonTypeInference,
         typed_passes.PreLowerStripPhis,
         typed_passes.IRLegalization,
-        *KernelCompiler.PASSES[5:],
+        KernelLowering,
+        typed_passes.NoPythonBackend,
     )
 
 
@@ -349,10 +360,10 @@ def _lower(
     flags.fastmath = FastMathOptions(set(options.fastmath))
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
     library = KernelLibrary(function.__name__, options.vector_width)
-    result = compiler.compile_extra(
+    result = compiler.compile_ir(
         contexts.typing,
         contexts.target,
-        with_callees(function, contexts, lower_callee),
+        translate(function, callees(function, contexts, lower_callee)),
         argument_types,
         return_type=None,
         flags=flags,

@@ -17,11 +17,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="functions to measure; all of them if none is named")
     parser.add_argument("--points", type=int, default=measure.EVERYWHERE, help="float64 of the whole domain")
     parser.add_argument("--every", type=int, default=measure.EVERY, help="of the float32, every which")
-    parser.add_argument(
-        "--speed", action="store_true", help="nanoseconds per number besides, ours and NumPy's"
-    )
+    parser.add_argument("--speed", action="store_true", help="also print nanoseconds per number")
     parser.add_argument("--write", type=Path, metavar="FILE", help="the file that holds the table")
     arguments = parser.parse_args()
+    if arguments.write and arguments.names:
+        parser.error("--write is for the table of all functions")
     rows = []
     print(f"{'function':10} {'dtype':8} {'points':>12} {'bound':>5} {'ulp':>6}  at")
     for name in arguments.names or CASES:
@@ -31,7 +31,8 @@ def main() -> None:
             else:
                 measured = measure.measure(name, dtype, arguments.points, arguments.points // 5)
             where = ", ".join(map(repr, measured.arguments))
-            line = f"{name:10} {dtype:8} {measured.points:12,} {CASES[name].bound:5g} {measured.error:6.2f}  {where}"
+            figures = f"{measured.points:12,} {CASES[name].bound:5g} {measured.error:6.2f}"
+            line = f"{name:10} {dtype:8} {figures}  {where}"
             if arguments.speed:
                 line += "  {:.2f} ns, NumPy or SciPy {:.2f} ns".format(*measure.nanoseconds(name, dtype))
             print(line, flush=True)

@@ -39,9 +39,9 @@ _RSQRT_BITS = {"float32": 0x5F374A3F, "float64": 0x5FE6E830C7B537A9}
 
 @elementary
 def rsqrt(x: Number) -> Number:
-    """1 / sqrt(x): half the exponent by a subtraction of bits, to 4 digits, and two steps of Householder's method.
+    """1 / sqrt(x): halve the exponent, and improve that twice by Householder's method.
 
-    Several times faster than a square root and a division, which processors do not overlap.
+    More than twice as fast as a square root and a division.
     """
     number_format = format_of(x)
     half_exponent = number_format.fraction_bits // 2 + 1

@@ -2,8 +2,9 @@
 
 Each polynomial is the best one of its degree for the function and interval beside it: the one whose greatest
 error, relative to the elementary function that it serves, is smallest, found with the exchange algorithm of
-Remez in 60 digits (N. Brisebarre and others, Handbook of Floating-Point Arithmetic, chapter 10). The first
-coefficient belongs to the power 0.
+Remez in 60 digits (N. Brisebarre and others, Handbook of Floating-Point Arithmetic, chapter 10), and then
+rounded one coefficient after another, where the later ones make up for the rounding. The first coefficient
+belongs to the power 0.
 """
 
 from fractions import Fraction
@@ -279,8 +280,8 @@ DIGAMMA_LARGE = {
     ),
 }
 
-# Roots that a float64 comes so close to that a pair of float64 cannot tell the value there: in two parts, then
-# the derivative and half the second one.
+# Roots that a float64 comes so close to that a pair of float64 cannot tell the value there: in two parts,
+# then the derivative and half the second one.
 LGAMMA_ROOTS = (
     (-2.4570247382208006, -3.7075610815513266e-17, 1.5156034480216574, 4.8583209516339965),
     (-2.7476826467274127, 9.055340329338315e-17, -1.9143501856115988, 9.575189475709667),

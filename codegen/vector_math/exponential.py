@@ -62,7 +62,7 @@ def _clamp(x: Number, low: float, high: float) -> Number:
 def exp_parts(x: Number, low: Number = 0.0) -> tuple[Number, Number]:
     """t and p with e ** (x + low) = (1 + t) * p * p, where -1/2 <= t <= 1, for x within the limits of exp.
 
-    `low` is to x what a rounding error is. The products must be taken one after the other.
+    `low` is to x what a rounding error is. p * p may overflow or vanish: p is to be multiplied in twice.
     """
     number_format = format_of(x)
     magic = number_format.rounder + number_format.bias  # leaves k / 2 + bias in the lowest bits

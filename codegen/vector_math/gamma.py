@@ -47,13 +47,12 @@ def lgamma(x: Number) -> Number:
     name = format_of(x).name
     tiny, below, above, large = x < 0.25, x < 1.25, x >= 2.25, x >= 3.0
     u = select(tiny, x, select(below, x - 1.0, select(above, x - 3.0, x - 2.0)))
-    # whose logarithm is to be added, or subtracted from what is below
+    # gamma(x) is a multiple or, below, a fraction of gamma(2 + u)
     argument = select(below, select(tiny, x * (x + 1.0), x), select(above, x - 1.0, 1.0))
     logarithm, low = log_parts(select(large, x, argument))
     slope, slope_low = polynomial_parts(u + 0.25, coefficients.LGAMMA_SMALL[name])
-    small_value = (u * slope + select(below, -logarithm, logarithm)) + (
-        u * slope_low + select(below, -low, low)
-    )
+    added, added_low = select(below, -logarithm, logarithm), select(below, -low, low)
+    small_value = (u * slope + added) + (u * slope_low + added_low)
     inverse = 1.0 / x
     correction = inverse * polynomial(inverse * inverse, coefficients.LGAMMA_LARGE[name])
     factor = x - 0.5

@@ -2,7 +2,7 @@
 
 With a = -x, by reflection and recurrence (NIST Digital Library of Mathematical Functions, 5.5):
 lgamma(-a) = log(pi * P / |sin(pi a)|) - lgamma(a + 13) with P = (a + 1) (a + 2) ... (a + 12), and the
-derivative. Of a + 13, the asymptotic series (5.11.1, 5.11.2) have 105 bits.
+derivative. The asymptotic series at a + 13 (5.11.1, 5.11.2) have 105 bits.
 """
 
 from __future__ import annotations
@@ -29,21 +29,17 @@ from .primitives import Number, hardware_rint, select, to_float64, to_format_of,
 
 _SHIFT = 13
 _TERMS = 24
+_PI = 2 * coefficients.HALF_PI
 _NEAR_ZERO = 2.0**-70  # below, the leading term of the series at 0 is exact enough
 
 
-def _bernoulli_numbers(count: int) -> list[Fraction]:
+@functools.cache
+def _bernoulli_numbers() -> list[Fraction]:
     """B2, B4, B6, ... by their recurrence (24.5.3)."""
     numbers = [Fraction(1)]
-    for n in range(1, 2 * count + 1):
+    for n in range(1, 2 * _TERMS + 1):
         numbers.append(-sum(math.comb(n + 1, k) * numbers[k] for k in range(n)) / Fraction(n + 1))
     return numbers[2::2]
-
-
-_BERNOULLI = _bernoulli_numbers(_TERMS)
-_LGAMMA = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(_BERNOULLI, start=1)]
-_DIGAMMA = [number / (2 * k) for k, number in enumerate(_BERNOULLI, start=1)]
-_PI = 2 * coefficients.HALF_PI
 
 
 def _factors(a: Number) -> list[Pair]:
@@ -62,7 +58,7 @@ def _sum_of_inverses(factors: list[Pair]) -> Pair:
 
 
 def _near_root(x: Number, value: Number, root: tuple[float, float, float, float]) -> Number:
-    """`value`, or next to the root, which comes in two parts, the series there: its first two coefficients."""
+    """`value`, or next to the root, which comes in two parts, the first two terms of the series there."""
     high, low, first, second = root
     distance = (x - high) - low
     return select(abs(distance) < 2.0**-30, distance * (first + second * distance), value)
@@ -80,7 +76,8 @@ def lgamma_of_negative(x: Number) -> Number:
     ratio = divide(multiply(pair(_PI, a), functools.reduce(multiply, factors)), sine)
     one = pair(Fraction(1), a)
     inverse = divide(one, z)
-    tail = multiply(inverse, series(multiply(inverse, inverse), _LGAMMA, 6))
+    terms = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(_bernoulli_numbers(), start=1)]
+    tail = multiply(inverse, series(multiply(inverse, inverse), terms, 6))
     stirling = multiply(subtract(z, pair(Fraction(1, 2), a)), subtract(log(z), one))
     stirling = add(stirling, add(pair(coefficients.HALF_LOG_2_PI - Fraction(1, 2), a), tail))
     value, _ = subtract(log(ratio), stirling)
@@ -98,7 +95,8 @@ def digamma_of_negative(x: Number) -> Number:
     cotangent = divide(cos_pi(r), sin_pi((r, r * 0.0)))
     inverse = divide(pair(Fraction(1), a), z)
     square = multiply(inverse, inverse)
-    tail = add(multiply(pair(Fraction(1, 2), a), inverse), multiply(square, series(square, _DIGAMMA, 6)))
+    terms = [number / (2 * k) for k, number in enumerate(_bernoulli_numbers(), start=1)]
+    tail = add(multiply(pair(Fraction(1, 2), a), inverse), multiply(square, series(square, terms, 6)))
     value = subtract(subtract(log(z), tail), _sum_of_inverses(factors))
     value, _ = add(value, multiply(pair(_PI, a), cotangent))
     value = _near_root(-a, value, coefficients.DIGAMMA_NEGATIVE_ROOT)

@@ -8,6 +8,8 @@ a multiple of pi/2 than 2**-61, so that of the 126 bits behind the point at leas
 
 from __future__ import annotations
 
+import itertools
+
 from . import coefficients
 from .primitives import (
     FLOAT64,
@@ -54,7 +56,7 @@ def reduce_large_angle(x: Number) -> tuple[Bits, Number, Number]:
     start = (bits >> 52) - (FLOAT64.bias + 52 + 2 - _LEADING_ZEROS)
     word, shift = start >> 6, start & 63
     words = [entry_of(_TWO_OVER_PI, word + k) for k in range(4)]
-    window = [(left << shift) | ((right >> 1) >> (63 - shift)) for left, right in zip(words, words[1:])]
+    window = [(left << shift) | ((right >> 1) >> (63 - shift)) for left, right in itertools.pairwise(words)]
 
     high = m * window[0]
     middle_high, low = _multiply(m, window[1])

@@ -37,34 +37,31 @@ _LOG10_2 = by_format(
 _SQRT_HALF = math.sqrt(0.5)
 
 
-def split_normal(x: Number) -> tuple[Number, Number]:
-    """As `split_exponent`, for normal x."""
+def _split_bits(x: Number) -> tuple[Number, Number, Bits]:
+    """Of normal x = m * 2**e with sqrt(1/2) <= m < sqrt(2): m, e + bias + 2**fraction_bits, and e + bias."""
     number_format = format_of(x)
     lowest = number_format.bits_of(_SQRT_HALF)
     bits = to_bits(x) + (number_format.bits_of(1.0) - lowest)
-    unit = 2.0**number_format.fraction_bits
-    e = from_bits((bits >> number_format.fraction_bits) | number_format.bits_of(unit))
+    biased = bits >> number_format.fraction_bits
     m = from_bits((bits & ((1 << number_format.fraction_bits) - 1)) + lowest)
-    return m, e - (unit + number_format.bias)
+    return m, from_bits(biased | number_format.bits_of(2.0**number_format.fraction_bits)), biased
+
+
+def split_normal(x: Number) -> tuple[Number, Number]:
+    """x = m * 2**e, normal and positive, with sqrt(1/2) <= m < sqrt(2): m and e."""
+    number_format = format_of(x)
+    m, shifted, _ = _split_bits(x)
+    return m, shifted - (2.0**number_format.fraction_bits + number_format.bias)
 
 
 def split_exponent(x: Number) -> tuple[Number, Number, Bits]:
-    """x = m * 2**e, finite and positive, with sqrt(1/2) <= m < sqrt(2): m and e.
-
-    The third result is e + bias as an integer, right for normal x only.
-    """
+    """As `split_normal`, of subnormal x as well; and e + bias as an integer, right for normal x only."""
     number_format = format_of(x)
-    shift = float(number_format.fraction_bits + 2)
+    raised = float(number_format.fraction_bits + 2)
     subnormal = x < number_format.smallest_normal
-    lowest = number_format.bits_of(_SQRT_HALF)
-    bits = to_bits(select(subnormal, x * 2.0**shift, x)) + (number_format.bits_of(1.0) - lowest)
-    biased = bits >> number_format.fraction_bits
-    unit = 2.0**number_format.fraction_bits
-    e = from_bits(biased | number_format.bits_of(unit)) - select(
-        subnormal, typed(unit + number_format.bias + shift, x), unit + number_format.bias
-    )
-    m = from_bits((bits & ((1 << number_format.fraction_bits) - 1)) + lowest)
-    return m, e, biased
+    m, shifted, biased = _split_bits(select(subnormal, x * 2.0**raised, x))
+    offset = 2.0**number_format.fraction_bits + number_format.bias
+    return m, shifted - select(subnormal, typed(offset + raised, x), offset), biased
 
 
 def _log_rest(f: Number) -> Number:
@@ -77,7 +74,7 @@ def _log_rest(f: Number) -> Number:
     return s * (half_square + square * polynomial(square, coefficients.LOG)) - half_square
 
 
-def _log_parts(f: Number) -> tuple[Number, Number]:
+def _log_reduced(f: Number) -> tuple[Number, Number]:
     """log(1 + f) for f of a reduced argument, and its rounding error."""
     rest = _log_rest(f)
     y = f + rest
@@ -114,7 +111,7 @@ def log(x: Number) -> Number:
 def log2(x: Number) -> Number:
     """The logarithm to base 2, exact for powers of 2."""
     m, e, _ = split_exponent(x)
-    y, low = _log_parts(m - 1.0)
+    y, low = _log_reduced(m - 1.0)
     log2_e = float(1 / coefficients.LOG_2)
     return _finish(x, e + (y * log2_e + low * log2_e), 0.0)
 
@@ -123,7 +120,7 @@ def log2(x: Number) -> Number:
 def log10(x: Number) -> Number:
     """The logarithm to base 10."""
     m, e, _ = split_exponent(x)
-    y, low = _log_parts(m - 1.0)
+    y, low = _log_reduced(m - 1.0)
     log10_2_high, log10_2_low = _LOG10_2[format_of(x).name]
     log10_e = float(coefficients.LOG10_2 / coefficients.LOG_2)
     return _finish(x, e * log10_2_high + (y * log10_e + (low * log10_e + e * log10_2_low)), 0.0)

@@ -1,4 +1,4 @@
-"""Each function in a loop over arrays: its greatest error, its time, and the table of all in the documentation."""
+"""Each function in a loop over arrays: its greatest error, its time, and the documentation's table of all."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def measure(name: str, dtype: str, everywhere: int = EVERYWHERE, each_range: int
 
 
 def measure_float32(name: str, every: int = EVERY) -> Measurement:
-    """Errors of float32 against our float64: of every `every`-th float, or of as many pairs, and hard places."""
+    """Errors of float32 against our float64: of every `every`-th float or of many pairs, and hard places."""
     measurement = Measurement()
     for operands in _float32_operands(CASES[name], every):
         exact = results(name, [operand.astype(np.float64) for operand in operands])
@@ -139,9 +139,7 @@ def row(name: str, dtype: str, measurement: Measurement) -> str:
     case = CASES[name]
     low, high = case.domain
     domain = "all" if (low, high) == (-np.inf, np.inf) else f"{low:g} to {high:g}"
-    arguments = ", ".join(
-        f"{argument:.9g}" if dtype == "float32" else repr(argument) for argument in measurement.arguments
-    )
+    arguments = ", ".join(str(np.dtype(dtype).type(argument)) for argument in measurement.arguments)
     return (
         f"| {name} | {dtype} | {domain} | {measurement.points:,} | {case.bound:g} | {measurement.error:.2f} "
         f"| {arguments} |"
@@ -150,9 +148,8 @@ def row(name: str, dtype: str, measurement: Measurement) -> str:
 
 def write_table(rows: list[str], path: Path) -> None:
     """Put the table between its marks in a file."""
-    header = (
-        "| function | dtype | domain | points | bound | greatest error | at |\n|---|---|---|---|---|---|---|"
-    )
+    columns = ("function", "dtype", "domain", "points", "bound", "greatest error", "at")
+    header = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
     begin, end = _MARKS
     table = "\n".join((begin, "", header, *rows, "", end))
     text = path.read_text(encoding="utf-8")

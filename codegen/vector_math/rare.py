@@ -14,7 +14,8 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from .primitives import Condition, Number
-from .staged import Staged, define as define_function
+from .staged import Staged
+from .staged import define as define_function
 
 _VECTOR_BITS = (128, 256, 512)  # of SSE and NEON, AVX2, AVX-512
 _PREFIX, _KEPT = "pullback.rare.", "llvm.compiler.used"
@@ -45,7 +46,7 @@ def define(
 
 
 def inline_variants(module: llvm.ModuleRef, pass_builder: llvm.PassBuilder) -> None:
-    """Inline what LLVM's vectoriser calls, which comes after LLVM's inliner, and drop what it does not call."""
+    """Inline what LLVM's vectoriser calls, as it comes after the inliner, and drop what it does not call."""
     if not any(function.name.startswith(_PREFIX) for function in module.functions):
         return
     kept = module.get_global_variable(_KEPT)

@@ -1,4 +1,4 @@
-"""Arguments to look at: over a whole domain evenly by the bits of floats, over ranges, next to hard places."""
+"""Arguments to look at: over a whole domain evenly by the bits, over ranges, next to hard places."""
 
 from __future__ import annotations
 
@@ -42,15 +42,12 @@ def _floats(positions: np.ndarray, number_format: Format) -> np.ndarray:
 def near(case: Case, number_format: Format) -> np.ndarray:
     """The floats next to the case's hard places."""
     with np.errstate(over="ignore"):
-        places = np.array([float(place) for place in case.near()]).astype(number_format.float_type)
+        places: np.ndarray = np.array([float(place) for place in case.near()], number_format.float_type)
     places = places[np.isfinite(places)]
     below = above = places
-    found = [places]
+    found, infinity = [places], places.dtype.type(np.inf)
     for _ in range(NEIGHBOURS):
-        below, above = (
-            np.nextafter(below, below.dtype.type(-np.inf)),
-            np.nextafter(above, above.dtype.type(np.inf)),
-        )
+        below, above = np.nextafter(below, -infinity), np.nextafter(above, infinity)
         found += [below, above]
     return np.concatenate(found)
 
@@ -58,14 +55,11 @@ def near(case: Case, number_format: Format) -> np.ndarray:
 def operands(case: Case, number_format: Format, everywhere: int, each_range: int) -> list[np.ndarray]:
     """`everywhere` floats of the whole domain, `each_range` numbers of each range, and the hard places."""
     random = np.random.default_rng(0)
-    drawn = []
+    drawn, kind = [], number_format.float_type
     for _ in range(case.operands):
         parts = [
             whole_domain(case.domain, number_format, everywhere, random),
-            *(
-                random.uniform(low, high, each_range).astype(number_format.float_type)
-                for low, high in case.ranges
-            ),
+            *(random.uniform(low, high, each_range).astype(kind) for low, high in case.ranges),
             near(case, number_format),
         ]
         drawn.append(np.concatenate(parts))

@@ -45,7 +45,7 @@ class Staged(Symbol):
     """A number of type `value.type`; integers are unsigned, and a truth value has one bit.
 
     Operands that are Python numbers take the type of the other operand, as in NumPy. The type may also be a
-    vector of floats, for comparisons.
+    vector, of floats or integers.
     """
 
     def __init__(self, builder: ir.IRBuilder, value: ir.Value) -> None:
@@ -89,7 +89,10 @@ class Staged(Symbol):
     ) -> Staged:
         from . import rare
 
-        function = rare.define(self.builder.module, self.value.type, is_rare, slow)
+        kind = self.value.type
+        function = rare.define(self.builder.module, _element_type(kind), is_rare, slow)
+        if isinstance(kind, ir.VectorType):
+            function = self.builder.module.globals[f"{function.name}.{kind.count}"]
         call = self.builder.call(function, [self.value, self.operand(usual)])
         call.fastmath = _OwnFlags()
         return Staged(self.builder, call)
@@ -114,21 +117,27 @@ class Staged(Symbol):
         return Staged(self.builder, value)
 
     def to_bits(self) -> Staged:
-        return Staged(self.builder, self.builder.bitcast(self.value, ir.IntType(_SIZES[self.format_name])))
+        return self._cast(self.builder.bitcast, ir.IntType(_SIZES[self.format_name]))
 
     def from_bits(self) -> Staged:
-        return Staged(self.builder, self.builder.bitcast(self.value, self._float_of_this_size()))
+        return self._cast(self.builder.bitcast, self._float_of_this_size())
 
     def from_integer(self) -> Staged:
-        return Staged(self.builder, self.builder.uitofp(self.value, self._float_of_this_size()))
+        return self._cast(self.builder.uitofp, self._float_of_this_size())
 
     def _float_of_this_size(self) -> ir.Type:
-        return {32: ir.FloatType(), 64: ir.DoubleType()}[self.value.type.width]
+        return {32: ir.FloatType(), 64: ir.DoubleType()}[_element_type(self.value.type).width]
+
+    def _cast(self, convert: Callable[[ir.Value, ir.Type], ir.Value], element: ir.Type) -> Staged:
+        """The number, or each of a vector, as an `element`."""
+        kind = self.value.type
+        wanted = ir.VectorType(element, kind.count) if isinstance(kind, ir.VectorType) else element
+        return Staged(self.builder, convert(self.value, wanted))
 
     def converted(self, format_name: str) -> Staged:
-        kind, size = _FLOATS[format_name], _SIZES[self.format_name]
-        convert = self.builder.fpext if size < _SIZES[format_name] else self.builder.fptrunc
-        return self if self.value.type == kind else Staged(self.builder, convert(self.value, kind))
+        size, wanted = _SIZES[self.format_name], _SIZES[format_name]
+        convert = self.builder.fpext if size < wanted else self.builder.fptrunc
+        return self if size == wanted else self._cast(convert, _FLOATS[format_name])
 
     def entry_of(self, table: tuple[int, ...]) -> Staged:
         kind, module = self.value.type, self.builder.module

@@ -1,0 +1,99 @@
+"""Functions of vector_math that a kernel calls at many places: compiled once, not anew at each of them.
+
+LLVM's inliner copies such a function to each place, and all later passes work on every copy; the one that
+vectorises loops takes the square of their length. From some number of calls on, functions stay functions.
+LLVM is told of their variants for vectors (its VFABI), so the loops that call them vectorise all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+
+from ..vector_math import FUNCTIONS
+from ..vector_math.staged import Staged
+
+MANY = 16
+"""Calls of one function from which it is not inlined."""
+VARIANT = "pullback.variant."
+PURE = ("noinline", "nounwind", "readnone", "willreturn")
+
+
+def outline(module: ir.Module, vector_bits: int) -> None:
+    """Let the calls of functions that are called often go to one that is not inlined."""
+    calls: dict[str, list[ir.CallInstr]] = {}
+    for call in _calls(module):
+        if "alwaysinline" in call.callee.attributes:
+            calls.setdefault(call.callee.name, []).append(call)
+    for symbol, found in calls.items():
+        if len(found) >= MANY:
+            function = _outlined(module, module.globals[symbol], vector_bits)
+            for call in found:
+                call.replace_callee(function)
+
+
+def _calls(module: ir.Module) -> Iterator[ir.CallInstr]:
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                if isinstance(instruction, ir.CallInstr) and isinstance(instruction.callee, ir.Function):
+                    yield instruction
+
+
+def _outlined(module: ir.Module, function: ir.Function, vector_bits: int) -> ir.Function:
+    """A function that calls `function`, which is inlined there, and its variants for vectors."""
+    outlined = _function(module, f"{function.name}.once", function.function_type)
+    outlined.linkage = "internal"
+    builder = ir.IRBuilder(outlined.append_basic_block("entry"))
+    builder.ret(builder.call(function, outlined.args))
+    kind = function.function_type.return_type
+    letters = "v" * len(function.args)
+    variants = [(lanes, _variant(module, function, lanes)) for lanes in _lengths(kind, vector_bits)]
+    mapping = (f"_ZGV_LLVM_N{lanes}{letters}_{outlined.name}({one.name})" for lanes, one in variants)
+    # llvmlite refuses attributes that it does not know, but writes what the set holds
+    set.add(outlined.attributes, f'"vector-function-abi-variant"="{",".join(mapping)}"')
+    return outlined
+
+
+def _variant(module: ir.Module, function: ir.Function, lanes: int) -> ir.Function:
+    """The function for vectors, visible from outside until loops are vectorised: nothing calls it yet."""
+    python_function = FUNCTIONS[function.name.split(".")[1]]
+    vector = ir.VectorType(function.function_type.return_type, lanes)
+    kind = ir.FunctionType(vector, [vector] * len(function.args))
+    variant = _function(module, f"{VARIANT}{function.name}.{lanes}", kind)
+    builder = ir.IRBuilder(variant.append_basic_block("entry"))
+    builder.ret(python_function(*(Staged(builder, argument) for argument in variant.args)).value)
+    return variant
+
+
+def _function(module: ir.Module, symbol: str, kind: ir.FunctionType) -> ir.Function:
+    function = ir.Function(module, kind, symbol)
+    for attribute in PURE:
+        set.add(function.attributes, attribute)
+    return function
+
+
+def _lengths(kind: ir.Type, vector_bits: int) -> Sequence[int]:
+    """Numbers in a vector: as many as fit, and of small ones also as many as large ones that fit."""
+    bits = {"float": 32, "double": 64}[str(kind)]
+    return sorted({vector_bits // bits, vector_bits // 64})
+
+
+def vector_bits(wanted: int) -> int:
+    """The length of this processor's vectors, if they may be as long as `wanted`; 0: as LLVM likes them."""
+    features = llvm.get_host_cpu_features()
+    widest = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
+    return min(wanted or 256, widest)
+
+
+def drop_unused_variants(module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """After loops have been vectorised: variants that nothing calls go."""
+    variants = [function for function in module.functions if function.name.startswith(VARIANT)]
+    for function in variants:
+        function.linkage = "internal"
+    if variants:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, builder)

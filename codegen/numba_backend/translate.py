@@ -1,0 +1,358 @@
+"""From the text of a kernel to Numba's intermediate representation.
+
+Numba reads bytecode. It finds out again what were expressions and loops, and names what is on the stack after
+a variable and a position, so that in long functions `u_1` at 1534 and `u_11` at 534 become one. Generated
+code is text with few kinds of statements, and each says directly what it becomes. A loop is a count, and a
+choice between values that are at hand is a call of `choose`: neither costs LLVM a detour.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import linecache
+import operator
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+from numba.core import bytecode, ir, ir_utils
+
+OPERATORS: dict[type, tuple[Any, Any]] = {
+    ast.Add: (operator.add, operator.iadd),
+    ast.Sub: (operator.sub, operator.isub),
+    ast.Mult: (operator.mul, operator.imul),
+    ast.Div: (operator.truediv, operator.itruediv),
+    ast.FloorDiv: (operator.floordiv, operator.ifloordiv),
+    ast.Mod: (operator.mod, operator.imod),
+    ast.Pow: (operator.pow, operator.ipow),
+    ast.BitAnd: (operator.and_, operator.iand),
+    ast.BitOr: (operator.or_, operator.ior),
+    ast.BitXor: (operator.xor, operator.ixor),
+    ast.LShift: (operator.lshift, operator.ilshift),
+    ast.RShift: (operator.rshift, operator.irshift),
+}
+COMPARISONS: dict[type, Any] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+UNARY: dict[type, Any] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert,
+}  # fmt: skip
+
+
+def choose(condition: bool, first: Any, second: Any) -> Any:
+    """`first if condition else second` of values that are at hand."""
+    return first if condition else second
+
+
+def translate(function: FunctionType, namespace: Mapping[str, Any]) -> ir.FunctionIR:
+    """The representation of `function`, in which names that it does not assign are those of `namespace`.
+
+    Raises SyntaxError for a statement or an expression that kernels do not have.
+    """
+    return _Translator(function, namespace).translated()
+
+
+@functools.lru_cache(maxsize=16)
+def _functions(filename: str) -> dict[str, ast.FunctionDef]:
+    tree = ast.parse("".join(linecache.getlines(filename)), filename)
+    return {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+
+
+class _Translator:
+    """The blocks of one function, while they are filled."""
+
+    def __init__(self, function: FunctionType, namespace: Mapping[str, Any]) -> None:
+        self.function = function
+        self.tree = _functions(function.__code__.co_filename)[function.__name__]
+        self.namespace = namespace
+        self.names = [one.arg for one in self.tree.args.args]
+        self.assigned = {*self.names, *_assigned_names(self.tree)}
+        self.location = ir.Loc(function.__code__.co_filename, self.tree.lineno)
+        self.scope = ir.Scope(None, self.location)
+        self.blocks: dict[int, ir.Block] = {}
+        self.temporaries = 0
+        self.block = self._enter(self._new_block())
+
+    def translated(self) -> ir.FunctionIR:
+        for index, name in enumerate(self.names):
+            self._assign(ir.Arg(name, index, self.location), name)
+        self._statements(self.tree.body)
+        if not self.block.is_terminated:
+            self._return(ast.Constant(None))
+        identity = bytecode.FunctionIdentity.from_function(self.function)
+        definitions = ir_utils.build_definitions(self.blocks)
+        return ir.FunctionIR(
+            self.blocks, False, identity, self.location, definitions, len(self.names), tuple(self.names)
+        )
+
+    # --- blocks and variables -----------------------------------------------------------------------------
+
+    def _new_block(self) -> int:
+        label = len(self.blocks)
+        self.blocks[label] = ir.Block(self.scope, self.location)
+        return label
+
+    def _enter(self, label: int) -> ir.Block:
+        self.block = self.blocks[label]
+        return self.block
+
+    def _variable(self, name: str) -> ir.Var:
+        return self.scope.get_or_define(name, self.location)
+
+    def _assign(self, value: Any, name: str = "") -> ir.Var:
+        """A variable with the value: a new one, unless named."""
+        if not name:
+            self.temporaries += 1
+            name = f"${self.temporaries}"
+        target = self._variable(name)
+        self.block.append(ir.Assign(value, target, self.location))
+        return target
+
+    def _constant(self, value: Any) -> ir.Var:
+        return self._assign(ir.Const(value, self.location))
+
+    def _jump(self, label: int) -> None:
+        if not self.block.is_terminated:
+            self.block.append(ir.Jump(label, self.location))
+
+    def _branch(self, condition: ir.Var) -> tuple[int, int]:
+        yes, no = self._new_block(), self._new_block()
+        self.block.append(ir.Branch(condition, yes, no, self.location))
+        return yes, no
+
+    # --- statements ---------------------------------------------------------------------------------------
+
+    def _statements(self, statements: list[ast.stmt]) -> None:
+        for one in statements:
+            self.location = ir.Loc(self.location.filename, one.lineno)
+            if not self.block.is_terminated:
+                self._method("statement", one)(one)
+
+    def _method(self, kind: str, node: ast.AST) -> Callable[[Any], Any]:
+        method = getattr(self, f"_{kind}_{type(node).__name__}", None)
+        if method is None:
+            raise SyntaxError(f"a kernel has no {type(node).__name__} (line {self.location.line})")
+        return method
+
+    def _statement_Assign(self, node: ast.Assign) -> None:
+        (target,) = node.targets
+        if isinstance(target, ast.Name):
+            self._store_in(target.id, node.value)
+        elif isinstance(target, ast.Subscript):
+            self._set_element(target, self._value(node.value))
+        elif isinstance(target, ast.Tuple):
+            items = self._assign(
+                ir.Expr.exhaust_iter(self._value(node.value), len(target.elts), self.location)
+            )
+            for place, item in enumerate(target.elts):
+                assert isinstance(item, ast.Name)
+                self._assign(self._item(items, place), item.id)
+
+    def _store_in(self, name: str, node: ast.expr) -> None:
+        """Assign to a variable, without one in between."""
+        before = len(self.block.body)
+        block, value = self.block, self._value(node)
+        last = self.block.body[-1] if self.block.body else None
+        is_new = self.block is not block or len(self.block.body) > before
+        if is_new and isinstance(last, ir.Assign) and last.target is value and value.name.startswith("$"):
+            last.target = self._variable(name)
+        else:
+            self._assign(value, name)
+
+    def _set_element(self, target: ast.Subscript, value: ir.Var) -> None:
+        array, index = self._value(target.value), self._index(target.slice)
+        self.block.append(ir.SetItem(array, index, value, self.location))
+
+    def _statement_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            sum_ = self._in_place(node.op, self._variable(node.target.id), self._value(node.value))
+            self._assign(sum_, node.target.id)
+            return
+        assert isinstance(node.target, ast.Subscript)
+        array, index = self._value(node.target.value), self._index(node.target.slice)
+        before = self._assign(ir.Expr.getitem(array, index, self.location))
+        after = self._assign(self._in_place(node.op, before, self._value(node.value)))
+        self.block.append(ir.SetItem(array, index, after, self.location))
+
+    def _in_place(self, sign: ast.operator, left: ir.Var, right: ir.Var) -> ir.Expr:
+        plain, in_place = OPERATORS[type(sign)]
+        return ir.Expr.inplace_binop(in_place, plain, left, right, self.location)
+
+    def _statement_For(self, node: ast.For) -> None:
+        """A count up to a stop that is known before."""
+        call, variable = node.iter, node.target
+        if not isinstance(call, ast.Call) or not isinstance(variable, ast.Name) or node.orelse:
+            raise SyntaxError(f"a kernel loops over ranges only (line {node.lineno})")
+        bounds = [*call.args] if len(call.args) > 1 else [ast.Constant(0), *call.args]
+        start, stop = self._value(bounds[0]), self._assign(self._value(bounds[1]))
+        step = ast.literal_eval(bounds[2]) if len(bounds) > 2 else 1
+        if step < 1:
+            raise SyntaxError(f"a kernel counts upwards (line {node.lineno})")
+        counter = f"${variable.id}.{self.temporaries}"
+        self._assign(start, counter)
+        head = self._new_block()
+        self._jump(head)
+        self._enter(head)
+        body, end = self._branch(self._assign(self._binary(operator.lt, self._variable(counter), stop)))
+        self._enter(body)
+        self._assign(self._variable(counter), variable.id)
+        self._statements(node.body)
+        self._assign(self._binary(operator.add, self._variable(counter), self._constant(step)), counter)
+        self._jump(head)
+        self._enter(end)
+
+    def _statement_If(self, node: ast.If) -> None:
+        yes, no = self._branch(self._value(node.test))
+        end = self._new_block() if node.orelse else no
+        self._enter(yes)
+        self._statements(node.body)
+        self._jump(end)
+        if node.orelse:
+            self._enter(no)
+            self._statements(node.orelse)
+            self._jump(end)
+        self._enter(end)
+
+    def _statement_Raise(self, node: ast.Raise) -> None:
+        assert isinstance(node.exc, ast.Call)
+        assert isinstance(node.exc.func, ast.Name)
+        exception = getattr(builtins, node.exc.func.id)
+        arguments = tuple(ast.literal_eval(one) for one in node.exc.args)
+        self.block.append(ir.StaticRaise(exception, arguments, self.location))
+
+    def _statement_Return(self, node: ast.Return) -> None:
+        self._return(node.value or ast.Constant(None))
+
+    def _return(self, node: ast.expr) -> None:
+        value = self._assign(ir.Expr.cast(self._value(node), self.location))
+        self.block.append(ir.Return(value, self.location))
+
+    def _statement_Expr(self, node: ast.Expr) -> None:
+        self._value(node.value)
+
+    def _statement_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    # --- expressions --------------------------------------------------------------------------------------
+
+    def _value(self, node: ast.expr) -> ir.Var:
+        return self._method("value", node)(node)
+
+    def _binary(self, function: Any, left: ir.Var, right: ir.Var) -> ir.Expr:
+        return ir.Expr.binop(function, left, right, self.location)
+
+    def _value_Name(self, node: ast.Name) -> ir.Var:
+        if node.id in self.assigned:
+            return self._variable(node.id)
+        found = self.namespace.get(node.id, getattr(builtins, node.id, None))
+        if found is None:
+            raise NameError(f"name {node.id!r} is not defined")
+        return self._assign(ir.Global(node.id, found, self.location))
+
+    def _value_Constant(self, node: ast.Constant) -> ir.Var:
+        return self._constant(node.value)
+
+    def _value_BinOp(self, node: ast.BinOp) -> ir.Var:
+        function = OPERATORS[type(node.op)][0]
+        return self._assign(self._binary(function, self._value(node.left), self._value(node.right)))
+
+    def _value_UnaryOp(self, node: ast.UnaryOp) -> ir.Var:
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            return self._constant(-node.operand.value)  # type: ignore[operator]
+        return self._assign(ir.Expr.unary(UNARY[type(node.op)], self._value(node.operand), self.location))
+
+    def _value_Compare(self, node: ast.Compare) -> ir.Var:
+        values = [self._value(one) for one in (node.left, *node.comparators)]
+        found = [
+            self._assign(self._binary(COMPARISONS[type(sign)], left, right))
+            for sign, left, right in zip(node.ops, values, values[1:])
+        ]
+        return self._all(operator.and_, found)
+
+    def _all(self, function: Any, values: list[ir.Var]) -> ir.Var:
+        return functools.reduce(lambda one, other: self._assign(self._binary(function, one, other)), values)
+
+    def _value_BoolOp(self, node: ast.BoolOp) -> ir.Var:
+        is_and = isinstance(node.op, ast.And)
+        if all(map(_is_test, node.values)):
+            return self._all(operator.and_ if is_and else operator.or_, [*map(self._value, node.values)])
+        first, *rest = node.values
+        second = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+        return self._choice(self._value(first), *((second, None) if is_and else (None, second)))
+
+    def _value_IfExp(self, node: ast.IfExp) -> ir.Var:
+        condition = self._value(node.test)
+        if _is_at_hand(node.body) and _is_at_hand(node.orelse):
+            function = self._assign(ir.Global("choose", self.namespace["choose"], self.location))
+            return self._call(function, [condition, self._value(node.body), self._value(node.orelse)])
+        return self._choice(condition, node.body, node.orelse)
+
+    def _choice(self, condition: ir.Var, first: ast.expr | None, second: ast.expr | None) -> ir.Var:
+        """One of two values, computed only if chosen; None stands for the condition itself."""
+        yes, no = self._branch(condition)
+        end = self._new_block()
+        self.temporaries += 1
+        name = f"${self.temporaries}.chosen"
+        for label, node in ((yes, first), (no, second)):
+            self._enter(label)
+            self._assign(condition if node is None else self._value(node), name)
+            self._jump(end)
+        self._enter(end)
+        return self._variable(name)
+
+    def _value_Call(self, node: ast.Call) -> ir.Var:
+        if node.keywords:
+            raise SyntaxError(f"a kernel passes arguments by position (line {self.location.line})")
+        return self._call(self._value(node.func), [self._value(one) for one in node.args])
+
+    def _call(self, function: ir.Var, arguments: list[ir.Var]) -> ir.Var:
+        return self._assign(ir.Expr.call(function, arguments, (), self.location))
+
+    def _value_Attribute(self, node: ast.Attribute) -> ir.Var:
+        return self._assign(ir.Expr.getattr(self._value(node.value), node.attr, self.location))
+
+    def _value_Subscript(self, node: ast.Subscript) -> ir.Var:
+        value = self._value(node.value)
+        if isinstance(node.value, ast.Attribute) and isinstance(node.slice, ast.Constant):  # of `x.shape`
+            return self._assign(self._item(value, node.slice.value))
+        return self._assign(ir.Expr.getitem(value, self._index(node.slice), self.location))
+
+    def _item(self, items: ir.Var, place: Any) -> ir.Expr:
+        return ir.Expr.static_getitem(items, place, None, self.location)
+
+    def _index(self, node: ast.expr) -> ir.Var:
+        return self._value(node)
+
+    def _value_Slice(self, node: ast.Slice) -> ir.Var:
+        function = self._assign(ir.Global("slice", slice, self.location))
+        bounds = [ast.Constant(None) if one is None else one for one in (node.lower, node.upper)]
+        return self._call(function, [self._value(one) for one in bounds])
+
+    def _value_Tuple(self, node: ast.Tuple) -> ir.Var:
+        return self._assign(ir.Expr.build_tuple([self._value(one) for one in node.elts], self.location))
+
+
+def _assigned_names(tree: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def _is_at_hand(node: ast.expr) -> bool:
+    """Whether computing the value does nothing: a variable, a constant, a constant of another dtype."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_at_hand(node.operand)
+    if isinstance(node, ast.Call):
+        return all(isinstance(one, ast.Constant) for one in node.args)
+    return isinstance(node, ast.Name | ast.Constant)
+
+
+def _is_test(node: ast.expr) -> bool:
+    """Whether the value is a truth value, and to compute it is arithmetic only."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(_is_test, node.values))
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) and _is_test(node.operand)
+    reads = any(isinstance(one, ast.Subscript | ast.Call) for one in ast.walk(node))
+    return isinstance(node, ast.Compare) and not reads

@@ -1,0 +1,275 @@
+"""How kernels become machine code: what Numba and LLVM are spared, and that results stay what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.codegen import compile as kernels
+from pullback.codegen import numba_backend, store
+from pullback.codegen.compile import ArrayType, CompileOptions, ScalarType, compile_function
+from pullback.codegen.numba_backend import lowering, outline
+
+INT64 = ScalarType(np.dtype("int64"))
+
+
+def array(dtype: str = "float64", ndim: int = 1) -> ArrayType:
+    return ArrayType(np.dtype(dtype), ndim, "C")
+
+
+def functions(source: str, name: str, *types: ArrayType | ScalarType) -> tuple[Callable[..., Any], ...]:
+    """A function of a source, compiled and not."""
+    module = store.load_module(store.write_module(source, "test"))
+    return compile_function(module, name, types), getattr(module, name)
+
+
+@pytest.fixture
+def optimised(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[list[tuple[str, str]]]:
+    """Each module that LLVM optimises, before and after, with an empty cache."""
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernels, "_compiled", {})
+    found: list[tuple[str, str]] = []
+    optimise = numba_backend.optimise
+
+    def recorded(module: Any) -> None:
+        before = str(module)
+        optimise(module)
+        found.append((before, str(module)))
+
+    monkeypatch.setattr(numba_backend, "optimise", recorded)
+    yield found
+
+
+# --- statements -------------------------------------------------------------------------------------------
+
+
+def test_names_that_run_into_positions() -> None:
+    """Numba's reader of bytecode takes u_1 at 1534 for u_11 at 534."""
+    names = [f"u_{number}" for number in range(1, 130)]
+    lines = [f"    {name} = x[{place}]" for place, name in enumerate(names)]
+    lines += [f"    for i in range({name}):\n        y[i] += {name} - 1" for name in names]
+    source = "def count(x, y):\n" + "\n".join(lines) + "\n"
+    compiled, uncompiled = functions(source, "count", array("int64"), array("int64"))
+    x, y, expected = np.arange(129) % 7, np.zeros(8, "int64"), np.zeros(8, "int64")
+    compiled(x, y)
+    uncompiled(x, expected)
+    np.testing.assert_array_equal(y, expected)
+
+
+STATEMENTS = """
+def choose(x, n, out):
+    for i in range(n):
+        out[i] = x[i - 1] if i >= 1 else -1.0
+    for i in range(1, n, 3):
+        out[i] += 10.0 if i > 2 and not i == 4 else x[0] if i < 2 or x[i] < 0 else 0.5
+
+def widened(small, flag, out):
+    for i in range(small.shape[0]):
+        out[i] = small[i] if flag[i] else 7
+        out[i] = 7 if i >= 1 and small[i - 1] > 0 else out[i]
+        out[i] += small[i - 1] if i >= 1 else 2**40
+
+def bounds(n, out):
+    for block in range(0, n, 4):
+        stop = min(block + 4, n, 9)
+        for i in range(block, max(stop, block)):
+            out[i] = bool(i - block)
+    for i in range(n - 1, n - 3):
+        out[i] = 99
+"""
+
+
+def test_choices_compute_the_side_that_is_taken() -> None:
+    compiled, uncompiled = functions(STATEMENTS, "choose", array(), INT64, array())
+    x, out, expected = np.linspace(-1, 1, 11), np.empty(11), np.empty(11)
+    compiled(x, 11, out)
+    uncompiled(x, 11, expected)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_choices_between_integers_of_two_widths() -> None:
+    types = (array("int32"), array("bool"), array("int64"))
+    compiled, uncompiled = functions(STATEMENTS, "widened", *types)
+    small, flag = np.array([2**31 - 1, -5, 0, 3], "int32"), np.array([True, False, True, False])
+    out, expected = np.empty(4, "int64"), np.empty(4, "int64")
+    compiled(small, flag, out)
+    uncompiled(small.astype("int64"), flag, expected)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_blocks_and_empty_ranges() -> None:
+    compiled, uncompiled = functions(STATEMENTS, "bounds", INT64, array("int64"))
+    out, expected = np.full(11, 5), np.full(11, 5)
+    compiled(11, out)
+    uncompiled(11, expected)
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    "statement", ["while n:\n        n -= 1", "for i in x:\n        n += 1", "n = [0]", "n = x.sum(axis=0)"]
+)
+def test_other_statements_are_refused(statement: str) -> None:
+    with pytest.raises(pb.errors.CompilationError):
+        functions(f"def other(x, n):\n    {statement}\n", "other", array(), INT64)
+
+
+# --- exact integers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "floor_divide", "remainder"])
+def test_large_integers_are_not_rounded(name: str, dtype: str) -> None:
+    """As float64, neighbours above 2**53 are one number."""
+    a = np.array([2**53 + 1, 2**62 + 1, 2**62 + 3, 7, 8], dtype)
+    b = np.array([2**53 + 2, 3, 2**61, 2, 8], dtype)
+    function = getattr(np, name)
+    result = pb.compile(lambda x, y: getattr(pb, name)(x, y))(a, b)
+    np.testing.assert_array_equal(result, function(a, b))
+
+
+def test_large_extremes_are_not_rounded() -> None:
+    x = np.array([[2**53 + 1, 2**53], [-(2**53) - 1, 5]])
+    largest, smallest = pb.compile(lambda x: (pb.amax(x, 1), pb.amin(x, 1)))(x)
+    np.testing.assert_array_equal(largest, x.max(1))
+    np.testing.assert_array_equal(smallest, x.min(1))
+
+
+# --- functions that are called often ----------------------------------------------------------------------
+
+
+def _chain(name: str, calls: int) -> str:
+    steps = "".join(f"        y = {name}(y * 0.5 + {k / calls})\n" for k in range(calls))
+    return f"""
+from pullback.codegen.vector_math import {name}
+def apply(x, out):
+    for i in range(x.shape[0]):
+        y = x[i]
+{steps}        out[i] = y
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["exp", "sin", "sigmoid"])
+def test_a_function_called_often_is_compiled_once(
+    name: str, dtype: str, optimised: list[tuple[str, str]]
+) -> None:
+    calls = outline.MANY
+    compiled, uncompiled = functions(_chain(name, calls), "apply", array(dtype), array(dtype))
+    text = optimised[0][1]
+    vectors = re.findall(rf"call .*<(\d+) x \w+> @{re.escape(outline.VARIANT)}pullback.{name}", text)
+    assert len(vectors) == calls
+    bodies = re.findall(rf"^define .*@{re.escape(outline.VARIANT)}", text, re.MULTILINE)
+    assert len(bodies) == 1, "variants that nothing calls are dropped"
+    x = np.linspace(-3, 3, 101, dtype=dtype)
+    out, expected = np.empty_like(x), np.empty_like(x)
+    compiled(x, out)
+    uncompiled(x, expected)
+    np.testing.assert_allclose(out, expected, rtol=40 * float(np.finfo(dtype).eps))
+
+
+def test_a_function_called_often_keeps_nan_and_inf(optimised: list[tuple[str, str]]) -> None:
+    compiled, _ = functions(_chain("sqrt", outline.MANY), "apply", array(), array())
+    x = np.array([np.nan, -np.inf, -4.0, np.inf, np.inf, 0.0, 1.0, 1e300, np.nan])
+    out = np.empty(9)
+    compiled(x, out)
+    assert np.isnan(out[[0, 1, 2, 8]]).all()
+    assert np.isposinf(out[[3, 4]]).all()
+    assert np.isfinite(out[5:8]).all()
+
+
+def test_few_calls_are_inlined(optimised: list[tuple[str, str]]) -> None:
+    functions(_chain("exp", outline.MANY - 1), "apply", array(), array())
+    assert not re.search(r"call .*@pullback\.exp", optimised[0][1])
+
+
+# --- what is spared ---------------------------------------------------------------------------------------
+
+
+def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    x, w = np.linspace(0, 1, 12).reshape(3, 4), np.ones((4, 4))
+    rows = np.array([2, 0, 1, 2])
+    return {
+        "chain": (lambda x: pb.sum(pb.tanh(x) * pb.exp(-x * x)), (x,)),
+        "products": (lambda x, w: pb.sum(pb.tanh(x @ w) @ w), (np.ones((40, 40)), np.ones((40, 40)))),
+        "rows": (lambda x: pb.sum(pb.logsumexp(x, 1) * pb.softmax(x, 0).sum()), (x,)),
+        "indices": (lambda x: pb.sum(x[rows] * pb.amax(x, 0) + pb.cumsum(x, 1)[1:].sum()), (x,)),
+        "stencil": (lambda x: pb.sum((x[1:] - x[:-1]) ** 2) + pb.sum(pb.roll(x, 1, 0) * x.T.sum()), (x,)),
+        "float32": (lambda x, w: pb.sum(pb.where(x > 0.5, x, 2 * x) @ w), (x.astype("f4"), w.astype("f4"))),
+    }
+
+
+@pytest.mark.parametrize("name", _programs())
+def test_generated_code_needs_no_more_of_numba(
+    name: str, optimised: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its own contexts, which take long to make, nor its C functions: cached code would import it."""
+
+    def complete() -> None:
+        raise AssertionError("a kernel needs Numba's own contexts")
+
+    monkeypatch.setattr(lowering, "complete_contexts", complete)
+    function, arguments = _programs()[name]
+    pb.value_and_grad(pb.compile(function))(*arguments)
+    assert optimised
+    for before, _ in optimised:
+        assert not re.search(r"@(numba_|NRT_)", before)
+
+
+def _straight_line(count: int) -> Callable[..., Any]:
+    rng = np.random.default_rng(0)
+
+    def program(x: Any, y: Any) -> Any:
+        values = [x, y]
+        for _ in range(count):
+            a, b = (values[place] for place in rng.integers(max(0, len(values) - 6), len(values), 2))
+            values.append([a * b, a + b * 0.5, pb.tanh(a), pb.exp(-a * a)][rng.integers(4)])
+        return pb.sum(values[-1])
+
+    return program
+
+
+@pytest.mark.parametrize("shape", [(), (10,)])
+def test_work_grows_no_faster_than_the_program(
+    shape: tuple[int, ...], optimised: list[tuple[str, str]]
+) -> None:
+    """The instructions that LLVM is given and that are left, and the characters of source, per operator."""
+    sizes = []
+    for count in (150, 600):
+        rng = np.random.default_rng(1)
+        arrays = tuple(np.asarray(rng.standard_normal(shape)) for _ in range(2))
+        gradient = pb.value_and_grad(pb.compile(_straight_line(count)), argnums=(0, 1))
+        gradient(*arrays)
+        before, after = optimised[-1]
+        lines = gradient.source(*arrays).count("\n")
+        sizes.append(np.array([before.count("\n"), after.count("\n"), lines]) / count)
+    assert (sizes[1] <= 1.2 * sizes[0]).all()
+
+
+def test_a_kernel_has_few_instructions_for_an_element(optimised: list[tuple[str, str]]) -> None:
+    """Numba's own lowering takes an array apart for each element, and needs twice as many."""
+
+    def source(loops: int) -> str:
+        loop = "    for i in range(x.shape[0]):\n        for j in range(x.shape[1]):\n"
+        body = "            out[i, j] = x[i, j] * y[j] + x[i, j] * x[i, j + 1]\n"
+        return "def scale(x, y, out):\n" + loops * (loop + body)
+
+    counts = []
+    for loops in (1, 5):
+        functions(source(loops), "scale", array(ndim=2), array(), array(ndim=2))
+        counts.append(optimised[-1][0].count("\n"))
+    assert (counts[1] - counts[0]) / 4 < 130
+
+
+def test_options_are_part_of_what_is_lowered() -> None:
+    source = "def product(x, out):\n    for i in range(x.shape[0]):\n        out[i] = x[i] * 3.0\n"
+    module = store.load_module(store.write_module(source, "test"))
+    for options in (CompileOptions(), CompileOptions(fastmath=frozenset(), vector_width=0)):
+        function = compile_function(module, "product", (array(), array()), options)
+        x, out = np.arange(5.0), np.empty(5)
+        function(x, out)
+        np.testing.assert_array_equal(out, 3 * x)
