@@ -212,8 +212,7 @@ def total_exponential(x):
     assert not [name for name in needed if not name.startswith("Py")]
 
 
-def test_kernels_may_allocate_scratch_space() -> None:
-    source = """
+SCRATCH = """
 import numpy as np
 def reverse(x):
     scratch = np.empty(x.shape[0])
@@ -222,10 +221,32 @@ def reverse(x):
     for i in range(x.shape[0]):
         x[i] = scratch[i]
 """
-    function = compiled(source, "reverse", array())
+
+
+def test_what_takes_all_of_numba_says_so() -> None:
+    """Here an array of its own."""
+    with pytest.warns(RuntimeWarning, match="takes all of Numba"):
+        function = compiled(SCRATCH, "reverse", array())
     x = np.arange(5.0)
     function(x)
     np.testing.assert_array_equal(x, [4, 3, 2, 1, 0])
+
+
+LOADS_SCRATCH = f"""
+import numpy as np
+from pullback.codegen import compile, store
+module = store.load_module(store.write_module({SCRATCH!r}, "scratch"))
+function = compile.compile_function(module, "reverse", (compile.ArrayType(np.dtype("f8"), 1, "C"),))
+function(x := np.arange(5.0))
+assert x.tolist() == [4, 3, 2, 1, 0]
+print(compile.statistics.disk_hits)
+"""
+
+
+def test_what_takes_all_of_numba_is_loaded_by_another_process() -> None:
+    """Numba's memory management is ready, though nothing was compiled."""
+    found = [subprocess.check_output([sys.executable, "-c", LOADS_SCRATCH], text=True) for _ in range(2)]
+    assert found == ["0\n", "1\n"]
 
 
 def test_functions_that_share_a_function() -> None:

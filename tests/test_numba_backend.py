@@ -139,17 +139,38 @@ def test_large_extremes_are_not_rounded() -> None:
     np.testing.assert_array_equal(smallest, x.min(1))
 
 
+NESTED_CHOICE = """
+def choose(x, out):
+    for i in range(x.shape[0]):
+        if i < 1:
+            y = x[i]
+        else:
+            if i < 2:
+                z = x[i] * 2.0
+            else:
+                z = x[i] * 3.0
+            y = z
+        out[i] = y
+"""
+
+
+def test_a_choice_inside_a_choice() -> None:
+    compiled, _ = functions(NESTED_CHOICE, "choose", array(), array())
+    compiled(np.ones(4), out := np.empty(4))
+    assert out.tolist() == [1, 2, 3, 3]
+
+
 # --- functions that are called often ----------------------------------------------------------------------
 
 
 def _chain(name: str, calls: int) -> str:
-    steps = "".join(f"        y = {name}(y * 0.5 + {k / calls})\n" for k in range(calls))
+    steps = "".join(f"        y_{k + 1} = {name}(y_{k} * 0.5 + {k / calls})\n" for k in range(calls))
     return f"""
 from pullback.codegen.vector_math import {name}
 def apply(x, out):
     for i in range(x.shape[0]):
-        y = x[i]
-{steps}        out[i] = y
+        y_0 = x[i]
+{steps}        out[i] = y_{calls}
 """
 
 

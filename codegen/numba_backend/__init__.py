@@ -96,5 +96,5 @@ def _result(kind: NumbaType) -> Result:
 
 
 def register_symbols() -> None:
-    """Tell LLVM where Numba's C functions are (allocation), for code from the cache."""
-    _ = cpu_target.target_context
+    """Make Numba's C functions ready (allocation), and tell LLVM where they are: for code from the cache."""
+    cpu_target.target_context.refresh()

@@ -28,7 +28,7 @@ class Inference:
         self.read: set[str] = set()
         self.signatures: dict[Any, Any] = {}
         self.result: NumbaType = types.none
-        for _, block in sorted(function.blocks.items()):
+        for block in function.blocks.values():  # in the order of the text
             for statement in block.body:
                 self._visit(statement)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -336,12 +337,22 @@ class Lowered:
 def lower(
     function: FunctionType, argument_types: Sequence[NumbaType], options: kernels.CompileOptions
 ) -> Lowered:
-    """Numba's front end on `function` and the functions that it calls."""
+    """Numba's front end on `function` and the functions that it calls.
+
+    Warns with a RuntimeWarning where that takes all of Numba, which generated code is not meant to need.
+    """
     try:
         return _lower(function, tuple(argument_types), options, kernel_contexts())
-    except Exception:  # what Numba raises for something unknown depends on where it is
-        pass  # if the cause is another one, it comes up again
-    return _lower(function, tuple(argument_types), options, complete_contexts())
+    except Exception as error:  # what Numba raises for something unknown depends on where it is
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]  # another cause comes up again
+    lowered = _lower(function, tuple(argument_types), options, complete_contexts())
+    warnings.warn(
+        f"{function.__name__}() in {function.__code__.co_filename} takes all of Numba to compile and to load "
+        f"({reason}). The result is correct; its first call is slower than it should be.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return lowered
 
 
 def _lower(

@@ -96,7 +96,7 @@ class _Translator:
         return label
 
     def _enter(self, label: int) -> ir.Block:
-        self.block = self.blocks[label]
+        self.block = self.blocks[label] = self.blocks.pop(label)  # blocks are in the order of the text
         return self.block
 
     def _variable(self, name: str) -> ir.Var:
