@@ -187,6 +187,7 @@ def test_hand_written_gradients_agree(workload):
         pytest.skip("there is no gcc")
     results = {"eager": results_of(Eager(), workload), NATIVE: results_of(PEERS[NATIVE](), workload)}
     assert not differences(workload, workload.dtype(workload.small_inputs()), results)
+    assert np.float64(5e-324) * 1.0 > 0, "subnormal numbers are numbers still"
 
 
 def test_what_nobody_wrote_in_c_is_not_offered():

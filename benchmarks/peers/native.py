@@ -30,8 +30,9 @@ SOURCES = {
 }
 """By the beginning of a workload's name: its file, whose first lines say what it computes."""
 
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-std=c11", "-shared", "-fPIC")
-LIBRARIES = ("-lmvec", "-lm")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-std=c11", "-fPIC")
+LINKED = ("-shared", "-fopenmp", "-lmvec", "-lm")
+"""Without -ffast-math, which would link code that takes subnormal numbers from the whole process."""
 
 
 class _Array(ctypes.Structure):
@@ -123,11 +124,10 @@ def described(arrays: Sequence[np.ndarray]) -> ctypes.Array:
 def compiled(source: Path, real: str) -> Any:
     """The function `run` of a file."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        target = Path(folder) / f"{source.stem}.so"
-        subprocess.run(
-            ["gcc", *FLAGS, f"-DREAL={real}", str(source), *LIBRARIES, "-o", str(target)], check=True
-        )
-        run = ctypes.CDLL(str(target)).run
+        objects, target = (str(Path(folder) / f"{source.stem}.{ending}") for ending in ("o", "so"))
+        subprocess.run(["gcc", *FLAGS, f"-DREAL={real}", "-c", str(source), "-o", objects], check=True)
+        subprocess.run(["gcc", objects, *LINKED, "-o", target], check=True)
+        run = ctypes.CDLL(target).run
     run.restype = None
     run.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return run
