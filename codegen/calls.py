@@ -32,21 +32,22 @@ CHEAP = 12
 
 @dataclass(frozen=True)
 class Product:
-    """One contraction of a sum: of the operands at places 2 i and 2 i + 1."""
+    """One scaled contraction of a sum."""
 
-    subscripts: str
+    indices: Indices
     scale: float = 1.0
     origin: Origin = UNKNOWN
 
 
 def _infer(*operands: Spec, products: tuple[Product, ...]) -> Spec:
-    return contract.infer(*operands[:2], subscripts=products[0].subscripts)
+    return contract.infer(*operands[:2], subscripts=products[0].indices.subscripts)
 
 
 def _evaluate(*operands: np.ndarray, products: tuple[Product, ...]) -> np.ndarray:
     pairs = zip(operands[::2], operands[1::2])
     total: Any = sum(
-        one.scale * contract.evaluate(*pair, subscripts=one.subscripts) for one, pair in zip(products, pairs)
+        one.scale * contract.evaluate(*pair, subscripts=one.indices.subscripts)
+        for one, pair in zip(products, pairs)
     )
     return total + operands[-1] if len(operands) % 2 else total
 
@@ -201,7 +202,8 @@ class _Sums:
                 factor, inner = _without_factor(operand)
                 scale = _times(scale, factor)
                 operands.append(new[inner])
-            calls.append(Product(one.attributes["subscripts"], scale, one.origin))
+            indices = Indices.of(one.attributes["subscripts"], *one.operands)
+            calls.append(Product(indices, scale, one.origin))
         if rest:
             operands.append(_expanded(_added(rest, None, node, new), node))
         return make_node(
@@ -278,15 +280,13 @@ def copy_operands(graph: Graph) -> Graph:
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         if node.operator is not gemm:
             return with_operands(node, operands)
-        pairs = list(zip(node.operands[::2], node.operands[1::2]))
         looped = {
             operand
-            for product, pair in zip(node.attributes["products"], pairs)
-            if Indices.of(product.subscripts, *pair).looped
+            for product, *pair in pairs_of(node)
             for operand in pair
-            if uses[operand] > 1 and _is_cheap(operand)
+            if product.indices.looped and uses[operand] > 1 and _is_cheap(operand)
         }
-        copies = {operand: _copy(new) for operand, new in zip(node.operands, operands) if operand in looped}
+        copies = {old: _copy(new) for old, new in zip(node.operands, operands) if old in looped}
         return with_operands(node, tuple(copies.get(old, new) for old, new in zip(node.operands, operands)))
 
     return rebuild(graph, change)
@@ -298,18 +298,16 @@ def _copy(node: Node) -> Node:
 
 
 def _is_cheap(node: Node) -> bool:
-    """Whether computing one element from inputs, reductions and products takes little arithmetic."""
-    is_local = node.operator.family in ("elementwise", "movement") and not node.is_input
-    if not is_local or node.operator is m.concatenate:
-        return False
+    """Whether an element is computed, and from inputs, reductions and products takes little arithmetic."""
     budget, pending, seen = CHEAP, [node], {node}
     while pending and budget >= 0:
         one = pending.pop()
-        if one.operator.family in ("elementwise", "movement"):
+        if one.operator.family in ("elementwise", "movement") and not one.is_input:
             budget -= one.operator.cost
             pending += [operand for operand in one.operands if operand not in seen]
             seen.update(one.operands)
-    return budget >= 0
+    computed = any(one.operator.family == "elementwise" for one in seen)
+    return computed and budget >= 0 and node.operator is not m.concatenate
 
 
 def pairs_of(node: Node) -> Sequence[tuple[Product, Node, Node]]:

@@ -241,7 +241,7 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     result = _fresh(node, operands)
     for place, product in enumerate(node.attributes["products"]):
         pair = operands[2 * place : 2 * place + 2]
-        result = tuple(map(unify, result, _contracted(product.subscripts, pair)))
+        result = tuple(map(unify, result, _contracted(product.indices.subscripts, pair)))
     if len(operands) % 2:
         result = tuple(map(unify, result, operands[-1]))
     return result

@@ -112,7 +112,7 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
         if node.operator is gemm:
-            stored.update(one for one in matrices_of(node) if not one.is_input)
+            stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))
         if node.operator is m.reshape and merges_dimensions(node):
             stored.update((node, node.operands[0]))
     stored.update(node for one in every for node in needed_before(one))
@@ -120,6 +120,12 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
     for one in every:
         _store_what_repeats(one, stored)
     return stored, _store_padded(graph, stored, required)
+
+
+def _is_part(node: Node) -> bool:
+    """Whether BLAS may read a value where it lies in another one."""
+    is_split = node.operator is m.reshape and not merges_dimensions(node)
+    return node.operator in (m.slice_, m.permute) or is_split
 
 
 def _store_padded(graph: Graph, stored: set[Node], required: set[Node]) -> dict[Node, Node]:
@@ -249,6 +255,9 @@ def _roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> 
             result.extend(_roots_of(lowering.padded[node], lowering))
         if node in loops:
             result.extend(_roots_of_loop(loops[node], lowering, loops))
+        elif node in rows and node.operator is gemm:
+            storage, row = rows[node]
+            result.extend(_roots_of_gemm(node, lowering, storage, (row,)))
         elif node in rows:
             result.append(_row_root(*rows[node], node, lowering.computed, lowering))
         elif node not in stacks and node in lowering.stored and not node.is_input and node not in early:
@@ -288,10 +297,7 @@ def _at(axes: Sequence[Axis]) -> tuple[Index, ...]:
 def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     extents = lowering.extents
     if node.operator is gemm:
-        if starts_filled(node):
-            at = _at(axes := _axes(extents[node]))
-            yield _root(node, "store", axes, start_element(node, lowering, at), at)
-        yield from call_roots(node, lowering)
+        yield from _roots_of_gemm(node, lowering, node)
     elif node.operator is m.reshape and merges_dimensions(node):
         yield Root(node, "view", reads=(_whole(node.operands[0], extents),))
     elif node.operator.family == "reduction":
@@ -316,6 +322,16 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     else:
         axes = _axes(extents[node])
         yield _root(node, "store", axes, lowering.computed(node, _at(axes)), _at(axes))
+
+
+def _roots_of_gemm(
+    node: Node, lowering: Lowering, storage: Node, row: tuple[Index, ...] = ()
+) -> Iterator[Root]:
+    """What the products are added to, then the products, one after another, all in one array."""
+    if starts_filled(node):
+        at = _at(axes := _axes(lowering.extents[node]))
+        yield _root(storage, "store", axes, start_element(node, lowering, at), (*row, *at))
+    yield from call_roots(node, lowering, storage, row)
 
 
 def _parts(node: Node, stored: set[Node], first: int = 0) -> Iterator[tuple[Node, tuple[int, ...]]]:

@@ -12,11 +12,23 @@ from pullback.tracer.ops.elementwise import identity
 
 from . import spelling as sp
 from .calls import gemm, pairs_of, start_of
-from .contractions import Indices
-from .expression import AnyIndex, Axis, Expression, Index, Literal, Load, minus, of_axis, of_symbol, plus
+from .expression import (
+    AnyIndex,
+    Axis,
+    Expression,
+    Index,
+    Literal,
+    Load,
+    Quotient,
+    axes_of,
+    minus,
+    of_axis,
+    of_symbol,
+    plus,
+)
 from .extents import ONE
 from .layout import Line
-from .lower import Lowering
+from .lower import Lowering, NotPlain
 from .tree import Loop, Root
 
 if TYPE_CHECKING:
@@ -28,16 +40,10 @@ Side = set[Axis]
 """The axes that make the rows, or the columns, of a matrix."""
 
 
-def indices_of(root: Root) -> Indices:
-    """The indices of the product that a root of kind "call" computes."""
-    product, left, right = pairs_of(root.node)[root.product]
-    return Indices.of(product.subscripts, left, right)
-
-
 # --- the loop tree ----------------------------------------------------------------------------------------
 
 
-def call_roots(node: Node, lowering: Lowering) -> Iterator[Root]:
+def call_roots(node: Node, lowering: Lowering, storage: Node, row: Sequence[Index] = ()) -> Iterator[Root]:
     """The products of a `gemm`, each as a call in loops over all indices but those of its matrices.
 
     A call reads and writes, in each iteration, the matrices at the loops' place. So whatever makes or uses
@@ -45,33 +51,54 @@ def call_roots(node: Node, lowering: Lowering) -> Iterator[Root]:
     """
     extents = lowering.extents
     for place, (product, left, right) in enumerate(pairs_of(node)):
-        indices = Indices.of(product.subscripts, left, right)
+        indices = product.indices
         symbols = dict(zip(indices.left + indices.right, extents[left] + extents[right]))
         axes = {index: Axis(symbol) for index, symbol in symbols.items()}
-        at = {text: tuple(of_axis(axes[index]) for index in text) for text in indices.texts}
+        first, second, target = (tuple(of_axis(axes[index]) for index in text) for text in indices.texts)
+        runs = [[axes[index] for index in run] for run in indices.matrix]
         looped = tuple(axes[index] for index in indices.looped if axes[index].extent is not ONE)
-        operands = [lowering.element(left, at[indices.left]), lowering.element(right, at[indices.right])]
-        reads = [one for one in operands if isinstance(one, Load)]
-        assert len(reads) == len(operands), "operands of a call are stored"
+        reads = [_operand(left, first, runs, lowering), _operand(right, second, runs, lowering)]
         if place or starts_filled(node):
-            reads.append(Load(node, at[indices.result]))
+            reads.append(Load(storage, (*row, *target)))
         reduced = frozenset(looped).difference(axes[index] for index in indices.result)
-        yield Root(
-            node,
-            "call",
-            looped,
-            None,
-            at[indices.result],
-            reduced,
-            tuple(reads),
-            product=place,
-        )
+        target = (*row, *target)
+        yield Root(storage, "call", looped, None, target, reduced, tuple(reads), product=product)
+
+
+def _operand(node: Node, at: tuple[Index, ...], runs: Sequence[Sequence[Axis]], lowering: Lowering) -> Load:
+    """The matrix that a call reads where it lies; if BLAS cannot take it from there, it is stored first."""
+    element = lowering.element(node, at)
+    if not isinstance(element, Load) or not _is_matrix(element, runs, lowering):
+        raise NotPlain(node)
+    return element
+
+
+def _is_matrix(load: Load, runs: Sequence[Sequence[Axis]], lowering: Lowering) -> bool:
+    """Whether the axes of the runs walk a matrix in an array: one side contiguous, each with even steps."""
+    sized = [one for one in zip(load.indices, lowering.extents[load.node]) if one[1] is not ONE]
+    place = {axis: dim for dim, (index, _) in enumerate(sized) for axis in _axes(index)}
+    walked = {axis for run in runs for axis in run if axis in place}
+    if not all(_is_stretch(sized[place[axis]][0], axis, walked) for axis in walked):
+        return False
+    for run in runs:
+        dims = [place[axis] for axis in run if axis in place]
+        if len(dims) > 1:
+            whole = all(sized[dim] == (of_axis(axis), axis.extent) for dim, axis in zip(dims, run))
+            behind = {axis for index, _ in sized[min(dims) :] for axis in _axes(index)}
+            side_by_side = dims == list(range(dims[0], dims[0] + len(dims)))
+            if not (whole and side_by_side and behind <= walked):
+                return False
+    return bool(_axes(sized[-1][0]) & walked)
+
+
+def _is_stretch(index: AnyIndex, axis: Axis, walked: set[Axis]) -> bool:
+    """Whether an index is one walked axis, with steps of one, from some place on."""
+    return isinstance(index, Index) and not _axes(minus(index, of_axis(axis))) & walked
 
 
 def starts_filled(node: Node) -> bool:
     """Whether a `gemm` adds all its products to what is there: a start, or the sum of the last iterations."""
-    product, left, right = pairs_of(node)[0]
-    indices = Indices.of(product.subscripts, left, right)
+    indices = pairs_of(node)[0][0].indices
     return start_of(node) is not None or not set(indices.looped) <= set(indices.result)
 
 
@@ -85,8 +112,7 @@ def starts_loops(root: Root) -> bool:
     """Whether a root fills with zeros what calls in loops add to: done first, it keeps no loops apart."""
     if root.node.operator is not gemm or root.kind != "store" or root.reads:
         return False
-    product, left, right = pairs_of(root.node)[0]
-    indices = Indices.of(product.subscripts, left, right)
+    indices = pairs_of(root.node)[0][0].indices
     return not set(indices.looped) & set(indices.result)
 
 
@@ -143,7 +169,8 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
     """`gemm(1.0, x[i], w.T, 0.0, product)` in the loops that the call is in."""
     from .element import comment_of
 
-    product, *_ = pairs_of(root.node)[root.product]
+    product = root.product
+    assert product is not None
     rows, columns, summed = _sides(root)
     first, second = root.reads[:2]
     left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)
@@ -176,7 +203,7 @@ def _sides(root: Root) -> tuple[Side, Side, Side]:
 
 
 def _axes(index: AnyIndex) -> set[Axis]:
-    return index.axes if isinstance(index, Index) else set()
+    return index.axes if isinstance(index, Index | Quotient) else axes_of(index)
 
 
 def _matrix(

@@ -169,6 +169,8 @@ def _row_of(storage: Node, row: Index) -> Elsewhere:
 def _compute_into(one: StepLoop, node: Node, storage: Node, row: Index, lowering: Lowering) -> None:
     """Let a value of the body be computed into its row, unless it has a place already."""
     is_computed = node.operands and node.operator is not loop_result
+    if node.operator is gemm:
+        lowering.stored.discard(node)
     if is_computed and node not in lowering.stored and node not in lowering.elsewhere:
         lowering.elsewhere[node] = _row_of(storage, row)
         one.in_storage[node] = storage, row

@@ -20,6 +20,7 @@ from .partition import Partition, needed_by_backward, partition
 from .program import DEFAULT_OPTIONS, Options, Program
 from .roll import roll
 from .simplify import expand_composites, simplify
+from .stacks import stack_products
 from .sums import join_padded_terms
 from .unroll import unroll_small_dimensions
 
@@ -31,7 +32,8 @@ def optimise(graph: Graph) -> Graph:
     graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))
     graph = simplify(join_padded_terms(graph))
-    graph = associate(simplify(absorb_permutes(find_contractions(graph))))
+    graph = simplify(absorb_permutes(find_contractions(graph)))
+    graph = associate(simplify(stack_products(graph)))
     graph = simplify(lower_contractions(graph))
     graph = simplify(unroll_small_dimensions(graph))
     return name_the_last(prune_loops(graph))

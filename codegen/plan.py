@@ -26,7 +26,6 @@ from .element import Arrays
 from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
 from .layout import ForLoop, Kernel, Line
-from .library import indices_of
 from .names import NamePool, noun
 from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
@@ -309,7 +308,7 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     total = 0.0
     for root in roots:
         if root.kind == "call":
-            total += indices_of(root).nanoseconds
+            total += root.product.indices.nanoseconds
             continue
         points = math.prod(axis.extent.value for axis in root.axes)
         new_loads = {load.node for load in root.reads} - seen

@@ -28,7 +28,7 @@ class Part:
 
 def join_padded_terms(graph: Graph) -> Graph:
     """The graph with the padded terms of each sum joined, where they do not overlap in part."""
-    inner = _inner_sums(graph)
+    inner = inner_sums(graph)
     new: dict[Node, Node] = {node: node for node in graph.inputs}
     for node in graph.nodes:
         if node not in new:
@@ -38,7 +38,7 @@ def join_padded_terms(graph: Graph) -> Graph:
     return graph.with_outputs(new[output] for output in graph.outputs)
 
 
-def _inner_sums(graph: Graph) -> set[Node]:
+def inner_sums(graph: Graph) -> set[Node]:
     """Sums that are a term of one other sum, and nothing else."""
     users: dict[Node, list[Node]] = {}
     for node in graph.nodes:
@@ -59,7 +59,7 @@ def _inner_sums(graph: Graph) -> set[Node]:
 def _with_joined_terms(node: Node, inner: set[Node], new: dict[Node, Node]) -> Node | None:
     if node in inner:
         return None
-    terms = [new[term] for term in _terms(node, inner)]
+    terms = [new[term] for term in terms_of(node, inner)]
     padded = [term for term in terms if _is_padded(term, node)]
     with located_at(node.origin):
         joined = _join([_part(term) for term in padded], node) if len(padded) > 1 else None
@@ -70,7 +70,7 @@ def _with_joined_terms(node: Node, inner: set[Node], new: dict[Node, Node]) -> N
     return total.renamed(node.name) if node.name else total
 
 
-def _terms(node: Node, inner: set[Node]) -> list[Node]:
+def terms_of(node: Node, inner: set[Node]) -> list[Node]:
     """What a sum of sums adds up, from left to right."""
     found: list[Node] = []
     pending = [node]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
 
+from .calls import Product
 from .expression import AnyIndex, Axis, Compared, Expression, Load
 from .extents import Extents, Symbol
 
@@ -23,8 +24,8 @@ class Root:
     target: tuple[AnyIndex, ...] = ()
     reduced: frozenset[Axis] = frozenset()
     reads: tuple[Load, ...] = ()
-    product: int = 0
-    """Of a call: which of the products of its node."""
+    product: Product | None = None
+    """Of a call: what it computes."""
     path: list[Loop] = field(default_factory=list)
     """The loops around it, outermost first, once it is placed."""
     bound: dict[Axis, Loop] = field(default_factory=dict)

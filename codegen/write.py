@@ -95,7 +95,8 @@ class Writer(ElementWriter):
         else:
             self._write_items(loop.items, inner)
             step = str(loop.block) if loop.block else ""
-            scope.lines.append(ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step))
+            if inner.lines:
+                scope.lines.append(ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step))
         self._add_parts(totals, scope)
         for root in roots:
             self._store_total(root, scope)
@@ -171,6 +172,8 @@ class Writer(ElementWriter):
                 self.line(scope, f"{name} = {sp.unparse(value)}", value, node.origin, expression)
         else:
             place = self.element(node, root.target, scope)
+            if sp.unparse(place) == sp.unparse(value):  # it is there already
+                return
             origin = None if isinstance(value, ast.Name) else node.origin
             inlined = None if isinstance(value, ast.Name) else expression
             self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)

@@ -1,4 +1,4 @@
-"""Contractions: BLAS or loops, in which order, with nothing copied or added up apart; run uncompiled."""
+"""Contractions: BLAS or loops, in which order, nothing copied or added up apart. Sources run uncompiled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -284,3 +284,82 @@ def test_bilinear_forms() -> None:
 def test_one_row_or_column_is_a_vector() -> None:
     assert not calls(gradient_source(lambda x, y: np.sum((x @ y[:, None]) ** 2), (50, 60), (60,)))
     assert not calls(gradient_source(lambda x, y: np.sum((x[:, None] @ y[None]) ** 2), (50,), (60,)))
+
+
+# --- operands where they lie ------------------------------------------------------------------------------
+
+
+def test_parts_of_arrays_are_read_where_they_lie() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x[1] @ y[3:23, 2:22] + y[:20, :20].T @ x[0]
+
+    source = value_source(function, (2, 20, 20), (30, 30))
+    assert len(calls(source)) == 2 and not loops(source)
+    assert "gemm(1.0, x[1], y[3:" in source and ".T, x[0], 1.0, value)" in source
+
+
+def test_heads_of_attention_are_parts_of_rows() -> None:
+    """Split by reshape, not moved: each call takes some columns of all rows."""
+
+    def function(x: Any, y: Any) -> Any:
+        q, k = (pb.reshape(one, (40, 2, 20)) for one in (x, y))
+        return np.tanh(pb.einsum("qhd,khd->hqk", q, k))
+
+    source = value_source(function, (40, 40), (40, 40))
+    assert "gemm(1.0, x[:, " in source and source.count("for ") == 3
+
+
+def test_every_second_column_is_copied() -> None:
+    source = value_source(lambda x, y: x[:, ::2] @ y, (20, 40), (20, 20))
+    assert calls(source) == ["gemm(1.0, slice_values, y, 0.0, value)"]
+
+
+# --- recurrences ------------------------------------------------------------------------------------------
+
+
+def test_a_recurrence_adds_to_gradients_in_place() -> None:
+    def network(xs: Any, state: Any, w: Any, u: Any) -> Any:
+        for step in range(12):
+            state = np.tanh(xs[step] @ w + state @ u)
+        return np.sum(state**2)
+
+    source = gradient_source(network, (12, 20, 16), (20, 24), (16, 24), (24, 24))
+    assert len(calls(source)) == 6
+    assert sum("xs[" in call for call in calls(source)) == 2  # each step's matrix where it lies
+    assert sum(call.endswith(("1.0, d_w_1[0])", "1.0, d_u_1[0])")) for call in calls(source)) == 2
+
+
+# --- sums of products of parts ----------------------------------------------------------------------------
+
+
+def _convolution(x: Any, kernel: Any) -> Any:
+    size, (height, width) = kernel.shape[2], x.shape[2:]
+    framed = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    places = [(i, j) for i in range(size) for j in range(size)]
+    return sum(
+        np.einsum("oc,nchw->nohw", kernel[:, :, i, j], framed[:, :, i : i + height, j : j + width])
+        for i, j in places
+    )
+
+
+def test_a_convolution_and_its_gradients_are_a_product_each() -> None:
+    source = gradient_source(lambda x, k: np.sum(_convolution(x, k) ** 2), (3, 4, 12, 10), (8, 4, 3, 3))
+    assert len(calls(source)) == 3
+    assert source.count("x_parts[") >= 9
+
+
+def test_a_convolution_beside_other_terms() -> None:
+    """And with parts in another order."""
+
+    def function(x: Any, y: Any) -> Any:
+        terms = [x[:, k : k + 40] @ y[:, k] for k in (3, 0, 5, 1)]
+        return np.tanh(terms[0] + x[:, :40] * 2.0 @ y[:, 7] + terms[1] + terms[2] + terms[3])
+
+    source = value_source(function, (30, 48), (40, 9, 40))
+    assert len(calls(source)) == 2
+    gradient_source(lambda x, y: np.sum(function(x, y) ** 2), (30, 48), (40, 9, 40))
+
+
+def test_products_of_the_same_array_are_not_stacked() -> None:
+    source = value_source(lambda x, y: x @ y[0] + x @ y[1] + x @ y[2] + x @ y[3], (30, 20), (4, 20, 30))
+    assert "parts" not in source
