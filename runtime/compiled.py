@@ -14,6 +14,7 @@ import numpy as np
 from ..tracer.errors import ArgumentError, TraceError
 from ..tracer.trace import innermost
 from . import dtypes
+from .collection import paused_collection
 from .front import plain_call
 from .inspection import Inspection
 from .modes import is_recording
@@ -189,7 +190,7 @@ class CompiledFunction(Inspection):
 
     def _call_anew(self, call: Call) -> Any:
         """Trace; enter the variant in the cache only when it has run."""
-        with self._lock:
+        with self._lock, paused_collection:
             entry = self._entries.get(call.key)
             if entry is not None:  # another thread may have been quicker
                 result = entry.run(call.arrays)
