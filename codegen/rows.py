@@ -84,7 +84,12 @@ def can_stack(nodes: Sequence[Node]) -> bool:
     """Whether values from before a loop are rows of one array, or so few that they may be copied."""
     if any(node.spec != nodes[0].spec for node in nodes):
         return False
-    return _slices_behind(nodes) is not None or len(nodes) <= MOST_STACKED
+    return not is_copied(nodes) or len(nodes) <= MOST_STACKED
+
+
+def is_copied(nodes: Sequence[Node]) -> bool:
+    """Whether a stack of values must be made, since they are no rows of one array."""
+    return not nodes[0].is_constant and _slices_behind(nodes) is None
 
 
 def rows_of_nodes(nodes: Sequence[Node], value: Callable[[Node], Node]) -> Node:

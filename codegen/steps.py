@@ -14,12 +14,14 @@ from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
 
 from .periods import Stretch
-from .rows import advance_of, can_stack, rows_of_constants
+from .rows import advance_of, can_stack, is_copied, rows_of_constants
 
 FEWEST_STEPS = 8
 FEWEST_NODES_SAVED = 48
 FEWEST_ELEMENTWISE = 400
 """The same for loops whose steps are elementwise: unrolled, an element passes all of them in a register."""
+FEWEST_NODES_FOR_COPY = 16
+"""In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
 
 
@@ -217,6 +219,11 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     saved = (stretch.steps - 1) * len(inside)
     if saved < FEWEST_NODES_SAVED or stretch.steps < FEWEST_STEPS:
         raise CannotRoll("it is short")
+    copied = {
+        one.nodes for row in loop.operands for one in row if isinstance(one, Row) and is_copied(one.nodes)
+    }
+    if len(inside) < FEWEST_NODES_FOR_COPY * len(copied):
+        raise CannotRoll("each step takes other arrays, and does little with them")
     if all(node.operator.family == "movement" for node in inside):
         raise CannotRoll("it only moves values")
     if all(node.operator.family == "elementwise" for node in inside) and saved < FEWEST_ELEMENTWISE:

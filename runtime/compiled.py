@@ -116,6 +116,8 @@ class CompiledFunction(Inspection):
         self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
         self._plain_count = self.signature.plain_count
         self._entries: dict[Any, _Entry] = {}
+        self._latest: tuple[Any, _Entry | None] = (None, None)
+        """The key of the last call, which is quicker to compare than to look up, and its entry."""
         self._lock = threading.RLock()
         self._counters = Counters()
         self._misses = self._traces = self._evicted_hits = 0
@@ -224,6 +226,7 @@ class CompiledFunction(Inspection):
                 self._evict()
         entry.add(variant)
         self._entries[key] = entry
+        self._latest = None, None
 
     def _evict(self) -> None:
         """The clock algorithm: the oldest goes, unless it was used since it was last looked at."""
@@ -261,6 +264,7 @@ class CompiledFunction(Inspection):
         """Forget all traces and counts. Machine code stays, for whatever has the same source."""
         with self._lock:
             self._entries.clear()
+            self._latest = None, None
             self._counters = Counters()
             self._misses = self._traces = self._evicted_hits = 0
 

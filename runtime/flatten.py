@@ -65,8 +65,9 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
     while True:
         leaves, structure = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
+        kinds = {type(leaf): leaf for leaf in leaves}
         unknown: set[Any] = {
-            type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf) and is_container(leaf)
+            kind for kind, leaf in kinds.items() if dataclasses.is_dataclass(kind) and is_container(leaf)
         }
         if not unknown:
             return leaves, structure

@@ -16,7 +16,7 @@ from ..tracer import trace
 from . import dtypes
 from .variant import STALE, conform
 
-MOST = 16
+MOST = 32
 """Functions with more parameters take the general way."""
 
 TEMPLATE = """\
@@ -24,7 +24,11 @@ def __call__(self, /, *args, **keywords):
     if len(args) == {count} and not keywords and current_trace() is None:
         {names}, = args
         if {all_arrays}:
-            entry = self._entries.get((dtypes._default, {key}))
+            key = (dtypes._default, {key})
+            latest, entry = self._latest
+            if key != latest:
+                entry = self._entries.get(key)
+                self._latest = key, entry
             if entry is not None:
                 entry.hits += 1
                 result = entry.run(args if {all_fit} else [conform(one) for one in args])

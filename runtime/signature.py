@@ -175,6 +175,11 @@ class Signature:
         is_array: list[bool] = []
         call = Call(self, (), leaves, arrays, is_array, len(args), keywords, structures)
         for leaf in leaves:
+            if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED and not places:
+                key += (leaf.dtype, leaf.shape)
+                arrays.append(leaf)
+                is_array.append(True)
+                continue
             concrete = isinstance(leaf, ARRAYS) and len(is_array) not in places
             key += self._array_key(leaf, arrays, call) if concrete else self._static_key(leaf, call)
             is_array.append(concrete)
@@ -195,9 +200,6 @@ class Signature:
     def _array_key(self, leaf: Any, arrays: list[Any], call: Call) -> Key:
         """What an array adds to the key; the array itself, ready for programs, is added to `arrays`."""
         value = leaf
-        if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED:
-            arrays.append(leaf)
-            return leaf.dtype, leaf.shape
         if isinstance(leaf, Tensor):
             asked = leaf.requires_grad and is_recording()
             value = leaf._value

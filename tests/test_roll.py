@@ -330,3 +330,12 @@ def test_a_derivative_inside_sees_its_own_argument_alone() -> None:
 
     (x,) = arrays((4,))
     np.testing.assert_allclose(pb.compile(outer)(x), outer(x), rtol=1e-10)
+
+
+def test_arrays_that_each_step_takes_are_not_copied_for_little_work():
+    """A penalty over the parameters of a model."""
+    arrays = [np.full(3, float(k)) for k in range(20)]
+    function = pb.compile(lambda *parameters: sum(np.sum(one * one) for one in parameters))
+    assert function(*arrays) == sum(np.sum(one * one) for one in arrays)
+    source = pb.value_and_grad(function, argnums=tuple(range(20))).source(*arrays)
+    assert "concatenate" not in source
