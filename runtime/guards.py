@@ -5,14 +5,14 @@ The outputs are one array for each dtype, so that comparing all guards of a path
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..tracer.graph import Node
 from ..tracer.ops.elementwise import stop_gradient
 from ..tracer.ops.movement import concatenate, reshape
-from ..tracer.origin import located_at
+from ..tracer.origin import Origin, located_at
 from ..tracer.trace import Guard
 
 CLOSE = {2: 1e-2, 4: 1e-4, 8: 1e-9}
@@ -28,53 +28,63 @@ class Deviated(Exception):
         self.answer = answer
 
 
+def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, int]]]:
+    """One node for each dtype, with all answers; and of each guard which node, from where to where.
+
+    Questions of one line stand together: those of a loop's steps then stay in a row when it is rolled.
+    """
+    lines: dict[tuple[str, int], int] = {}
+    for guard in guards:
+        lines.setdefault((guard.origin.filename, guard.origin.line), len(lines))
+    starts: dict[np.dtype, dict[Node, int]] = {}
+    sizes: dict[np.dtype, int] = {}
+    for guard in sorted(guards, key=lambda guard: lines[guard.origin.filename, guard.origin.line]):
+        dtype = guard.node.dtype
+        nodes = starts.setdefault(dtype, {})
+        if guard.node not in nodes:
+            nodes[guard.node] = sizes.get(dtype, 0)
+            sizes[dtype] = nodes[guard.node] + guard.node.spec.size
+    origins = {guard.node: guard.origin for guard in guards}
+    packs = [_joined(list(nodes), origins) for nodes in starts.values()]
+    numbers = {dtype: number for number, dtype in enumerate(starts)}
+    places = []
+    for guard in guards:
+        start = starts[guard.node.dtype][guard.node] + guard.start
+        places.append((numbers[guard.node.dtype], start, start + guard.answer.size))
+    return packs, places
+
+
+def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
+    """All elements in one vector, without gradient."""
+    parts = []
+    for node in nodes:
+        with located_at(origins[node]):
+            part = stop_gradient(node) if node.spec.is_float else node
+            parts.append(reshape(part, shape=(node.spec.size,)))
+    with located_at(origins[nodes[0]]):
+        joined = parts[0] if len(parts) == 1 else concatenate(*parts, dim=0)
+    return joined.renamed("guards")
+
+
 class Guards:
-    """The guards of one path, in the order in which Python asked.
+    """The guards of one path, in the order in which Python asked. To be made while the trace is open.
 
     Attributes:
-        outputs: the nodes that give all answers, to be made while the trace is open.
+        outputs: the nodes that give all answers.
+        places: of each guard, which output, and from which element to which.
+        expected: the bytes of the outputs on this path; None until its code has run, for the trace's call.
     """
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self.guards = tuple(guards)
-        self.places: list[tuple[int, int, int]] = [(0, 0, 0)] * len(self.guards)
-        """Of each guard: which output, and from which element to which."""
-        self.outputs: list[Node] = []
-        packs: dict[np.dtype, list[int]] = {}
-        for position, guard in enumerate(self.guards):
-            packs.setdefault(guard.node.dtype, []).append(position)
-        for positions in packs.values():
-            self._pack(positions)
-        self.expected: list[bytes] | None = [
-            b"".join(guards[position].answer.tobytes() for position in positions)
-            for positions in map(self._in_line_order, packs.values())
-        ]
-        """The bytes of the outputs on this path; None until its code has run once, for the trace's call."""
+        self.outputs, self.places = packed(guards)
+        answers = [np.zeros(node.shape, node.dtype) for node in self.outputs]
+        for guard, (pack, start, stop) in zip(self.guards, self.places):
+            answers[pack][start:stop] = guard.answer.reshape(-1)
+        self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
 
     def __len__(self) -> int:
         return len(self.guards)
-
-    def _in_line_order(self, positions: Sequence[int]) -> list[int]:
-        """Questions of one line together: those of a loop's steps then stay in a row when it is rolled."""
-        lines: dict[tuple[str, int], list[int]] = {}
-        for position in positions:
-            origin = self.guards[position].origin
-            lines.setdefault((origin.filename, origin.line), []).append(position)
-        return [position for line in lines.values() for position in line]
-
-    def _pack(self, positions: Sequence[int]) -> None:
-        parts, start = [], 0
-        for position in self._in_line_order(positions):
-            node = self.guards[position].node
-            size = node.spec.size
-            self.places[position] = (len(self.outputs), start, start + size)
-            start += size
-            with located_at(self.guards[position].origin):
-                node = stop_gradient(node) if node.spec.is_float else node
-                parts.append(reshape(node, shape=(size,)))
-        with located_at(self.guards[positions[0]].origin):
-            joined = parts[0] if len(parts) == 1 else concatenate(*parts, dim=0)
-        self.outputs.append(joined.renamed("guards"))
 
     # --- comparing ----------------------------------------------------------------------------------------
 
@@ -109,13 +119,13 @@ class Guards:
         for position, (pack, start, stop) in enumerate(self.places):
             answer = found[pack][start:stop]
             if answer.tobytes() != packs[pack][start:stop].tobytes():
-                return Deviated(position, np.array(answer).reshape(self.guards[position].node.shape))
+                return Deviated(position, np.array(answer).reshape(self.guards[position].answer.shape))
         raise AssertionError("checked before")
 
     def check_closely(self, found: Sequence[np.ndarray]) -> None:
         """As `check`, for answers that NumPy computed: floats need only be close."""
         for position, (guard, (pack, start, stop)) in enumerate(zip(self.guards, self.places)):
-            answer = found[pack][start:stop].reshape(guard.node.shape)
+            answer = found[pack][start:stop].reshape(guard.answer.shape)
             if not is_close(answer, guard.answer):
                 raise Deviated(position, answer)
 

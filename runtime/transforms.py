@@ -297,6 +297,7 @@ class _Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
+            self._guards_before = len(trace.guards)
         with enable_grad():
             return function(*self._args, **self._kwargs)
 
@@ -347,7 +348,7 @@ class _Inputs:
         from .graph_gradient import pull_back_rolled
 
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        return pull_back_rolled(output, results, self.leaves)
+        return pull_back_rolled(output, results, self.leaves, self._guards_before)
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""

@@ -66,6 +66,8 @@ class Guard:
     question: str
     """How it was asked, as "float()"."""
     origin: Origin
+    start: int = 0
+    """Where the answer begins among the elements of `node`, if that has the answers to several guards."""
 
 
 def itself(node: Node) -> Node:
