@@ -26,7 +26,7 @@ from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
-from .nodes import GradNode
+from .nodes import GradNode, next_sequence
 from .tape import apply, wrap
 from .tensor import Tensor, make
 
@@ -285,6 +285,7 @@ class _Inputs:
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
+        self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         self.gives_arrays = not _holds_tensor((args, kwargs))
         changed_args, self._kwargs = list(args), dict(kwargs)
@@ -359,6 +360,8 @@ class _Inputs:
             if not isinstance(target, GradNode):
                 if id(target) not in self._own:
                     return True
+            elif target.sequence < self._first_sequence:  # older than the aliases
+                return True
             elif id(target) not in seen:
                 seen.add(id(target))
                 pending.extend(edge[0] for edge in target.edges if edge is not None)
