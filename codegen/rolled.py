@@ -79,21 +79,36 @@ class RolledGraph:
                 self.new[node] = self._remade(node)
 
     def _stacked(self, node: Node) -> Node | None:
-        """The values of consecutive steps, concatenated or stacked: they lie like that already."""
-        sources = [one.operands[0] if one.operator is m.reshape else one for one in node.operands]
-        if len(sources) < 2 or any(one not in self.rows for one in sources):
+        """Values concatenated or stacked, those of consecutive steps as they lie already; None if none do."""
+        runs: list[list[Node]] = []
+        before: tuple[Node | None, int] = (None, 0)
+        for operand in node.operands:
+            source = operand.operands[0] if operand.operator is m.reshape else operand
+            rows, row = self.rows.get(source, (None, 0))
+            if rows is not None and (rows, row - 1) == before:
+                runs[-1].append(operand)
+            else:
+                runs.append([operand])
+            before = (rows, row)
+        if all(len(run) == 1 for run in runs):
             return None
-        stacks, rows = zip(*(self.rows[one] for one in sources))
-        if any(one is not stacks[0] for one in stacks) or list(rows) != list(
-            range(rows[0], rows[0] + len(rows))
-        ):
-            return None
-        piece, dim = node.operands[0].shape, node.attributes["dim"] % node.spec.ndim
+        dim = node.attributes["dim"] % node.spec.ndim
         with located_at(node.origin):
-            part = _rows(stacks[0], rows[0], rows[-1] + 1)
-            part = m.reshape(part, shape=(len(rows), *piece))
-            order = (*range(1, dim + 1), 0, *range(dim + 1, len(piece) + 1))
-            return m.reshape(m.permute(part, dims=order), shape=node.shape)
+            parts = [self._part(run, node, dim) for run in runs]
+            return parts[0] if len(parts) == 1 else m.concatenate(*parts, dim=dim)
+
+    def _part(self, run: Sequence[Node], whole: Node, dim: int) -> Node:
+        """A run of consecutive rows as a part of what they are concatenated or stacked to."""
+        piece = run[0].shape
+        shape = list(whole.shape)
+        shape[dim] = len(run) * (piece[dim] if whole.operator is m.concatenate else 1)
+        if len(run) == 1:
+            return m.reshape(self.value(run[0]), shape=tuple(shape))
+        ends = [one.operands[0] if one.operator is m.reshape else one for one in (run[0], run[-1])]
+        rows, first = self.rows[ends[0]]
+        part = m.reshape(_rows(rows, first, self.rows[ends[1]][1] + 1), shape=(len(run), *piece))
+        order = (*range(1, dim + 1), 0, *range(dim + 1, len(piece) + 1))
+        return m.reshape(m.permute(part, dims=order), shape=tuple(shape))
 
 
 def _rows(rows: Node, start: int, stop: int) -> Node:

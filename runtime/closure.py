@@ -28,7 +28,7 @@ from .dtypes import DType
 from .modes import is_grad_enabled
 from .tensor import Tensor
 
-OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | {"numpy", "scipy", "numba", "pullback"}
+OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | {"numpy", "scipy", "numba", "pullback", "_pytest"}
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
 READER_END = (
     "  except (LookupError, AttributeError, TypeError, ValueError):  # a place is gone\n    return None"

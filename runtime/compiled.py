@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
@@ -18,6 +18,7 @@ from .collection import paused_collection
 from .front import plain_call
 from .inspection import Inspection
 from .modes import is_recording
+from .paths import Paths
 from .signature import EXACT, Call, Signature, positional_parameters
 from .tensor import Tensor
 from .tracing import trace_call
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..codegen.pipeline import Options
 
 ndarray = np.ndarray
+MAX_PATHS = 64
 
 
 class CacheInfo(NamedTuple):
@@ -45,7 +47,7 @@ class CacheInfo(NamedTuple):
     disk_hits: int
     """How often another process had left it on disk."""
     size: int
-    """Variants held now."""
+    """Variants held now: each path counts."""
 
 
 class _Entry:
@@ -55,13 +57,13 @@ class _Entry:
     SIBLINGS = 8
 
     def __init__(self) -> None:
-        self.variants: tuple[Variant, ...] = ()
+        self.variants: tuple[Variant | Paths, ...] = ()
         self.hits = 0
         self.former = 0
         """The hits at the last eviction round, to tell whether it has been used since."""
         self.run: Callable[[Any], Any] = lambda leaves: STALE
 
-    def add(self, variant: Variant) -> None:
+    def add(self, variant: Variant | Paths) -> None:
         self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
         self.settle()
 
@@ -72,7 +74,7 @@ class _Entry:
     def _run_first(self, leaves: Any) -> Any:
         variant = self.variants[0]
         result = variant.run(leaves)
-        if variant.run != variant._first_run and len(self.variants) == 1:
+        if variant.is_settled and len(self.variants) == 1:
             self.run = variant.run
         return result
 
@@ -89,7 +91,8 @@ class CompiledFunction(Inspection):
 
     It takes and returns what the Python function does: Tensors in give Tensors out, with a `backward` where
     an argument requires grad; ndarrays in give ndarrays out. Each new combination of shapes, dtypes, static
-    values and gradient requests is traced once; machine code is shared between shapes.
+    values and gradient requests is traced once, and once for each path where values decide; machine code is
+    shared between shapes.
 
     Attributes:
         __wrapped__: the Python function.
@@ -107,11 +110,13 @@ class CompiledFunction(Inspection):
         name: str = "",
         options: Options | None = None,
         dynamic: Iterable[int | str] = (),
+        max_paths: int = MAX_PATHS,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self.name = name or function_name(function)
         self.options = options
+        self.max_paths = max_paths
         self.static_argnums, self.static_argnames = static_argnums, static_argnames
         self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
         self._plain_count = self.signature.plain_count
@@ -120,7 +125,8 @@ class CompiledFunction(Inspection):
         """The key of the last call, which is quicker to compare than to look up, and its entry."""
         self._lock = threading.RLock()
         self._counters = Counters()
-        self._misses = self._traces = self._evicted_hits = 0
+        self._misses = self._later_misses = self._traces = self._evicted_hits = 0
+        self._warned = False
 
     # --- calls ------------------------------------------------------------------------------------------
 
@@ -200,31 +206,42 @@ class CompiledFunction(Inspection):
                     entry.hits += 1
                     return result
             variant = self._trace(call)
-            result = variant.run(call.arrays)
+            result = variant.run_traced(call.arrays)
             if result is STALE:
                 raise TraceError(
                     f"{self.name} changes, while it runs, a value that it reaches from outside, so that no "
                     "trace of it stays valid. Pass the value as an argument."
                 )
-            self._enter(call.key, variant)
+            self._enter(call, variant, calls=1)
             self._misses += 1
             return result
 
-    def _trace(self, call: Call) -> Variant:
+    def _trace(self, call: Call, answers: Sequence[ndarray] = ()) -> Variant:
+        """The variant of a call, whose first questions have these answers."""
         from ..codegen.pipeline import Options
 
-        traced = trace_call(self.__wrapped__, call, self.name)
+        traced = trace_call(self.__wrapped__, call, self.name, answers)
         variant = Variant(traced, self.options or Options(), self._counters)
         self._traces += 1
         return variant
 
-    def _enter(self, key: Any, variant: Variant) -> None:
-        entry = self._entries.get(key)
+    def _trace_only(self, call: Call) -> Variant:
+        """The same for a look at it: no random number counts as drawn."""
+        variant = self._trace(call)
+        for stream, state in variant.traced.streams.items():
+            stream.set_state(state)
+        for draw in variant.traced.drawn:
+            draw.forget()
+        return variant
+
+    def _enter(self, call: Call, variant: Variant, calls: int) -> None:
+        """Keep a variant that has run so many times."""
+        key, entry = call.key, self._entries.get(call.key)
         if entry is None:
             entry = _Entry()
             while len(self._entries) >= self.maxsize:
                 self._evict()
-        entry.add(variant)
+        entry.add(Paths(self, call, variant, calls) if variant.traced.guards else variant)
         self._entries[key] = entry
         self._latest = None, None
 
@@ -251,13 +268,15 @@ class CompiledFunction(Inspection):
         with self._lock:
             counters = self._counters
             return CacheInfo(
-                hits=self._evicted_hits + sum(entry.hits for entry in self._entries.values()),
-                misses=self._misses,
+                hits=self._evicted_hits
+                + sum(entry.hits for entry in self._entries.values())
+                - self._later_misses,
+                misses=self._misses + self._later_misses,
                 traces=self._traces,
                 compilations=counters.compilations,
                 source_hits=counters.source_hits,
                 disk_hits=counters.disk_hits,
-                size=sum(len(entry.variants) for entry in self._entries.values()),
+                size=sum(one.size for entry in self._entries.values() for one in entry.variants),
             )
 
     def cache_clear(self) -> None:
@@ -266,7 +285,8 @@ class CompiledFunction(Inspection):
             self._entries.clear()
             self._latest = None, None
             self._counters = Counters()
-            self._misses = self._traces = self._evicted_hits = 0
+            self._misses = self._later_misses = self._traces = self._evicted_hits = 0
+            self._warned = False
 
     # --- inspection ---------------------------------------------------------------------------------------
 
@@ -275,11 +295,11 @@ class CompiledFunction(Inspection):
         call = self.signature.call(args, kwargs)
         with self._lock:
             entry = self._entries.get(call.key)
-            for variant in entry.variants if entry is not None else ():
-                if variant.is_valid():
-                    return variant
-            variant = self._trace(call)
-            self._enter(call.key, variant)
+            for known in entry.variants if entry is not None else ():
+                if known.is_valid():
+                    return known.path_of(call.arrays).variant if isinstance(known, Paths) else known
+            variant = self._trace_only(call)
+            self._enter(call, variant, calls=0)
             return variant
 
     # --- methods ------------------------------------------------------------------------------------------
@@ -298,6 +318,7 @@ class CompiledFunction(Inspection):
             name=name,
             options=self.options,
             dynamic=dynamic,
+            max_paths=self.max_paths,
         )
 
     def __repr__(self) -> str:
@@ -344,7 +365,10 @@ class CompiledMethod(Inspection):
     def transformed(
         self, function: Callable[..., Any], name: str, dynamic: Iterable[int | str]
     ) -> CompiledFunction:
-        return CompiledFunction(function, name=name, options=self.__func__.options, dynamic=dynamic)
+        inner = self.__func__
+        return CompiledFunction(
+            function, name=name, options=inner.options, dynamic=dynamic, max_paths=inner.max_paths
+        )
 
     def __repr__(self) -> str:
         return f"<compiled method {self.__name__} of {self.__self__!r}>"
@@ -368,6 +392,7 @@ def compile(
     static_argnames: Iterable[str] | str = ...,
     fastmath: bool = ...,
     parallel: bool | None = ...,
+    max_paths: int = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 def compile(
     function: Any = None,
@@ -376,6 +401,7 @@ def compile(
     static_argnames: Iterable[str] | str = (),
     fastmath: bool = True,
     parallel: bool | None = None,
+    max_paths: int = MAX_PATHS,
 ) -> Any:
     """Compile a function of arrays or Tensors, and its gradient: trace, differentiate, generate, cache.
 
@@ -385,12 +411,20 @@ def compile(
     so pass varying numbers as `np.float64(x)` or as 0-d arrays. Arrays that the function reaches through
     closures, globals and attributes are read in every call.
 
+    Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
+    the answer is a guard, and each way through the function is a path with code of its own: traced when a
+    call first takes it, then found again by the guards. Python's side effects (printing, appending to a list)
+    happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()` put
+    the exact value into the path, so that each new value is a new path: compare tensors instead of numbers.
+
     Args:
-        function: what to compile; its Python code runs once for each kind of arguments.
+        function: what to compile; its Python code runs once for each kind of arguments and each path.
         static_argnums: positions of arguments that are static even if they are arrays-like; must be hashable.
         static_argnames: the same by name.
         fastmath: let sums be reordered and products be fused into sums; nan and inf stay what they are.
         parallel: run loops in threads: always, never, or (None) above a measured size.
+        max_paths: how many paths are compiled for one kind of arguments; calls that take another one then run
+            uncompiled, and the first of them warns.
 
     Returns:
         A CompiledFunction; without `function` a decorator that makes one.
@@ -412,6 +446,7 @@ def compile(
             static_argnames=static_argnames,
             fastmath=fastmath,
             parallel=parallel,
+            max_paths=max_paths,
         )
     if isinstance(function, classmethod | staticmethod):
         compiled = cast(Any, compile)(
@@ -420,6 +455,7 @@ def compile(
             static_argnames=static_argnames,
             fastmath=fastmath,
             parallel=parallel,
+            max_paths=max_paths,
         )
         return type(function)(compiled)
     if not callable(function):
@@ -440,4 +476,5 @@ def compile(
         static_argnames=static_argnames,
         options=options,
         dynamic=getattr(function, "differentiated", ()),
+        max_paths=max_paths,
     )

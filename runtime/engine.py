@@ -67,6 +67,8 @@ class Pass:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.inputs = None if inputs is None else {(id(target), number) for target, number in inputs}
+        self.oldest = min((getattr(target, "sequence", 0) for target, _ in inputs or ()), default=0)
+        """The sequence number that all nodes on a way to the inputs have at least."""
         self.pending: list[tuple[int, GradNode]] = []
         self.leaves: list[Tensor] = []
         self.buffers: dict[int, dict[int, Buffer]] = {}
@@ -78,7 +80,7 @@ class Pass:
 
     def run(self, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> None:
         if self.inputs is not None:
-            self.wanted = _on_the_way(roots, {target for target, _ in self.inputs})
+            self.wanted = _on_the_way(roots, {target for target, _ in self.inputs}, self.oldest)
         for edge, cotangent in zip(roots, cotangents):
             self.arrive(edge, cotangent, owned=False)
         mode: AbstractContextManager[None] = enable_grad() if self.create_graph else no_grad()
@@ -201,8 +203,8 @@ def _array(value: Any) -> Any:
     return value if isinstance(value, ndarray | Node) else np.asarray(value)
 
 
-def _on_the_way(roots: Sequence[Edge], inputs: set[int]) -> set[int]:
-    """The ids of all targets from which an input is reached, the inputs included."""
+def _on_the_way(roots: Sequence[Edge], inputs: set[int], oldest: int) -> set[int]:
+    """The ids of all targets from which an input is reached, the inputs included; `oldest` is the first."""
     nodes: dict[int, GradNode] = {}
     pending = [target for target, _ in roots]
     leaves = set()
@@ -210,7 +212,7 @@ def _on_the_way(roots: Sequence[Edge], inputs: set[int]) -> set[int]:
         target = pending.pop()
         if not isinstance(target, GradNode):
             leaves.add(id(target))
-        elif id(target) not in nodes:
+        elif target.sequence >= oldest and id(target) not in nodes:
             nodes[id(target)] = target
             pending.extend(edge[0] for edge in target.edges if edge is not None)
     wanted = leaves & inputs

@@ -7,9 +7,11 @@ steps that would write out a thousand steps backwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..tracer.graph import Graph, Node, constant
 from ..tracer.trace import current_trace
+from .guards import packed
 from .nodes import GradNode
 from .tape import cut_off
 from .tensor import Tensor, make
@@ -17,14 +19,18 @@ from .tracing import has_own_backward
 
 
 def pull_back_rolled(
-    output: Tensor, results: Sequence[Tensor], inputs: Sequence[Tensor]
+    output: Tensor, results: Sequence[Tensor], inputs: Sequence[Tensor], guards_before: int
 ) -> tuple[Tensor | None, ...] | None:
     """The gradient of a traced scalar, if its graph has loops to roll; else None.
 
     Args:
         results: what the function returns: their payloads become values of the rolled graph.
         inputs: tensors whose payloads are nodes of their own.
+        guards_before: how many guards there were before the function was called; its own ask for values of
+            the rolled graph then.
     """
+    trace = current_trace()
+    asked = trace.guards[guards_before:]
     nodes = [one._value for one in (output, *results, *inputs)]
     if not all(type(node) is Node for node in nodes) or not isinstance(output._grad_fn, GradNode):
         return None
@@ -33,13 +39,18 @@ def pull_back_rolled(
     from ..codegen.differentiate import differentiate
     from ..codegen.roll import roll
 
-    graph = Graph(current_trace().name, (), tuple(nodes))
+    questions, places = packed(asked)
+    graph = Graph(trace.name, (), (*nodes, *questions))
     rolled = roll(graph)
     if rolled.graph is graph:
         return None
     value, *others = rolled.graph.outputs
-    values, wrt = others[: len(results)], others[len(results) :]
-    current_trace().notes += rolled.notes
+    values, others = others[: len(results)], others[len(results) :]
+    wrt, questions = others[: len(inputs)], others[len(inputs) :]
+    trace.notes += rolled.notes
+    trace.guards[guards_before:] = [
+        replace(guard, node=questions[pack], start=start) for guard, (pack, start, _) in zip(asked, places)
+    ]
     found = differentiate(rolled.graph, wrt, {value: constant(1, value.spec)})
     for tensor, node in zip((output, *results), (value, *values)):
         tensor._value = node

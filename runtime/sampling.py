@@ -96,7 +96,7 @@ def drawn(draw: Callable[[np.random.Generator], np.ndarray], generator: Generato
     def fresh() -> np.ndarray:
         return np.asarray(draw(source.numpy))
 
-    return make(current_trace().capture_drawn(fresh) if is_tracing() else fresh())
+    return make(current_trace().capture_drawn(fresh, source) if is_tracing() else fresh())
 
 
 def _uniform(shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None) -> Tensor:

@@ -8,8 +8,8 @@ a changed one is traced anew (pass `np.float64(0.1)` or a 0-d array where a numb
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,12 @@ class Call:
     def leaf_name(self) -> str:
         """The name of the leaf that is looked at while `is_array` is filled."""
         return self.leaf_names()[len(self.is_array)]
+
+    def with_arrays(self, arrays: Sequence[Any]) -> Call:
+        """The call with other arrays in the places of its own."""
+        waiting = iter(arrays)
+        leaves = [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
+        return replace(self, leaves=leaves, arrays=list(arrays))
 
     def rebuild(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other leaves in the places of these."""

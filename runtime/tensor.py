@@ -19,10 +19,12 @@ import numpy as np
 from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError, TraceError
 from ..tracer.operator import Operator, Value
 from ..tracer.origin import place_of_caller, user_frame
+from ..tracer.trace import innermost, itself, truth, whole
 from . import dtypes
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
+    from ..tracer.graph import Node
     from .nodes import GradNode
 
 ndarray = np.ndarray
@@ -250,7 +252,7 @@ class Tensor(Value):
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours, of each dimension or of one."""
-        array = self._concrete("stride()")
+        array = self._array("stride()")
         strides = tuple(step // array.itemsize for step in array.strides)
         return strides if dim is None else strides[self._checked_dim(dim)]
 
@@ -258,7 +260,7 @@ class Tensor(Value):
         return not isinstance(self._value, ndarray) or self._value.flags.c_contiguous
 
     def data_ptr(self) -> int:
-        return self._concrete("data_ptr()").ctypes.data
+        return self._array("data_ptr()").ctypes.data
 
     def get_device(self) -> int:
         return -1
@@ -366,8 +368,20 @@ class Tensor(Value):
 
     # --- its values -------------------------------------------------------------------------------------
 
-    def _concrete(self, wanted: str) -> np.ndarray:
-        """The ndarray; TraceError while there are no values yet."""
+    def _concrete(self, wanted: str, form: Callable[[Node], Node] = itself) -> np.ndarray:
+        """The ndarray; of a traced tensor `form` of its value in the call that is traced, and a guard on it.
+
+        Raises:
+            TraceError: there is no value, as in the body of a structured loop.
+        """
+        if type(self._value) is ndarray:
+            return self._value
+        trace = innermost()
+        answer = None if trace is None else trace.ask(self.payload, wanted, form)
+        return self._array(wanted) if answer is None else answer
+
+    def _array(self, wanted: str) -> np.ndarray:
+        """The ndarray; TraceError for a traced tensor."""
         value = self._value
         if type(value) is ndarray:
             return value
@@ -380,34 +394,35 @@ class Tensor(Value):
     def item(self) -> Any:
         """The one element as a Python number.
 
+        In a traced function each value is a path of its own, see `compile`.
+
         Raises:
-            GradientError: there are more elements, or none. TraceError: in a traced function.
+            GradientError: there are more elements, or none.
         """
-        array = self._concrete("item()")
-        if array.size != 1:
-            raise GradientError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
-        return array.item()
+        return self._one("item()")
 
     def tolist(self) -> Any:
         """The elements as nested lists; a number for a 0-d tensor."""
         return self._concrete("tolist()").tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The ndarray itself, sharing memory; `force` detaches a tensor that requires grad."""
-        array = self._concrete("numpy()")
+        """The ndarray itself, sharing memory; `force` detaches a tensor that requires grad.
+
+        In a traced function it is a copy that must not be written to.
+        """
         if self._requires_grad and not force:
             raise GradientError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
-        return array
+        return self._concrete("numpy()")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self._concrete("Conversion to a NumPy array")
         if self._requires_grad:
             raise GradientError(
                 "A NumPy array has no gradient, and this tensor requires one. Use tensor.detach().numpy() if "
                 "the array shall not, or a function that takes tensors."
             )
+        array = self._concrete("Conversion to a NumPy array")
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
@@ -422,24 +437,25 @@ class Tensor(Value):
             raise ArgumentError("iteration over a 0-d tensor")
         return iter([self[position] for position in range(self._value.shape[0])])
 
-    def _one(self, wanted: str) -> Any:
-        array = self._concrete(wanted)
-        if array.size != 1:
-            raise GradientError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
-        return array.item()
+    def _one(self, wanted: str, form: Callable[[Node], Node] = itself) -> Any:
+        if math.prod(self._value.shape) != 1:
+            raise GradientError(
+                f"a Tensor with {math.prod(self._value.shape)} elements cannot be converted to Scalar"
+            )
+        return self._concrete(wanted, form).item()
 
     def __bool__(self) -> bool:
-        array = self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)")
-        if array.size != 1:
-            kind = "no values" if array.size == 0 else "more than one value"
+        size = math.prod(self._value.shape)
+        if size != 1:
+            kind = "no values" if size == 0 else "more than one value"
             raise GradientError(f"Boolean value of Tensor with {kind} is ambiguous")
-        return bool(array.item())
+        return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
         return float(self._one("float()"))
 
     def __int__(self) -> int:
-        return int(self._one("int()"))
+        return int(self._one("int()", whole))
 
     def __index__(self) -> int:
         value = self._one("Use as an index")
@@ -451,8 +467,9 @@ class Tensor(Value):
         return complex(self._one("complex()"))
 
     def __contains__(self, element: Any) -> bool:
-        array = self._concrete("`in`")
-        return bool((array == getattr(element, "_value", element)).any())
+        if type(self._value) is not ndarray:
+            return bool((self == element).any())
+        return bool((self._value == getattr(element, "_value", element)).any())
 
     def __format__(self, format_spec: str) -> str:
         if type(self._value) is not ndarray:
@@ -483,7 +500,7 @@ class Tensor(Value):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
                 "the moment; detach() it first."
             )
-        copied = make(np.array(self._concrete("copy.deepcopy()")))
+        copied = make(np.array(self._array("copy.deepcopy()")))
         copied._requires_grad = self._requires_grad
         memo[id(self)] = copied
         if self._grad is not None:
@@ -493,7 +510,7 @@ class Tensor(Value):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.grad_fn is not None:
             raise GradientError("only leaf tensors can be pickled; detach() it first.")
-        return _restore, (self._concrete("pickle"), self._requires_grad, self._grad)
+        return _restore, (self._array("pickle"), self._requires_grad, self._grad)
 
 
 _new = object.__new__

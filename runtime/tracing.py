@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,14 @@ from ..tracer.graph import Graph, Node, make_input
 from ..tracer.ops.elementwise import identity
 from ..tracer.origin import Origin
 from ..tracer.spec import SUPPORTED
-from ..tracer.trace import Draw, Trace, tracing
+from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
 from .closure import Reading, Source, explore
 from .flatten import Results, is_container
+from .guards import Guards
 from .modes import is_recording
 from .nodes import OperatorNode
-from .signature import Call, spec_of_leaf
+from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
 
@@ -40,7 +41,10 @@ class TapeGradient:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`."""
+    """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
+
+    Its outputs are the leaves of the results, then what `guards` are compared with.
+    """
 
     name: str
     graph: Graph
@@ -51,6 +55,9 @@ class Traced:
     """Which of the arrays that `reading.read()` gives the graph takes."""
     constants: tuple[np.ndarray, ...]
     drawn: tuple[Draw, ...]
+    streams: Mapping[Stream, Any]
+    """Where `drawn` comes from, with the state before the trace."""
+    guards: Guards
     notes: tuple[str, ...]
     """What was found out while it was traced, for `explain()`."""
     needs_grad: tuple[bool, ...]
@@ -60,8 +67,13 @@ class Traced:
     """Where the tape knows the gradient and the graph does not."""
 
 
-def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
-    """Trace `function` on stand-ins for the arguments of `call`.
+def trace_call(
+    function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray] = ()
+) -> Traced:
+    """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
+
+    Args:
+        answers: to the first questions that the function asks of traced values.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -69,13 +81,15 @@ def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
         LeakedTraceError: it stores a traced value outside.
         TraceError: it calls itself without end.
     """
-    return _Run(function, call, name).traced()
+    return _Run(function, call, name, answers).traced()
 
 
 class _Run:
     """One trace of one call."""
 
-    def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray]
+    ) -> None:
         self.function = function
         self.call = call
         self.name = name
@@ -93,7 +107,7 @@ class _Run:
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
         self.returns_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
-        self.trace = Trace(name, differentiable=self.records)
+        self.trace = Trace(name, self.records, answers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
 
     def traced(self) -> Traced:
@@ -105,13 +119,16 @@ class _Run:
         inputs = [node for _, node, _ in self.stand_ins]
         for source in self.reading.sources:
             value = source.value._value if isinstance(source.value, Tensor) else source.value
-            self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
-            self.trace.preset(value, self.source_nodes[source])
+            node = self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
+            self.trace.preset(value, node)
+            self.trace.values.give(node, conform(value))
         value = self._run(arguments)
         results = Results(value, self.name)
         with tracing(self.trace):
             outputs = [self._output(leaf) for leaf in results.leaves]
             pulled = self._pull_on_tape(results.leaves)
+            guards = Guards(self.trace.guards)
+        outputs += guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
@@ -139,8 +156,10 @@ class _Run:
             reading=self.reading,
             argument_names=tuple(one.name for one in self.leaves if one.is_array),
             sources=tuple(sources),
-            constants=tuple(array for array, _ in constants),
+            constants=tuple(conform(array) for array, _ in constants),
             drawn=tuple(draw for draw, _ in drawn),
+            streams=self.trace.streams,
+            guards=guards,
             notes=self.trace.notes,
             needs_grad=needs_grad,
             returns_tensors=self.returns_tensors,
@@ -180,6 +199,9 @@ class _Run:
     def _stand_in(self, leaf: Any, label: str, description: str, node: Node | None = None) -> Tensor:
         if node is None:
             node = make_input(spec_of_leaf(leaf), label)
+            if isinstance(leaf, Tensor):
+                leaf.refresh()
+            self.trace.values.give(node, conform(leaf))
         tensor = make(node)
         tensor._requires_grad = self._needs_grad(leaf)
         tensor._frozen = (

@@ -26,7 +26,7 @@ from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
-from .nodes import GradNode
+from .nodes import GradNode, next_sequence
 from .tape import apply, wrap
 from .tensor import Tensor, make
 
@@ -285,6 +285,7 @@ class _Inputs:
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
+        self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         self.gives_arrays = not _holds_tensor((args, kwargs))
         changed_args, self._kwargs = list(args), dict(kwargs)
@@ -297,6 +298,7 @@ class _Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
+            self._guards_before = len(trace.guards)
         with enable_grad():
             return function(*self._args, **self._kwargs)
 
@@ -347,7 +349,7 @@ class _Inputs:
         from .graph_gradient import pull_back_rolled
 
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        return pull_back_rolled(output, results, self.leaves)
+        return pull_back_rolled(output, results, self.leaves, self._guards_before)
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""
@@ -358,6 +360,8 @@ class _Inputs:
             if not isinstance(target, GradNode):
                 if id(target) not in self._own:
                     return True
+            elif target.sequence < self._first_sequence:  # older than the aliases
+                return True
             elif id(target) not in seen:
                 seen.add(id(target))
                 pending.extend(edge[0] for edge in target.edges if edge is not None)

@@ -63,6 +63,9 @@ class Variant:
         counters: where to count what is compiled.
     """
 
+    size = 1
+    """How many paths this is."""
+
     def __init__(self, traced: Traced, options: Options, counters: Counters) -> None:
         self.traced = traced
         self.options = options
@@ -146,10 +149,21 @@ class Variant:
 
     def _first_run(self, leaves: Sequence[Any]) -> Any:
         """Through the counted program; the runner for later calls is made once that has worked."""
-        result = self._make_runner()(leaves)
-        if self.forward.compiled:
-            self.run = self._make_runner()
-        return result
+        try:
+            return self._make_runner()(leaves)
+        finally:
+            if self.forward.compiled:
+                self.run = self._make_runner()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `run` stays what it is."""
+        return self.run != self._first_run
+
+    def run_traced(self, leaves: Sequence[Any]) -> Any:
+        """`run` for the call that was traced: it takes this path, whatever the code makes of the guards."""
+        self.traced.guards.expected = None
+        return self.run(leaves)
 
     # --- runners: closures with everything that a call needs in local variables -------------------------
 
@@ -174,23 +188,55 @@ class Variant:
 
         return run_with_sources
 
+    def check_guards(self, leaves: Sequence[Any]) -> None:
+        """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
+        traced = self.traced
+        read = traced.reading.read
+        values = (read() if read is not None else None) or ()
+        extra = [values[index] for index in traced.sources]
+        drawn = [draw() for draw in traced.drawn]
+        graph = traced.graph.with_outputs(traced.guards.outputs)
+        arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
+        with np.errstate(all="ignore"):
+            found = evaluate_graph(graph, arrays)
+        traced.guards.check_closely([np.asarray(one) for one in found])
+
+    def _checked_forward(self) -> Kernel:
+        """The forward function, which raises Deviated where the guards have other answers."""
+        forward, guards = self.run_forward, self.traced.guards
+        if not guards:
+            return forward
+        first = len(self.traced.results.leaves)
+
+        def run_checked(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            produced = forward(arrays)
+            expected = guards.expected
+            if expected is None or produced[first].tobytes() != expected[0] or len(expected) > 1:
+                guards.check(produced[first : first + len(guards.outputs)])
+            return produced
+
+        return run_checked
+
     def _core(self) -> Runner:
         """Without gradients. Results are Tensors where an argument is one."""
-        forward, results = self.run_forward, self.traced.results
+        checked, results = self._checked_forward(), self.traced.results
+        count = len(results.leaves)
+        forward: Kernel = (lambda arrays: checked(arrays)[:count]) if self.traced.guards else checked
         if self.traced.returns_tensors:
             return results.builder(
                 lambda leaves: forward([payload(leaf) for leaf in leaves]), "make(o{})".format, make=make
             )
-        outputs = self.traced.graph.outputs
+        outputs = self.traced.graph.outputs[:count]
         forms = [f"o{position}{'' if node.ndim else '[()]'}" for position, node in enumerate(outputs)]
         return results.builder(forward, forms.__getitem__)  # NumPy's reductions give scalars as well
 
     def _recording_core(self) -> Runner:
         """Results are Tensors with a node on the tape."""
-        forward, node_class, wrt = self.run_forward, self.node_class, self.wrt
-        count = len(self.traced.graph.outputs)
+        forward, node_class, wrt = self._checked_forward(), self.node_class, self.wrt
+        count = len(self.traced.results.leaves)
         recorded = self.pair.cotangent_outputs
         new = node_class.__new__
+        unwritten = [NEVER_WRITTEN[0]] * len(self.traced.guards.outputs)
 
         def run_recorded(leaves: Sequence[Any]) -> list[Tensor]:
             arrays = []
@@ -215,7 +261,7 @@ class Variant:
             node.saved = saved
             node.produced = produced
             tensors = [make(value) for value in produced[:count]]
-            node.output_cells = [tensor._cell for tensor in tensors]
+            node.output_cells = [tensor._cell for tensor in tensors] + unwritten
             for position in recorded:
                 tensor = tensors[position]
                 tensor._requires_grad = True
@@ -361,5 +407,5 @@ def _is_concrete(cotangent: Any) -> bool:
 def _node_class(variant: Variant) -> type[CompiledNode]:
     """`CompiledLossBackward` for the function `loss`."""
     title = "".join(part[:1].upper() + part[1:] for part in variant.traced.graph.name.split("_"))
-    fields = {"__slots__": (), "variant": variant, "outputs": len(variant.traced.graph.outputs)}
+    fields = {"__slots__": (), "variant": variant, "outputs": len(variant.traced.results.leaves)}
     return type(f"Compiled{title}Backward", (CompiledNode,), fields)

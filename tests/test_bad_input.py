@@ -254,23 +254,6 @@ def test_backward_in_a_traced_function() -> None:
         steps(pb.tensor(X, requires_grad=True))
 
 
-@pytest.mark.parametrize(
-    ("use", "wanted"),
-    [
-        (lambda x: x if x.sum() > 0 else -x, "truth value"),
-        (lambda x: x * float(x.sum()), r"float\(\)"),
-        (lambda x: x * x[0].item(), r"item\(\)"),
-        (lambda x: np.asarray(x) * 2, "Conversion to a NumPy array"),
-        (lambda x: x.numpy() * 2, r"numpy\(\)"),
-        (lambda x: x * len([*range(x.argmax())]), "index"),
-    ],
-)
-def test_what_needs_a_value_says_so_and_where(use: Any, wanted: str) -> None:
-    with pytest.raises(TraceError, match=rf"(?s){wanted}.*test_bad_input.py") as caught:
-        pb.compile(use)(X)
-    assert "pullback.where" in str(caught.value)
-
-
 def test_an_error_of_the_users_function_passes_through_and_nothing_stays() -> None:
     broken = True
 

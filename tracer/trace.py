@@ -1,42 +1,87 @@
-"""A trace under way: what the traced function touches besides its arguments.
+"""A trace under way: what the traced function touches besides its arguments, and what it asks.
 
 An array that reaches an operator and is no argument is captured: it becomes an input of the graph, so that
 its value is read again in every call and never baked into code. Where it comes from is for the runtime to
 find out (`runtime/closure.py`).
+
+Where Python asks for a value (`if x.sum() > 0`), it gets that of the call which is being traced, and a guard
+is recorded: the graph holds for calls in which all guards have the same answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
+from .concrete import ConcreteValues
 from .errors import LeakedTraceError
 from .graph import Node, make_input
-from .origin import current_origin
+from .ops import elementwise as e
+from .origin import Origin, current_origin
 from .spec import require_supported, spec_of
 
-Draw = Callable[[], np.ndarray]
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
 
 innermost = _current.get  # the trace under way, or None: what a compiled call asks first
 
 
-class _Replay:
-    """Gives an array once, then draws."""
+class Stream(Protocol):
+    """Where random numbers come from."""
 
-    def __init__(self, array: np.ndarray, draw: Draw) -> None:
-        self.arrays = [array]
-        self.draw = draw
+    def get_state(self) -> Any: ...
+
+    def set_state(self, state: Any) -> None: ...
+
+
+class Draw:
+    """Draws an array in every call; in the first one it gives what was drawn while tracing."""
+
+    def __init__(self, array: np.ndarray, draw: Callable[[], np.ndarray]) -> None:
+        self._arrays = [array]
+        self._draw = draw
 
     def __call__(self) -> np.ndarray:
         try:
-            return self.arrays.pop()
+            return self._arrays.pop()
         except IndexError:  # taken, perhaps by another thread
-            return self.draw()
+            return self._draw()
+
+    def forget(self) -> None:
+        """Draw in the first call as well."""
+        self._arrays.clear()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Guard:
+    """What Python asked of a traced value, and the answer for which the graph holds."""
+
+    node: Node
+    answer: np.ndarray
+    question: str
+    """How it was asked, as "float()"."""
+    origin: Origin
+    start: int = 0
+    """Where the answer begins among the elements of `node`, if that has the answers to several guards."""
+
+
+def itself(node: Node) -> Node:
+    return node
+
+
+def truth(node: Node) -> Node:
+    """What `bool()` makes of it."""
+    return node if node.dtype.kind == "b" else e.not_equal(node, 0)
+
+
+def whole(node: Node) -> Node:
+    """What `int()` makes of it, in its own dtype."""
+    return e.trunc(node) if node.dtype.kind == "f" else node
 
 
 class Trace:
@@ -46,11 +91,19 @@ class Trace:
         name: the traced function, for messages.
         differentiable: whether gradients will be taken of the graph; then what the function computes under
             `no_grad` must be cut off in the graph.
+        answers: to the first questions that Python asks, whatever the values are; later ones get the values.
     """
 
-    def __init__(self, name: str, differentiable: bool = False) -> None:
+    def __init__(self, name: str, differentiable: bool = False, answers: Sequence[np.ndarray] = ()) -> None:
         self.name = name
         self.differentiable = differentiable
+        self.values = ConcreteValues()
+        """Of the call that is being traced; where no input has been given a value, there are none."""
+        self.guards: list[Guard] = []
+        self._answers = answers
+        self._asked: dict[tuple[Node, Any], np.ndarray] = {}
+        self.streams: dict[Stream, Any] = {}
+        """The streams of random numbers that were drawn from, and their state before."""
         self.drawn: list[tuple[Draw, Node]] = []
         """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
         self.notes: tuple[str, ...] = ()
@@ -69,19 +122,46 @@ class Trace:
             require_supported(array.dtype, self.name, "a captured array")
             node = make_input(spec_of(array), f"captured_{len(self._captured)}")
             found = self._captured[id(array)] = (array, node)  # keeps the array alive, and so its id
+            self.values.give(node, array, varies=False)
         return found[1]
 
-    def capture_drawn(self, draw: Draw) -> Node:
+    def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
 
-        `draw` returns an array of one shape and dtype, fresh numbers each time. It is called once now, to
-        know them; the first call of the compiled function takes these numbers, so a seed gives the same
-        sequence as without compiling.
+        `draw` returns an array of one shape and dtype, fresh numbers of the stream each time. It is called
+        once now, to know them; the first call of the compiled function takes these numbers, so a seed gives
+        the same sequence as without compiling.
         """
+        self.streams.setdefault(stream, stream.get_state())
         array = draw()
         node = make_input(spec_of(array), f"drawn_{len(self.drawn)}", current_origin())
-        self.drawn.append((_Replay(array, draw), node))
+        self.values.give(node, array)
+        self.drawn.append((Draw(array, draw), node))
         return node
+
+    def ask(self, node: Node, question: str, form: Callable[[Node], Node] = itself) -> np.ndarray | None:
+        """The value of `form(node)` in the call that is traced; None if there is none.
+
+        It becomes a guard, unless it is the same in all calls.
+        """
+        known = self._asked.get((node, form))
+        if known is not None:
+            return known
+        asked = form(node)
+        varies = self.values.varies(asked)
+        position = len(self.guards)
+        if varies and position < len(self._answers) and self._answers[position].shape == asked.shape:
+            answer = self._answers[position]
+        else:
+            value = self.values.of(asked)
+            if value is None:
+                return None
+            answer = np.array(value, asked.dtype)
+        answer.setflags(write=False)
+        self._asked[node, form] = answer
+        if varies:
+            self.guards.append(Guard(asked, answer, question, current_origin()))
+        return answer
 
     @property
     def captured(self) -> list[tuple[np.ndarray, Node]]:

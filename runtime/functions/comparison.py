@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, TraceError
+from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL
@@ -99,25 +99,14 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements: a Python bool.
 
-    Raises:
-        TraceError: the elements are not known yet, in a traced function.
-
     Example:
         >>> equal(tensor([1, 2]), tensor([1, 2]))
         True
     """
     a, b = tensor(input, "equal"), tensor(other, "equal", "other")
     if is_traced(a) or is_traced(b):
-        _need_values("equal")
+        return a.shape == b.shape and bool(eq(a, b).all())
     return bool(np.array_equal(cast(np.ndarray, a._value), cast(np.ndarray, b._value)))
-
-
-def _need_values(function: str) -> None:
-    fail(
-        TraceError,
-        f"{function}(): the elements of a traced tensor are not known while the function is traced, so no "
-        "Python bool can be made of them. Compute with the bool tensor instead, e.g. with where().",
-    )
 
 
 # --- floats -------------------------------------------------------------------------------------------
@@ -221,17 +210,11 @@ def allclose(
 ) -> bool:
     """Whether all pairs are close, see `isclose`: a Python bool.
 
-    Raises:
-        TraceError: the elements are not known yet, in a traced function.
-
     Example:
         >>> allclose(tensor([1.0]), tensor([1.0 + 1e-7]))
         True
     """
-    close = isclose(input, other, rtol, atol, equal_nan)
-    if is_traced(close):
-        _need_values("allclose")
-    return bool(np.all(cast(np.ndarray, close._value)))
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 # --- logic and bits -----------------------------------------------------------------------------------

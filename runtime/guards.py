@@ -1,0 +1,139 @@
+"""The guards of a path as further outputs of its program, and whether a call had the same answers.
+
+The outputs are one array for each dtype, so that comparing all guards of a path is comparing a few bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..tracer.graph import Node
+from ..tracer.ops.elementwise import stop_gradient
+from ..tracer.ops.movement import concatenate, reshape
+from ..tracer.origin import Origin, located_at
+from ..tracer.trace import Guard
+
+CLOSE = {2: 1e-2, 4: 1e-4, 8: 1e-9}
+"""By itemsize, how near two floats are that may be the same value, rounded differently by other code."""
+
+
+class Deviated(Exception):
+    """A call whose path is another one: `answer` to the guard at `position` is not that of this path."""
+
+    def __init__(self, position: int, answer: np.ndarray) -> None:
+        super().__init__(position)
+        self.position = position
+        self.answer = answer
+
+
+def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, int]]]:
+    """One node for each dtype, with all answers; and of each guard which node, from where to where.
+
+    Questions of one line stand together: those of a loop's steps then stay in a row when it is rolled.
+    """
+    lines: dict[tuple[str, int], int] = {}
+    for guard in guards:
+        lines.setdefault((guard.origin.filename, guard.origin.line), len(lines))
+    starts: dict[np.dtype, dict[Node, int]] = {}
+    sizes: dict[np.dtype, int] = {}
+    for guard in sorted(guards, key=lambda guard: lines[guard.origin.filename, guard.origin.line]):
+        dtype = guard.node.dtype
+        nodes = starts.setdefault(dtype, {})
+        if guard.node not in nodes:
+            nodes[guard.node] = sizes.get(dtype, 0)
+            sizes[dtype] = nodes[guard.node] + guard.node.spec.size
+    origins = {guard.node: guard.origin for guard in guards}
+    packs = [_joined(list(nodes), origins) for nodes in starts.values()]
+    numbers = {dtype: number for number, dtype in enumerate(starts)}
+    places = []
+    for guard in guards:
+        start = starts[guard.node.dtype][guard.node] + guard.start
+        places.append((numbers[guard.node.dtype], start, start + guard.answer.size))
+    return packs, places
+
+
+def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
+    """All elements in one vector, without gradient."""
+    parts = []
+    for node in nodes:
+        with located_at(origins[node]):
+            part = stop_gradient(node) if node.spec.is_float else node
+            parts.append(reshape(part, shape=(node.spec.size,)))
+    with located_at(origins[nodes[0]]):
+        joined = parts[0] if len(parts) == 1 else concatenate(*parts, dim=0)
+    return joined.renamed("guards")
+
+
+class Guards:
+    """The guards of one path, in the order in which Python asked. To be made while the trace is open.
+
+    Attributes:
+        outputs: the nodes that give all answers.
+        places: of each guard, which output, and from which element to which.
+        expected: the bytes of the outputs on this path; None until its code has run, for the trace's call.
+    """
+
+    def __init__(self, guards: Sequence[Guard]) -> None:
+        self.guards = tuple(guards)
+        self.outputs, self.places = packed(guards)
+        answers = [np.zeros(node.shape, node.dtype) for node in self.outputs]
+        for guard, (pack, start, stop) in zip(self.guards, self.places):
+            answers[pack][start:stop] = guard.answer.reshape(-1)
+        self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
+
+    def __len__(self) -> int:
+        return len(self.guards)
+
+    # --- comparing ----------------------------------------------------------------------------------------
+
+    def check(self, found: Sequence[np.ndarray]) -> None:
+        """Raise Deviated if the answers of a call, given as the outputs, are not those of the path."""
+        if self.expected is None:
+            self.expected = self._confirmed(found)
+            return
+        for array, expected in zip(found, self.expected):
+            if array.tobytes() != expected:
+                raise self.deviation(found)
+
+    def _confirmed(self, found: Sequence[np.ndarray]) -> list[bytes]:
+        """What is expected once the code has run for the call that was traced.
+
+        The trace decided which way that call goes. Code may sum floats in another order than the trace did;
+        what it gives for them is what it will give again.
+        """
+        expected = []
+        for number, array in enumerate(found):
+            array = np.array(array)
+            for guard, (pack, start, stop) in zip(self.guards, self.places):
+                if pack == number and guard.node.dtype.kind != "f":
+                    array[start:stop] = guard.answer.reshape(-1)
+            expected.append(array.tobytes())
+        return expected
+
+    def deviation(self, found: Sequence[np.ndarray]) -> Deviated:
+        """The first guard with another answer, in the order of the questions."""
+        assert self.expected is not None
+        packs = [np.frombuffer(one, array.dtype) for one, array in zip(self.expected, found)]
+        for position, (pack, start, stop) in enumerate(self.places):
+            answer = found[pack][start:stop]
+            if answer.tobytes() != packs[pack][start:stop].tobytes():
+                return Deviated(position, np.array(answer).reshape(self.guards[position].answer.shape))
+        raise AssertionError("checked before")
+
+    def check_closely(self, found: Sequence[np.ndarray]) -> None:
+        """As `check`, for answers that NumPy computed: floats need only be close."""
+        for position, (guard, (pack, start, stop)) in enumerate(zip(self.guards, self.places)):
+            answer = found[pack][start:stop].reshape(guard.answer.shape)
+            if not is_close(answer, guard.answer):
+                raise Deviated(position, answer)
+
+
+def is_close(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two answers may be the same one."""
+    if one.dtype.kind != "f":
+        return bool(np.array_equal(one, other))
+    tolerance = CLOSE[one.dtype.itemsize]
+    scale = float(np.max(np.abs(other), initial=0.0, where=np.isfinite(other)))
+    return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True))

@@ -1,0 +1,41 @@
+"""A call of a compiled function that runs its Python code, on the tape: for paths that are not compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .closure import explore
+from .flatten import Results
+from .signature import Call
+from .substitution import Substitution
+from .tape import wrap
+from .tensor import Tensor
+
+
+def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
+    """What the compiled function would return, with the history that the tape records.
+
+    As in a trace the function gets a Tensor in the place of each array.
+    """
+    reading = explore([(function, name)])
+    substitution = Substitution(reading, lambda source: wrap(source.value))
+    leaves = [wrap(leaf) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
+    args, kwargs = call.rebuild(leaves)
+    value = substitution.root(0, function)(*args, **kwargs)
+    given = [*call.arrays, *(source.value for source in reading.sources)]
+    results = Results(value, name)
+    if any(isinstance(one, Tensor) for one in given):
+        return results.builder(lambda found: [wrap(one) for one in found])(results.leaves)
+    memory = [one for one in given if isinstance(one, np.ndarray)]
+    return results.builder(lambda found: [_own_array(one, memory) for one in found])(results.leaves)
+
+
+def _own_array(leaf: Any, memory: list[np.ndarray]) -> Any:
+    """An array that shares no memory with the arguments; a NumPy number for a 0-d one."""
+    array = np.asarray(leaf.detach()._value if isinstance(leaf, Tensor) else leaf)
+    if any(np.may_share_memory(array, one) for one in memory):
+        array = array.copy()
+    return array if array.ndim else array[()]

@@ -1,0 +1,510 @@
+"""Compiled Python that asks for values: each way through a function is a path, found again by its guards."""
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.tracer.errors import DimensionError, GradientError, TraceError
+
+X = np.array([0.5, -1.5, 2.0])
+Function = Callable[..., Any]
+
+
+def gradient(function: Function, *arrays: np.ndarray) -> list[Any]:
+    """Value and gradients on the tape, through Tensors."""
+    tensors = [pb.tensor(array, requires_grad=True) for array in arrays]
+    value = function(*tensors)
+    value.sum().backward()
+    return [value.detach().numpy(), *(one.grad.numpy() for one in tensors)]
+
+
+def agree(function: Function, *arrays: np.ndarray, compiled: Any = None) -> Any:
+    """Compiled and eager give the same, as value, in pairs and in fused gradients."""
+    compiled = compiled or pb.compile(function)
+    expected = gradient(function, *arrays)
+    for found, wanted in zip(gradient(compiled, *arrays), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(compiled(*arrays), expected[0], rtol=1e-12)
+    if np.ndim(expected[0]) == 0:
+        argnums = tuple(range(len(arrays)))
+        value, slopes = pb.value_and_grad(compiled, argnums)(*arrays)
+        for found, wanted in zip((value, *slopes), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    return compiled
+
+
+@contextmanager
+def no_warning() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+# --- what may ask -------------------------------------------------------------------------------------------
+
+
+def branch(x):
+    return (x * x).sum() if x.sum() > 0 else pb.sin(x).sum()
+
+
+def nested_branches(x):
+    y = x * 2
+    if y[0] > 0:
+        y = y + 1 if y[1] > 0 else y * y
+    elif y[2] > 0 and y[1] < 3:
+        y = pb.exp(y)
+    return y.sum()
+
+
+def loop(x):
+    while (x * x).sum() < 1000:
+        x = x * 2
+    return x.sum()
+
+
+def loop_in_branch_in_loop(x):
+    total = x.sum() * 0
+    for row in x:
+        if row > 0:
+            while row < 4:
+                row = row * 1.7
+        total = total + row * row
+    return total
+
+
+def asserted(x):
+    assert x.sum() < 1e6, "too large"
+    assert not (x == 7).any()
+    return (x * x).sum()
+
+
+def as_float(x):
+    return (x * float(x.sum())).sum()
+
+
+def as_item(x):
+    return (x * x.detach().mean().item()).sum()
+
+
+def as_list(x):
+    first, *rest = x.detach().tolist()
+    return (x * first).sum() + sum(rest)
+
+
+def as_array(x):
+    return (x * np.fft.fft(x.detach().numpy()).real).sum()
+
+
+def prefix(x):
+    return (x[: int(abs(x[0]) + 1)] ** 2).sum()
+
+
+def positions(x):
+    total = x.sum()
+    for index in range(x.argmax()):
+        total = total + x[index] * index
+    return total
+
+
+def extremes(x):
+    return max(x[0], x[1]) * 2 + min(x[1], x[2]) * sorted(x)[1]
+
+
+def membership(x):
+    return x.sum() if 2.0 in x else (x * 3).sum()
+
+
+def compared(x):
+    if x.equal(x * 1) and not x.allclose(x + 1):
+        return (x * 3).sum()
+    return x.sum()
+
+
+def numpy_bool(x):
+    return np.sum(x * 2) if np.all(x > -2) and np.any(x > 0) else np.sum(x)
+
+
+def without_gradient(x):
+    with pb.no_grad():
+        size = (x * x).sum()
+    return (x / size).sum() if size > 1 else (x * size).sum()
+
+
+def clipped(x):
+    y = x * x
+    if y.requires_grad:
+        y.register_hook(lambda slope: slope * 2)
+    return y.sum() if y.sum() > 1 else (y * 3).sum()
+
+
+def early_return(x):
+    for step in range(20):
+        x = x * 1.5
+        if x.abs().max() > 10:
+            return x.sum() * step
+    return x.sum()
+
+
+PROGRAMS = [
+    branch, nested_branches, loop, loop_in_branch_in_loop, asserted, as_float, as_item, as_list, as_array,
+    prefix, positions, extremes, membership, compared, numpy_bool, without_gradient, clipped, early_return,
+]  # fmt: skip
+INPUTS = [X, -X, X[::-1].copy(), X * 0.1, np.array([3.0, 2.0, 1.0]), X]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+def test_compiled_agrees_with_eager(program: Function) -> None:
+    compiled = pb.compile(program)
+    with no_warning():
+        for array in INPUTS:
+            agree(program, array, compiled=compiled)
+
+
+def test_a_known_path_is_not_traced_again() -> None:
+    compiled = pb.compile(branch)
+    for array in (X, -X, X * 2, -X * 2, X, -X):
+        np.testing.assert_allclose(compiled(array), gradient(branch, array)[0])
+    info = compiled.cache_info()
+    assert (info.traces, info.size, info.misses, info.hits) == (2, 2, 2, 4)
+
+
+def test_a_loop_is_traced_once_for_each_trip_count() -> None:
+    def doubled(x: Any) -> Any:
+        y = x * 2
+        while y.data.norm() < 1000:
+            y = y * 2
+        return y
+
+    compiled = pb.compile(doubled)
+    rng = np.random.default_rng(0)
+    counts = set()
+    for _ in range(1000):
+        x = pb.tensor(rng.normal(size=3) * 10 ** rng.uniform(-2, 2), requires_grad=True)
+        y = compiled(x)
+        factor = 2.0
+        while np.linalg.norm(x.detach().numpy() * factor) < 1000:
+            factor *= 2
+        np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy() * factor)
+        y.sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), np.full(3, factor))
+        counts.add(factor)
+    assert len(counts) > 8 and compiled.cache_info().traces == len(counts)
+
+
+def test_each_exact_value_is_a_path() -> None:
+    compiled = pb.compile(lambda x: x * float(x[0]))
+    for number in (1.0, 2.0, 1.0, -0.0, 0.0, math.nan, math.nan, math.inf):
+        np.testing.assert_array_equal(compiled(np.array([number, 3.0])), np.array([number, 3.0]) * number)
+    assert compiled.cache_info().traces == 6
+
+
+def test_int_asks_for_the_whole_part() -> None:
+    compiled = pb.compile(lambda x: x[: int(x[0])] * 2)
+    for number in (2.0, 2.25, 2.75, 1.5):
+        np.testing.assert_array_equal(compiled(np.array([number, 1.0, 3.0])).shape, (int(number),))
+    assert compiled.cache_info().traces == 2
+
+
+def test_what_is_the_same_in_all_calls_is_no_guard() -> None:
+    def function(x: Any) -> Any:
+        steps = pb.arange(3)
+        assert steps.sum() == 3 and bool(x.shape[0]) and len(x)
+        return x * int(steps[1])
+
+    compiled = pb.compile(function)
+    np.testing.assert_array_equal(compiled(X), X)
+    assert "path" not in compiled.explain(X)
+
+
+def test_a_question_is_asked_once() -> None:
+    def function(x: Any) -> Any:
+        positive = x.sum() > 0
+        return (x if positive else -x) * (2 if positive else 3)
+
+    compiled = pb.compile(function)
+    assert compiled.graph(X).outputs[-1].shape == (1,)
+
+
+# --- wrong guesses have no effect ---------------------------------------------------------------------------
+
+
+def test_an_error_in_a_wrong_path_stays_there() -> None:
+    @pb.compile
+    def picked(x: Any, place: Any) -> Any:
+        return x[place] if place < 3 else x.sum()
+
+    for _ in range(3):
+        assert picked(X, np.int64(1)) == X[1]
+        assert picked(X, np.int64(5)) == X.sum()
+    assert picked.cache_info().traces == 2
+
+
+def test_an_error_of_the_right_path_is_raised_every_time() -> None:
+    @pb.compile
+    def picked(x: Any, place: Any) -> Any:
+        return x[place] if place > 0 else x.sum()
+
+    for _ in range(2):
+        assert picked(X, np.int64(1)) == X[1]
+        with pytest.raises((DimensionError, IndexError)):
+            picked(X, np.int64(5))
+        assert picked(X, np.int64(-5)) == X.sum()
+
+
+def test_a_failing_assertion_is_raised_every_time() -> None:
+    compiled = pb.compile(asserted)
+    for _ in range(2):
+        assert compiled(X) == (X * X).sum()
+        with pytest.raises(AssertionError, match="too large"):
+            compiled(X * 1e7)
+    assert compiled.cache_info().size == 1
+
+
+def test_random_numbers_are_those_of_the_eager_function() -> None:
+    def noisy(x: Any) -> Any:
+        y = x * pb.rand(3, dtype=pb.float64)
+        if y.sum() > 0:
+            y = y + pb.randn(3, dtype=pb.float64)
+            if y[0] > 0.5:
+                return y * pb.rand(1, dtype=pb.float64)
+        return y
+
+    compiled = pb.compile(noisy)
+    pb.manual_seed(3)
+    expected = [noisy(pb.tensor(X * sign)).numpy() for sign in (1, -1) * 12]
+    pb.manual_seed(3)
+    found = []
+    for sign in (1, -1) * 12:
+        found.append(compiled(X * sign))
+        state = pb.get_rng_state()
+        compiled.source(X)
+        compiled.explain(-X)
+        assert pb.get_rng_state() == state
+    np.testing.assert_allclose(found, expected)
+
+
+def test_threads_take_their_own_paths() -> None:
+    compiled = pb.compile(loop)
+    failures: list[Any] = []
+
+    def work(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(60):
+            array = rng.normal(size=3) * 2.0 ** rng.integers(0, 5)
+            try:
+                np.testing.assert_allclose(compiled(array), loop(pb.tensor(array)).numpy())
+            except Exception as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert compiled.cache_info().traces == compiled.cache_info().size
+
+
+def test_code_that_rounds_differently_ends() -> None:
+    """NumPy and machine code may disagree in the last bit on which side a value lies."""
+
+    def converged(x: Any) -> Any:
+        before, y = x * 0, x
+        for _ in range(9):
+            if (y - before).abs().max() == 0:
+                break
+            before, y = y, y - (y * y - 2) / (2 * y)
+        return y
+
+    compiled = pb.compile(converged)
+    rng = np.random.default_rng(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(30):
+            np.testing.assert_allclose(compiled(rng.uniform(1, 2, 5)), np.sqrt(2) * np.ones(5), rtol=1e-15)
+    traces = compiled.cache_info().traces
+    array = rng.uniform(1, 2, 5)
+    for _ in range(20):
+        compiled(array)
+    assert compiled.cache_info().traces <= traces + 3
+
+
+# --- with everything else -----------------------------------------------------------------------------------
+
+
+def test_what_the_function_reaches_may_change() -> None:
+    weights, scale = np.array([1.0, 2.0, 3.0]), 2.0
+
+    def function(x: Any) -> Any:
+        return (x * weights).sum() * scale if (x * weights).sum() > 0 else weights.sum()
+
+    compiled = pb.compile(function)
+    for factor, scale in ((1.0, 2.0), (-1.0, 2.0), (1.0, 3.0), (-1.0, 3.0)):
+        weights = factor * np.array([1.0, 2.0, 3.0])
+        total = (X * weights).sum()
+        np.testing.assert_allclose(compiled(X), total * scale if total > 0 else weights.sum())
+    traces = compiled.cache_info().traces
+    scale = 2.0
+    compiled(X)
+    assert traces == 4 and compiled.cache_info().traces == traces
+
+
+def test_second_derivatives_follow_the_path() -> None:
+    def function(x: Any) -> Any:
+        return x**3 if x > 0 else x**2
+
+    second = pb.grad(pb.grad(pb.compile(function)))
+    assert [float(second(np.float64(one))) for one in (2.0, -2.0, 3.0)] == [12.0, 2.0, 18.0]
+    x = pb.tensor(2.0, requires_grad=True)
+    (first,) = pb.autograd.grad(pb.compile(function)(x), x, create_graph=True)
+    assert pb.autograd.grad(first, x)[0].item() == 12.0
+
+
+def test_a_gradient_inside_of_a_loop_whose_length_data_decide() -> None:
+    def minimum(start: Any, centre: Any) -> Any:
+        x, steps = start, 0
+        slope = pb.grad(lambda one: ((one - centre) ** 2).sum())
+        while (g := slope(x)).norm() > 0.5:
+            x, steps = x - 0.1 * g, steps + 1
+        return (x * x).sum() + steps
+
+    agree(minimum, X, X * 3)
+    agree(pb.compile(minimum), X, X * 3)
+
+
+def test_a_compiled_function_in_a_compiled_function() -> None:
+    inner = pb.compile(branch)
+
+    def outer(x: Any) -> Any:
+        return inner(x) * 2 if inner(x) > 0.2 else inner(-x)
+
+    compiled = pb.compile(outer)
+    for array in INPUTS:
+        agree(outer, array, compiled=compiled)
+    assert inner.cache_info().size > 0
+
+
+def test_methods_and_static_arguments() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.weights = np.array([1.0, 2.0, 3.0])
+
+        @pb.compile(static_argnames="steps")
+        def forward(self, x: Any, steps: int) -> Any:
+            y = x * self.weights
+            for _ in range(steps):
+                y = y * 2 if y.sum() > 0 else y - 1
+            return {"y": y, "sign": bool(y.sum() > 0)}
+
+    model = Model()
+    for steps in (1, 2):
+        found = model.forward(X, steps=steps), model.forward(-X, steps=steps)
+        assert [one["sign"] for one in found] == [True, False]
+        np.testing.assert_array_equal(found[0]["y"], X * model.weights * 2**steps)
+
+
+def test_a_vjp_and_a_jacobian_follow_the_path() -> None:
+    compiled = pb.compile(lambda x: x * x if x.sum() > 0 else x * 3)
+    for array in (X, -X):
+        expected = np.diag(2 * array) if array.sum() > 0 else 3 * np.eye(3)
+        np.testing.assert_allclose(pb.func.jacrev(compiled)(array), expected)
+        np.testing.assert_allclose(pb.func.vjp(compiled, array)[1](np.ones(3))[0], expected.sum(0))
+
+
+def test_no_value_is_known_of_a_cotangent() -> None:
+    def function(x: Any) -> Any:
+        y = x * x
+        y.register_hook(lambda slope: slope / slope.norm() if slope.norm() > 1 else slope)
+        return y
+
+    with pytest.raises(TraceError, match="truth value.*no values yet.*test_guards.py.*pullback.where"):
+        pb.compile(function)(pb.tensor(X, requires_grad=True))
+
+
+def test_questions_without_an_answer() -> None:
+    with pytest.raises(GradientError, match="more than one value is ambiguous"):
+        pb.compile(lambda x: x if x > 0 else -x)(X)
+    with pytest.raises(GradientError, match="3 elements cannot be converted"):
+        pb.compile(lambda x: x * float(x))(X)
+    with pytest.raises(GradientError, match="detach"):
+        pb.compile(lambda x: x * x.numpy())(pb.tensor(X, requires_grad=True))
+
+
+def test_an_array_of_values_must_not_be_written_to() -> None:
+    def function(x: Any) -> Any:
+        values = x.numpy()
+        values[0] = 7.0
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        pb.compile(function)(X)
+
+
+# --- the bound ----------------------------------------------------------------------------------------------
+
+
+def test_past_the_bound_calls_run_uncompiled_with_one_warning() -> None:
+    @pb.compile(max_paths=3)
+    def function(x: Any) -> Any:
+        return (x * int(x[0])).sum()
+
+    with no_warning():
+        for number in (1.0, 2.0, 3.0):
+            agree(function.__wrapped__, np.array([number, 1.0]), compiled=pb.compile(function, max_paths=9))
+            function(np.array([number, 1.0]))
+    with pytest.warns(UserWarning, match=r"(?s)max_paths=3.*test_guards.py:\d+.*int\(x\[0\]\).*while_loop"):
+        assert function(np.array([4.0, 1.0])) == 20.0
+    with no_warning():
+        assert function(np.array([5.0, 1.0])) == 30.0
+        assert function(np.array([2.0, 1.0])) == 6.0
+    assert function.cache_info().traces == 3
+    found = function(np.array([6.0, 1.0]))
+    assert type(found) is np.float64 and found == 42.0
+
+
+def test_uncompiled_calls_record_and_differentiate() -> None:
+    compiled = pb.compile(loop, max_paths=1)
+    slope = pb.value_and_grad(compiled)
+    compiled(X), slope(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for scale in (1.0, 0.1, 0.01):
+            value, found = slope(X * scale)
+            expected = gradient(loop, X * scale)
+            np.testing.assert_allclose(value, expected[0])
+            np.testing.assert_allclose(found, expected[1])
+            for one, other in zip(gradient(compiled, X * scale), expected):
+                np.testing.assert_allclose(one, other)
+            assert type(found) is np.ndarray and type(value) is np.float64
+
+
+def test_uncompiled_results_share_no_memory_with_arguments() -> None:
+    compiled = pb.compile(lambda x: x if x[0] > 0 else x[1:], max_paths=1)
+    compiled(X)
+    array = -X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compiled(array)
+    found[0] = 9.0
+    np.testing.assert_array_equal(array, -X)
+
+
+# --- what it shows ------------------------------------------------------------------------------------------
+
+
+def test_side_effects_happen_once_for_each_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    @pb.compile
+    def function(x: Any) -> Any:
+        print("positive" if x.sum() > 0 else "negative")
+        return x * 2
+
+    for array in (X, X, -X, -X, X):
+        function(array)
+    assert capsys.readouterr().out == "positive\nnegative\n"

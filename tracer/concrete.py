@@ -1,0 +1,64 @@
+"""The values that nodes have in the call that is being traced: computed when asked for, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import Context
+from typing import Any
+
+import numpy as np
+
+from .errors import DimensionError
+from .graph import Node
+
+
+class ConcreteValues:
+    """Values by node. Asking for n values of one growing graph takes time linear in the graph."""
+
+    def __init__(self) -> None:
+        self._known: dict[Node, Any] = {}
+        self._varying: dict[Node, bool] = {}
+
+    def give(self, node: Node, array: np.ndarray, varies: bool = True) -> None:
+        """Say what an input is now, and whether it may be something else in other calls."""
+        self._known[node] = array
+        self._varying[node] = varies
+
+    def varies(self, node: Node) -> bool:
+        """Whether a value may differ between calls; inputs that nobody gave do."""
+        for one in _missing(node, self._varying):
+            self._varying[one] = one.is_input or any(self._varying[operand] for operand in one.operands)
+        return self._varying[node]
+
+    def of(self, node: Node) -> np.ndarray | None:
+        """The value; None where it depends on an input that has none.
+
+        Raises:
+            DimensionError: on the way to it, an index is out of range.
+        """
+        missing = _missing(node, self._known)
+        if any(one.is_input for one in missing):
+            return None
+        Context().run(self._compute, missing)  # not as a part of the trace
+        return np.asarray(self._known[node])
+
+    @np.errstate(all="ignore")
+    def _compute(self, nodes: Sequence[Node]) -> None:
+        for one in nodes:
+            operands = [self._known[operand] for operand in one.operands]
+            try:
+                self._known[one] = one.operator(*operands, **one.attributes)
+            except IndexError as error:
+                raise DimensionError(f"{error}, at {one.origin.place}  {one.origin.text}") from None
+
+
+def _missing(node: Node, known: dict[Node, Any]) -> list[Node]:
+    """What has to be known first, and the node itself, operands before results."""
+    found: set[Node] = set()
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if one not in known and one not in found:
+            found.add(one)
+            pending.extend(one.operands)
+    return sorted(found, key=lambda one: one.serial)
