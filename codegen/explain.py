@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 VERBS = {
     "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
     "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
-    "update": "write at indices into", "check": "compare positions with the extent of",
+    "update": "write at indices into", "overwrite": "write a part of",
+    "check": "compare positions with the extent of",
 }  # fmt: skip
 
 

@@ -54,9 +54,20 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
     second.parent = first
     for difference, symbol in second.related.items():
         unify(first.related.setdefault(difference, symbol), symbol)
-    if first.base is None and second.base is not None and second.base.find() is not first:
+    if first.base is None:
         first.base = second.base
+    if _is_based_on(first, first):
+        first.base = None
     return first
+
+
+def _is_based_on(symbol: Symbol, other: Symbol) -> bool:
+    """Whether the extents that one is some more or less than lead to the other."""
+    while symbol.base is not None:
+        symbol = symbol.base.find()
+        if symbol is other:
+            return True
+    return False
 
 
 def relative(symbol: Symbol, difference: int) -> Symbol:

@@ -154,7 +154,7 @@ class Plan:
         roots = [root for root in self.tree.roots if root.node is node]
         if node in stored or any(root.kind == "view" for root in roots):
             return False
-        whole = any(root.kind in ("call", "scatter", "update", "scan") for root in roots)
+        whole = any(root.kind in ("call", "scatter", "update", "overwrite", "scan") for root in roots)
         return bool(self.tree.kept[node]) or whole or self._crosses_stages(node, roots)
 
     def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
@@ -293,7 +293,7 @@ def _can_share(root: Root, loop: Loop) -> bool:
     axis = root.axis_of(loop)
     if root.kind == "check":
         return True
-    if root.kind in ("store", "reduce", "scatter", "search", "call"):
+    if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
         return axis not in root.reduced or root.node.operator.name in COMBINE
     return root.kind == "scan" and not _scans(root, axis)
 

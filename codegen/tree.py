@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.origin import Origin
 
 from .calls import Product
 from .expression import AnyIndex, Axis, Compared, Expression, Load
@@ -17,7 +18,8 @@ class Root:
 
     node: Node
     kind: str
-    """"store", "reduce", "search", "scan", "scatter", "update", "check", "call"; a "view" has no space."""
+    """"store", "reduce", "search", "scan", "scatter", "update", "overwrite", "check", "call"; a "view"
+    has no space."""
     axes: tuple[Axis, ...] = ()
     """Those that loops walk. Others, in `target` and `reads`, are walked inside of a call."""
     value: Expression | None = None
@@ -31,6 +33,8 @@ class Root:
     bound: dict[Axis, Loop] = field(default_factory=dict)
     steps: tuple[Loop, ...] = ()
     """The loops over steps that it must be inside of, outermost first."""
+    origin: Origin | None = None
+    """Where the user wrote it, if that is not where the node comes from."""
 
     def axis_of(self, loop: Loop) -> Axis | None:
         """The axis that a loop walks; a loop over blocks walks that of the loops in it."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.indexing import index_update
+from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
@@ -174,12 +175,15 @@ class Writer(ElementWriter):
             place = self.element(node, root.target, scope)
             if sp.unparse(place) == sp.unparse(value):  # it is there already
                 return
-            origin = None if isinstance(value, ast.Name) else node.origin
+            origin = None if isinstance(value, ast.Name) else root.origin or node.origin
             inlined = None if isinstance(value, ast.Name) else expression
             self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)
         key = self._keys.setdefault(("load", node, *map(self.key, root.target)), len(self._keys))
-        if isinstance(value, ast.Name) and node.operator is not index_update:  # which is yet to be updated
+        is_final = node.operator not in (index_update, slice_update)  # others are yet to be updated
+        if isinstance(value, ast.Name) and is_final:
             scope.known[key] = value.id
+
+    _overwrite = _store
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ast.expr:
         """The value, without a name of its own if the store is its only use."""

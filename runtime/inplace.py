@@ -17,7 +17,7 @@ from ..tracer.errors import DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.graph import Node
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import convert, identity, where
-from ..tracer.ops.movement import expand, inverse_permutation, permute, reshape, slice_, slice_update
+from ..tracer.ops.movement import expand, flip, inverse_permutation, permute, reshape, slice_, slice_update
 from ..tracer.origin import place_of_caller
 from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
@@ -148,6 +148,8 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
     if operator is permute:
         return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
+    if operator is flip:
+        return apply(flip, value, grad_name="CopySlices", **attributes)
     raise GradientError(
         "a write into an expanded tensor: one element of the written-to tensor stands for several. "
         "clone() the tensor before writing."

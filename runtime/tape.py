@@ -16,7 +16,7 @@ from ..tracer.errors import LeakedTraceError, PullbackError
 from ..tracer.graph import Node, make_node
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import stop_gradient
-from ..tracer.ops.movement import expand, permute, reshape, slice_
+from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.spec import Spec
 from ..tracer.trace import current_trace, is_tracing
 from .modes import is_recording
@@ -24,7 +24,7 @@ from .nodes import Plan, next_sequence
 from .tensor import Tensor, View, make
 
 ndarray = np.ndarray
-VIEWS = frozenset((reshape, permute, expand, slice_))
+VIEWS = frozenset((reshape, permute, expand, slice_, flip))
 """Operators whose result shows the memory of their operand."""
 COMPUTING = frozenset(("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom"))
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
@@ -200,6 +200,15 @@ def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dic
         tensor._view = View(operand, step, cell[0], is_recording())
     else:
         tensor._view = View(view.base, view.steps + step, cell[0], view.tracks and is_recording())
+
+
+def with_own_memory(tensor: Tensor) -> Tensor:
+    """A new result as one that shows no other's memory, where PyTorch copies."""
+    if tensor._view is not None:
+        tensor._view, tensor._cell, tensor._frozen = None, [0, None], ""
+        if type(tensor._value) is ndarray:
+            tensor._value = tensor._value.copy()
+    return tensor
 
 
 def wrap(value: Any) -> Tensor:
