@@ -19,10 +19,10 @@ from .front import plain_call
 from .inspection import Inspection
 from .modes import is_recording
 from .paths import Paths
-from .signature import EXACT, Call, Signature, positional_parameters
+from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor
 from .tracing import trace_call
-from .variant import STALE, Counters, Variant, conform
+from .variant import STALE, Counters, Variant
 
 if TYPE_CHECKING:
     from ..codegen.pipeline import Options
@@ -150,6 +150,7 @@ class CompiledFunction(Inspection):
                 return self._call_in_general(args, kwargs)
         key: list[Any] = [dtypes._default]
         leaves: list[Any] = []
+        fits = True
         add = key.append
         for argument in args:
             kind = type(argument)
@@ -159,8 +160,8 @@ class CompiledFunction(Inspection):
                 value = argument._value
                 add(argument._requires_grad and is_recording())
             elif kind is ndarray:
-                value = argument if argument.flags.carray else conform(argument)
-                argument = value
+                value = argument
+                fits = fits and argument.flags.carray
             elif kind in EXACT:
                 add(kind)
                 add(argument)
@@ -177,7 +178,7 @@ class CompiledFunction(Inspection):
         entry = self._entries.get(tuple(key))
         if entry is not None:
             entry.hits += 1
-            result = entry.run(leaves)
+            result = entry.run(leaves if fits else Conformed.of(leaves))
             if result is not STALE:
                 return result
             entry.hits -= 1
@@ -409,7 +410,9 @@ def compile(
     `functools.partial`, or as `compile(function, fastmath=False)`. Arguments may be nested in lists, tuples,
     dicts, namedtuples and dataclasses. Arguments that are no arrays are static: another value is traced anew,
     so pass varying numbers as `np.float64(x)` or as 0-d arrays. Arrays that the function reaches through
-    closures, globals and attributes are read in every call.
+    closures, globals and attributes are read in every call. What the function writes into its arguments
+    (`x[1:-1] = ...`, `x += 1`, `np.add(a, b, out=x)`) the caller's arrays hold after the call, as of a plain
+    NumPy function; an argument that a gradient is asked for cannot be written.
 
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a

@@ -123,8 +123,8 @@ class Results:
         for position in range(len(self.leaves)):
             text = text.replace(f"\0{position}\0", form(position))
         values = "".join(f"o{position}, " for position in range(len(self.leaves)))
-        unpacked = f"    {values}= produce(argument)\n" if values else ""
-        code = _compiled(f"def build(argument):\n{unpacked}    return {text}\n")
+        unpacked = f"{values}= produce(argument)" if values else "produce(argument)"
+        code = _compiled(f"def build(argument):\n    {unpacked}\n    return {text}\n")
         namespace = {**self._namespace, **names, "produce": produce}
         exec(code, namespace)
         return namespace["build"]

@@ -43,7 +43,8 @@ class TapeGradient:
 class Traced:
     """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
 
-    Its outputs are the leaves of the results, then what `guards` are compared with.
+    Its outputs are the leaves of the results, then what the function wrote into the arguments at the
+    positions `written`, then what `guards` are compared with.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Traced:
     sources: tuple[int, ...]
     """Which of the arrays that `reading.read()` gives the graph takes."""
     constants: tuple[np.ndarray, ...]
+    written: tuple[int, ...]
     drawn: tuple[Draw, ...]
     streams: Mapping[Stream, Any]
     """Where `drawn` comes from, with the state before the trace."""
@@ -66,6 +68,11 @@ class Traced:
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
 
+    @property
+    def first_guard(self) -> int:
+        """The position of the first output that guards are compared with."""
+        return len(self.results.leaves) + len(self.written)
+
 
 def trace_call(
     function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray] = ()
@@ -77,7 +84,7 @@ def trace_call(
 
     Raises:
         OutputError: it returns what is no tensor.
-        MutationError: it writes to its arguments or to what it reaches.
+        MutationError: it writes to what it reaches, or what has a gradient to an argument.
         LeakedTraceError: it stores a traced value outside.
         TraceError: it calls itself without end.
     """
@@ -126,6 +133,8 @@ class _Run:
         results = Results(value, self.name)
         with tracing(self.trace):
             outputs = [self._output(leaf) for leaf in results.leaves]
+            written = self._written(len(arguments))
+            outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
             guards = Guards(self.trace.guards)
         outputs += guards.outputs
@@ -157,6 +166,7 @@ class _Run:
             argument_names=tuple(one.name for one in self.leaves if one.is_array),
             sources=tuple(sources),
             constants=tuple(conform(array) for array, _ in constants),
+            written=written,
             drawn=tuple(draw for draw, _ in drawn),
             streams=self.trace.streams,
             guards=guards,
@@ -197,6 +207,7 @@ class _Run:
         return Origin(code.co_filename, code.co_firstlineno, "")
 
     def _stand_in(self, leaf: Any, label: str, description: str, node: Node | None = None) -> Tensor:
+        is_source = node is not None
         if node is None:
             node = make_input(spec_of_leaf(leaf), label)
             if isinstance(leaf, Tensor):
@@ -204,10 +215,11 @@ class _Run:
             self.trace.values.give(node, conform(leaf))
         tensor = make(node)
         tensor._requires_grad = self._needs_grad(leaf)
-        tensor._frozen = (
-            f"{self.name} writes into {description} while it is traced, which a compiled function may not "
-            "do; write into a clone() of it"
-        )
+        if is_source:
+            tensor._frozen = (
+                f"{self.name} writes into {description}, which it reaches from outside. A compiled function "
+                "may write into its arguments alone: pass the array as one, or write into a clone() of it"
+            )
         self.stand_ins.append((tensor, node, description))
         return tensor
 
@@ -237,10 +249,23 @@ class _Run:
         substitution.check(self.name)
         return result
 
+    def _written(self, arguments: int) -> tuple[int, ...]:
+        """The positions of the arguments that the function has written into."""
+        found = []
+        for position, (tensor, node, description) in enumerate(self.stand_ins[:arguments]):
+            tensor.refresh()
+            if tensor._value is node:
+                continue
+            if tensor._requires_grad:
+                raise MutationError(
+                    f"{self.name} writes a value with a gradient into {description}. A gradient cannot flow "
+                    "into the caller's memory: return the value, or write tensor.detach()."
+                )
+            found.append(position)
+        return tuple(found)
+
     def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
-        for tensor, node, description in self.stand_ins:
-            if tensor._value is not node:
-                raise MutationError(f"{tensor._frozen}.")
+        for tensor, _, description in self.stand_ins:
             if tensor._grad is not None:
                 raise MutationError(
                     f"{self.name} calls backward() while it is traced, which writes .grad of {description}. "
