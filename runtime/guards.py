@@ -6,6 +6,7 @@ The outputs are one array for each dtype, so that comparing all guards of a path
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ..tracer.trace import Guard
 
 CLOSE = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 """By itemsize, how near two floats are that may be the same value, rounded differently by other code."""
+
+MOST_LINES = 24
+"""That a path is shown with."""
 
 
 class Deviated(Exception):
@@ -86,6 +90,18 @@ class Guards:
     def __len__(self) -> int:
         return len(self.guards)
 
+    def lines(self) -> list[str]:
+        """The guards as text, with the user's lines: `model.py:5  while y < 3:  True 7 times, False`."""
+        lines = []
+        for (place, text), guards in groupby(self.guards, lambda one: (one.origin.place, one.origin.text)):
+            answers = []
+            for answer, repeated in groupby(_answer_text(guard) for guard in guards):
+                count = len(list(repeated))
+                answers.append(answer if count == 1 else f"{answer} {count} times")
+            lines.append(f"{place}  {text}  {', '.join(answers)}")
+        hidden = len(lines) - MOST_LINES
+        return lines if hidden <= 0 else [*lines[:MOST_LINES], f"... and {hidden:,} more"]
+
     # --- comparing ----------------------------------------------------------------------------------------
 
     def check(self, found: Sequence[np.ndarray]) -> None:
@@ -128,6 +144,15 @@ class Guards:
             answer = found[pack][start:stop].reshape(guard.answer.shape)
             if not is_close(answer, guard.answer):
                 raise Deviated(position, answer)
+
+
+def _answer_text(guard: Guard) -> str:
+    answer = guard.answer
+    if answer.dtype.kind == "b" and answer.size == 1:
+        return str(bool(answer.item()))
+    if answer.size == 1:
+        return f"{guard.question} is {answer.item()}"
+    return f"{guard.question} is an array of {answer.size}"
 
 
 def is_close(one: np.ndarray, other: np.ndarray) -> bool:

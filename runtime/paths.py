@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.origin import Origin
+from ..tracer.origin import Origin, user_frame
 from ..tracer.trace import Guard, Stream
 from .guards import Deviated, is_close
 from .signature import Call
@@ -181,14 +181,15 @@ class Paths:
         return run_uncompiled(function.__wrapped__, self.call.with_arrays(leaves), function.name)
 
     def _warn(self, origin: Origin) -> None:
-        function = self.function
-        warnings.warn(
+        function, frame = self.function, user_frame()
+        message = (
             f"{function.name} takes more than max_paths={function.max_paths} paths; values decide at "
             f"{origin.place}  {origin.text}\nCalls with an unknown path run uncompiled from now on. Keep "
             "what decides in the graph (pullback.where, pullback.cond, pullback.while_loop), pass it as a "
-            "static argument, or raise max_paths.",
-            stacklevel=2,
+            "static argument, or raise max_paths."
         )
+        place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        warnings.warn_explicit(message, UserWarning, *place)
 
     # --- the tree -----------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Compiled Python that asks for values: each way through a function is a path, found again by its guards."""
 
 import math
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pullback as pb
-from pullback.tracer.errors import DimensionError, GradientError, TraceError
+from pullback.tracer.errors import ArgumentError, DimensionError, GradientError, TraceError
 
 X = np.array([0.5, -1.5, 2.0])
 Function = Callable[..., Any]
@@ -161,10 +164,69 @@ INPUTS = [X, -X, X[::-1].copy(), X * 0.1, np.array([3.0, 2.0, 1.0]), X]
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_compiled_agrees_with_eager(program: Function) -> None:
-    compiled = pb.compile(program)
+    compiled, slope = pb.compile(program), pb.compile(pb.grad(program))
     with no_warning():
         for array in INPUTS:
             agree(program, array, compiled=compiled)
+            np.testing.assert_allclose(slope(array), gradient(program, array)[1], rtol=1e-12)
+
+
+# --- random programs ----------------------------------------------------------------------------------------
+
+CONDITIONS = (
+    "(a * b).sum() > 0.1", "a[0] < b[1] + 0.05", "max(a[0], c[1]) > 0.3", "not (c > -0.7).all()",
+    "0.2 < abs(b.sum()) < 1.1", "len(a) > 2 and c.norm() > 0.9", "int(a.sum() * 2) == 1",
+    "b.max().item() > 2",
+)  # fmt: skip
+ASSIGNMENTS = (
+    "a = pb.sin(a * 1.3) + 0.4 * c", "b = a * b + 0.2", "c = pb.tanh(c - b)", "a, b = b, a", "b = b * 0.7",
+    "c = pb.where(a > b, a * c, b)", "a = a + int(c.sum())", "c = c * float((a > 0).any()) + a",
+    "b = pb.cat((b[: 1 + bool(a[1] > 0)], c))[:3]",
+)  # fmt: skip
+
+
+@st.composite
+def blocks(draw: Any, depth: int = 2) -> list[str]:
+    """Statements on the vectors a, b and c: assignments, branches and loops in each other."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(("assign", "if", "while", "for") if depth else ("assign",)))
+        if kind == "assign":
+            lines.append(draw(st.sampled_from(ASSIGNMENTS)))
+            continue
+        condition = draw(st.sampled_from(CONDITIONS))
+        body = [f"    {line}" for line in draw(blocks(depth=depth - 1))]
+        if kind == "if":
+            other = [f"    {line}" for line in draw(blocks(depth=depth - 1))]
+            lines += [f"if {condition}:", *body, "else:", *other]
+        elif kind == "while":
+            count = f"n{depth}"
+            lines += [f"{count} = 0", f"while {condition} and {count} < 4:", *body, f"    {count} += 1"]
+        else:
+            lines += [f"for _ in range({draw(st.integers(1, 3))}):", *body]
+    return lines
+
+
+@given(blocks(), st.integers(0, 2**16))
+@settings(max_examples=25, derandomize=True)
+def test_random_programs(lines: list[str], seed: int) -> None:
+    text = "\n".join(["def program(a, b):", "    c = a * b", *(f"    {line}" for line in lines)])
+    namespace: dict[str, Any] = {"pb": pb}
+    exec(f"{text}\n    return (a * b).sum() + (c * c).sum()", namespace)
+    program = namespace["program"]
+    compiled = pb.compile(program)
+    slope = pb.value_and_grad(compiled, (0, 1))
+    rng = np.random.default_rng(seed)
+    for number in range(4):
+        arrays = rng.normal(size=(2, 3))
+        expected = gradient(program, *arrays)
+        value, slopes = slope(*arrays)
+        found = gradient(compiled, *arrays) if number % 2 else [value, *slopes]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+# --- paths --------------------------------------------------------------------------------------------------
 
 
 def test_a_known_path_is_not_traced_again() -> None:
@@ -459,14 +521,22 @@ def test_past_the_bound_calls_run_uncompiled_with_one_warning() -> None:
         for number in (1.0, 2.0, 3.0):
             agree(function.__wrapped__, np.array([number, 1.0]), compiled=pb.compile(function, max_paths=9))
             function(np.array([number, 1.0]))
-    with pytest.warns(UserWarning, match=r"(?s)max_paths=3.*test_guards.py:\d+.*int\(x\[0\]\).*while_loop"):
+    asked = r"(?s)max_paths=3.*test_guards.py:\d+.*int\(x\[0\]\).*while_loop"
+    with pytest.warns(UserWarning, match=asked) as caught:
         assert function(np.array([4.0, 1.0])) == 20.0
+    assert caught[0].filename == __file__
     with no_warning():
         assert function(np.array([5.0, 1.0])) == 30.0
         assert function(np.array([2.0, 1.0])) == 6.0
     assert function.cache_info().traces == 3
     found = function(np.array([6.0, 1.0]))
     assert type(found) is np.float64 and found == 42.0
+
+
+def test_the_bound_must_be_a_number() -> None:
+    for wrong in (0, -1, 2.0, None):
+        with pytest.raises(ArgumentError, match="max_paths must be an integer from 1 on"):
+            pb.compile(branch, max_paths=wrong)
 
 
 def test_uncompiled_calls_record_and_differentiate() -> None:
@@ -497,6 +567,34 @@ def test_uncompiled_results_share_no_memory_with_arguments() -> None:
 
 
 # --- what it shows ------------------------------------------------------------------------------------------
+
+
+def test_explain_lists_paths_with_lines_and_calls() -> None:
+    compiled = pb.compile(early_return)
+    for array in (X, X, X * 3, X):
+        compiled(array)
+    text = compiled.explain(X * 3)
+    assert "values decide: 2 of at most 64 paths are known" in text
+    line = r"test_guards.py:\d+  if x.abs\(\).max\(\) > 10:  "
+    assert re.search(rf"path of 3 calls\n +{line}False 3 times, True\n", text)
+    assert re.search(rf"path of 1 call, that of these arguments\n +{line}False, True\n", text)
+    assert compiled.cache_info().hits == 2
+
+
+def test_source_shows_the_paths() -> None:
+    compiled = pb.compile(branch)
+    compiled(X)
+    text = compiled.source(-X)
+    first, second = text.split("# Another path")
+    assert " sin(" in first and re.search(r"#   test_guards.py:\d+  return .*  False\n", first)
+    assert " sin(" not in second and "_backward" in compiled.backward_source(X)
+    compile(text, "<source>", "exec")
+    assert compiled.source(X * 3).index(" sin(") > len(second)
+
+
+def test_exact_values_are_explained() -> None:
+    text = pb.compile(as_float).explain(X)
+    assert re.search(r"return \(x \* float\(x.sum\(\)\)\).sum\(\)  float\(\) is 1.0\n", text)
 
 
 def test_side_effects_happen_once_for_each_trace(capsys: pytest.CaptureFixture[str]) -> None:
