@@ -76,6 +76,7 @@ class Guards:
     Attributes:
         outputs: the nodes that give all answers.
         places: of each guard, which output, and from which element to which.
+        owners: of each element of each output, the position of its guard.
         expected: the bytes of the outputs on this path; None until its code has run, for the trace's call.
     """
 
@@ -86,6 +87,9 @@ class Guards:
         for guard, (pack, start, stop) in zip(self.guards, self.places):
             answers[pack][start:stop] = guard.answer.reshape(-1)
         self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
+        self.owners = [np.zeros(node.shape, np.int64) for node in self.outputs]
+        for position, (pack, start, stop) in enumerate(self.places):
+            self.owners[pack][start:stop] = position
 
     def __len__(self) -> int:
         return len(self.guards)
@@ -131,12 +135,13 @@ class Guards:
     def deviation(self, found: Sequence[np.ndarray]) -> Deviated:
         """The first guard with another answer, in the order of the questions."""
         assert self.expected is not None
-        packs = [np.frombuffer(one, array.dtype) for one, array in zip(self.expected, found)]
-        for position, (pack, start, stop) in enumerate(self.places):
-            answer = found[pack][start:stop]
-            if answer.tobytes() != packs[pack][start:stop].tobytes():
-                return Deviated(position, np.array(answer).reshape(self.guards[position].answer.shape))
-        raise AssertionError("checked before")
+        position = len(self.guards)
+        for array, expected, owners in zip(found, self.expected, self.owners):
+            bits = f"u{array.itemsize}"
+            differ = array.view(bits) != np.frombuffer(expected, bits)
+            position = int(owners[differ].min(initial=position))
+        pack, start, stop = self.places[position]
+        return Deviated(position, found[pack][start:stop].reshape(self.guards[position].answer.shape))
 
     def check_closely(self, found: Sequence[np.ndarray]) -> None:
         """As `check`, for answers that NumPy computed: floats need only be close."""
