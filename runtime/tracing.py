@@ -230,8 +230,8 @@ class _Run:
             except RecursionError:
                 raise TraceError(
                     f"{self.name} calls itself without end while it is traced: the depth of Python's stack "
-                    "is used up. What ends a recursion must not depend on traced values: pass it as a "
-                    "static argument, e.g. @compile(static_argnames=...), or write a loop."
+                    "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
+                    "@compile(static_argnames=...)."
                 ) from None
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check(self.name)
