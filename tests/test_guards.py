@@ -147,6 +147,18 @@ def clipped(x):
     return y.sum() if y.sum() > 1 else (y * 3).sum()
 
 
+def masks(x):
+    chosen = x > 0.2
+    rows = pb.outer(x, x * 2)
+    total = (x[chosen] ** 2).sum() + (rows[chosen, 1:] * 3).sum() + rows[rows > 1].sum()
+    filled = pb.masked_scatter(x * 0, chosen, pb.masked_select(x, chosen) * 5)
+    return total + filled.sum() + pb.nonzero(rows < 0)[:, 0].sum() * x[0]
+
+
+def recursion(x):
+    return (x * x).sum() if x.sum() > 9 else recursion(x + 0.7)
+
+
 def early_return(x):
     for step in range(20):
         x = x * 1.5
@@ -157,7 +169,8 @@ def early_return(x):
 
 PROGRAMS = [
     branch, nested_branches, loop, loop_in_branch_in_loop, asserted, as_float, as_item, as_list, as_array,
-    prefix, positions, extremes, membership, compared, numpy_bool, without_gradient, clipped, early_return,
+    prefix, positions, extremes, membership, compared, numpy_bool, without_gradient, clipped, masks,
+    recursion, early_return,
 ]  # fmt: skip
 INPUTS = [X, -X, X[::-1].copy(), X * 0.1, np.array([3.0, 2.0, 1.0]), X]
 
@@ -272,6 +285,13 @@ def test_int_asks_for_the_whole_part() -> None:
     for number in (2.0, 2.25, 2.75, 1.5):
         np.testing.assert_array_equal(compiled(np.array([number, 1.0, 3.0])).shape, (int(number),))
     assert compiled.cache_info().traces == 2
+
+
+def test_a_mask_asks_for_the_number_of_elements() -> None:
+    compiled = pb.compile(lambda x: x[x > 0] * 2)
+    for array in (X, X[::-1].copy(), -X, np.abs(X)):
+        np.testing.assert_array_equal(compiled(array), array[array > 0] * 2)
+    assert compiled.cache_info().traces == 3
 
 
 def test_what_is_the_same_in_all_calls_is_no_guard() -> None:
@@ -553,6 +573,23 @@ def test_uncompiled_calls_record_and_differentiate() -> None:
             for one, other in zip(gradient(compiled, X * scale), expected):
                 np.testing.assert_allclose(one, other)
             assert type(found) is np.ndarray and type(value) is np.float64
+
+
+def test_uncompiled_calls_reach_what_compiled_ones_reach() -> None:
+    scale = np.array([1.0, 2.0])
+
+    class Model:
+        def __init__(self) -> None:
+            self.weights = np.array([3.0, 4.0])
+
+        @pb.compile(max_paths=1)
+        def size(self, x: Any) -> Any:
+            return (x * scale).norm() * (self.weights.norm() if x[0] > 0 else 1.0)
+
+    model = Model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [model.size(np.array([number, 0.0])) for number in (-2.0, 2.0)] == [2.0, 10.0]
 
 
 def test_uncompiled_results_share_no_memory_with_arguments() -> None:
