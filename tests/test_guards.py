@@ -14,7 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback as pb
+from pullback.runtime.guards import Deviated, Guards
 from pullback.tracer.errors import ArgumentError, DimensionError, GradientError, TraceError
+from pullback.tracer.graph import make_input
+from pullback.tracer.origin import UNKNOWN
+from pullback.tracer.spec import spec_of
+from pullback.tracer.trace import Guard
 
 X = np.array([0.5, -1.5, 2.0])
 Function = Callable[..., Any]
@@ -312,6 +317,57 @@ def test_a_question_is_asked_once() -> None:
 
     compiled = pb.compile(function)
     assert compiled.graph(X).outputs[-1].shape == (1,)
+
+
+def test_questions_of_several_kinds() -> None:
+    compiled = pb.compile(lambda x: x[: int(x[0])] * float(x[1]) if x.sum() > 0 else x)
+    for numbers in ((1, 2, 3), (2, 2, 3), (2, 5, 3), (2, 5, -9), (1, 2, 3)):
+        x = np.array(numbers, float)
+        expected = x[: numbers[0]] * x[1] if sum(numbers) > 0 else x
+        np.testing.assert_array_equal(compiled(x), expected)
+    assert compiled.cache_info().traces == 4
+
+
+def test_a_sum_in_another_order_is_the_same_path() -> None:
+    compiled = pb.compile(lambda x: x * float(x.sum()))
+    for _ in range(2):
+        for seed in range(4):
+            x = np.random.default_rng(seed).normal(size=5001)
+            np.testing.assert_allclose(compiled(x), x * x.sum(), rtol=1e-10)
+    assert compiled.cache_info().traces == 4
+
+
+def test_the_trace_decides_truths_and_the_code_the_bits_of_floats() -> None:
+    truth, number = make_input(spec_of(np.array(True)), "truth"), make_input(spec_of(X[0]), "number")
+    asked = [Guard(truth, np.array(True), "bool", UNKNOWN), Guard(number, X[0:1], "float()", UNKNOWN)]
+    guards = Guards(asked)
+    right, near = np.array([True]), np.nextafter(X[0:1], 1)
+    guards.check([right, X[0:1]])
+    guards.expected = None
+    guards.check([~right, near])
+    guards.check([right, near])
+    for found, position in (([~right, near], 0), ([right, X[0:1]], 1), ([~right, X[0:1]], 0)):
+        with pytest.raises(Deviated) as caught:
+            guards.check(found)
+        assert caught.value.position == position
+
+
+def test_a_long_loop_is_rolled_with_its_guards() -> None:
+    def descend(x: Any, a: Any) -> Any:
+        while (x * x).sum() > 1e-6:
+            x = x - 0.05 * (a @ x)
+        return (x * x).sum() * 1e6
+
+    matrix = np.eye(3) + 0.1
+    compiled = pb.compile(descend)
+    slope = pb.value_and_grad(compiled)
+    for scale in (1.0, 2.0, 4.0, 1.0):
+        agree(descend, X * scale, matrix, compiled=compiled)
+        slope(X * scale, matrix)
+    for one in (compiled, slope):
+        info = one.cache_info()
+        assert info.size >= 3 and len(one.source(X, matrix).splitlines()) < 300
+        assert info.compilations + info.disk_hits <= 3, "the trip count is an argument"
 
 
 # --- wrong guesses have no effect ---------------------------------------------------------------------------
