@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from ..tracer.graph import Node
-from ..tracer.ops.elementwise import stop_gradient
+from ..tracer.ops.elementwise import identity, stop_gradient
 from ..tracer.ops.movement import concatenate, reshape
 from ..tracer.origin import Origin, located_at
 from ..tracer.trace import Guard
@@ -59,15 +59,17 @@ def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, in
 
 
 def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
-    """All elements in one vector, without gradient."""
+    """All elements in one vector, without gradient; one node is given as it is."""
     parts = []
     for node in nodes:
         with located_at(origins[node]):
             part = stop_gradient(node) if node.spec.is_float else node
-            parts.append(reshape(part, shape=(node.spec.size,)))
+            parts.append(part if len(nodes) == 1 else reshape(part, shape=(node.spec.size,)))
     with located_at(origins[nodes[0]]):
-        joined = parts[0] if len(parts) == 1 else concatenate(*parts, dim=0)
-    return joined.renamed("guards")
+        if len(parts) > 1:
+            return concatenate(*parts, dim=0).renamed("guards")
+        only = identity(parts[0]) if parts[0].is_input else parts[0]
+        return only if only.name else only.renamed("guard")
 
 
 class Guards:
@@ -83,11 +85,11 @@ class Guards:
     def __init__(self, guards: Sequence[Guard]) -> None:
         self.guards = tuple(guards)
         self.outputs, self.places = packed(guards)
-        answers = [np.zeros(node.shape, node.dtype) for node in self.outputs]
+        answers = [np.zeros(node.spec.size, node.dtype) for node in self.outputs]
         for guard, (pack, start, stop) in zip(self.guards, self.places):
             answers[pack][start:stop] = guard.answer.reshape(-1)
         self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
-        self.owners = [np.zeros(node.shape, np.int64) for node in self.outputs]
+        self.owners = [np.zeros(node.spec.size, np.int64) for node in self.outputs]
         for position, (pack, start, stop) in enumerate(self.places):
             self.owners[pack][start:stop] = position
 
@@ -125,7 +127,7 @@ class Guards:
         """
         expected = []
         for number, array in enumerate(found):
-            array = np.array(array)
+            array = np.array(array).reshape(-1)
             for guard, (pack, start, stop) in zip(self.guards, self.places):
                 if pack == number and guard.node.dtype.kind != "f":
                     array[start:stop] = guard.answer.reshape(-1)
@@ -138,15 +140,17 @@ class Guards:
         position = len(self.guards)
         for array, expected, owners in zip(found, self.expected, self.owners):
             bits = f"u{array.itemsize}"
-            differ = array.view(bits) != np.frombuffer(expected, bits)
+            differ = array.reshape(-1).view(bits) != np.frombuffer(expected, bits)
             position = int(owners[differ].min(initial=position))
         pack, start, stop = self.places[position]
-        return Deviated(position, found[pack][start:stop].reshape(self.guards[position].answer.shape))
+        return Deviated(
+            position, found[pack].reshape(-1)[start:stop].reshape(self.guards[position].answer.shape)
+        )
 
     def check_closely(self, found: Sequence[np.ndarray]) -> None:
         """As `check`, for answers that NumPy computed: floats need only be close."""
         for position, (guard, (pack, start, stop)) in enumerate(zip(self.guards, self.places)):
-            answer = found[pack][start:stop].reshape(guard.answer.shape)
+            answer = found[pack].reshape(-1)[start:stop].reshape(guard.answer.shape)
             if not is_close(answer, guard.answer):
                 raise Deviated(position, answer)
 
