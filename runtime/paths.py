@@ -104,11 +104,13 @@ class Paths:
                 return self._follow(path, leaves)
         try:
             result = path.variant.run(leaves)
-        except Exception as error:  # Deviated, or what the kernel of a wrong path met
-            return self._follow(path, leaves, error)
-        if result is not STALE:
-            path.calls += 1
-        return result
+        except Exception as raised:  # Deviated, or what the kernel of a wrong path met
+            error = raised
+        else:
+            if result is not STALE:
+                path.calls += 1
+            return result
+        return self._follow(path, leaves, error)  # not in the handler: an error of the user's has no context
 
     def _follow(self, path: Path, leaves: Sequence[Any], error: Exception | None = None) -> Any:
         """Run paths from one deviation to the next, `path` first; without a known path trace a new one.

@@ -408,8 +408,9 @@ def test_a_failing_assertion_is_raised_every_time() -> None:
     compiled = pb.compile(asserted)
     for _ in range(2):
         assert compiled(X) == (X * X).sum()
-        with pytest.raises(AssertionError, match="too large"):
+        with pytest.raises(AssertionError, match="too large") as caught:
             compiled(X * 1e7)
+        assert caught.value.__context__ is None
     assert compiled.cache_info().size == 1
 
 
