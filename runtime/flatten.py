@@ -123,7 +123,7 @@ class Results:
         for position in range(len(self.leaves)):
             text = text.replace(f"\0{position}\0", form(position))
         values = "".join(f"o{position}, " for position in range(len(self.leaves)))
-        unpacked = f"    {values}= produce(argument)\n" if values else ""
+        unpacked = f"    {values}= produce(argument)\n" if values else "    produce(argument)\n"
         code = _compiled(f"def build(argument):\n{unpacked}    return {text}\n")
         namespace = {**self._namespace, **names, "produce": produce}
         exec(code, namespace)

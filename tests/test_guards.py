@@ -292,6 +292,14 @@ def test_each_exact_value_is_a_path() -> None:
     assert compiled.cache_info().traces == 6
 
 
+def test_a_function_without_arrays_as_results() -> None:
+    compiled = pb.compile(lambda x: (float(x[0]), bool(x.sum() > 0)))
+    only = pb.compile(lambda x: int(x.argmax()))
+    for array in (X, -X, X, np.ones(3)):
+        assert compiled(array)[0] == array[0]
+        assert only(array) == only(pb.tensor(array, requires_grad=True)) == array.argmax()
+
+
 def test_int_asks_for_the_whole_part() -> None:
     compiled = pb.compile(lambda x: x[: int(x[0])] * 2)
     for number in (2.0, 2.25, 2.75, 1.5):
