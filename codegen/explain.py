@@ -55,9 +55,10 @@ def _roots_in(item: Item) -> Iterator[Root]:
 def _operations(root: Root) -> int:
     """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
     if root.kind == "call":
-        indices = Indices.of(root.node.attributes["subscripts"], *root.node.operands)
-        extents = dict(zip(indices.left + indices.right, (n for x in root.node.operands for n in x.shape)))
-        return 2 * math.prod(extents.values())
+        products, operands = root.node.attributes["products"], root.node.operands
+        pairs = zip(products, operands[::2], operands[1::2])
+        each = [Indices.of(one.subscripts, left, right).extents for one, left, right in pairs]
+        return sum(2 * math.prod(extents.values()) for extents in each)
     points = math.prod(axis.extent.value for axis in root.axes)
     own = arithmetic(root.value, set()) if root.value is not None else 0
     return points * (own + (root.kind in ("reduce", "scatter", "scan")))

@@ -307,7 +307,7 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     seen: set[Node] = set()
     total = 0.0
     for root in roots:
-        if root.kind == "call":
+        if root.product is not None:
             total += root.product.indices.nanoseconds
             continue
         points = math.prod(axis.extent.value for axis in root.axes)

@@ -73,13 +73,7 @@ class Program:
 
         Raises DimensionError for an index array with a position outside of what it indexes.
         """
-        try:
-            return self._run(arrays)
-        except IndexError as error:
-            raise DimensionError(
-                f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
-                f"Indices count from 0 to the size of the dimension less one, or back from -1."
-            ) from None
+        return self._run(arrays)
 
     # --- generation ---------------------------------------------------------------------------------------
 
@@ -91,8 +85,11 @@ class Program:
     @property
     def name(self) -> str:
         """The name of the generated function: the user's, and a hash of what it does."""
-        text = repr([(stage.body, stage.parameters) for stage in self._plan.stages])
-        return f"{self.stem}_{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+        return f"{self.stem}_{hashlib.sha256(repr(self._statements).encode()).hexdigest()[:6]}"
+
+    @property
+    def _statements(self) -> list[Any]:
+        return [(stage.body, stage.parameters) for stage in self._plan.stages]
 
     @cached_property
     def source(self) -> str:
@@ -114,9 +111,24 @@ class Program:
         kernels = _compiled_kernels(self._plan, self.options)
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
-        self._run = make_runner(self._plan, kernels)
+        run = make_runner(self._plan, kernels)
+        self._run = self._explaining(run) if "raise IndexError" in repr(self._statements) else run
         self.compiled = True
         return self._run(arrays)
+
+    def _explaining(self, run: Runner) -> Runner:
+        """The runner, with an error of the kernel in words."""
+
+        def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+            try:
+                return run(arrays)
+            except IndexError as error:
+                raise DimensionError(
+                    f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
+                    f"Indices count from 0 to the size of the dimension less one, or back from -1."
+                ) from None
+
+        return run_explaining
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""

@@ -8,6 +8,7 @@ each call by a generated function, with an expression such as `(o0, {'w': o1})`.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -193,4 +194,4 @@ class Results:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> CodeType:
-    return compile(text, "<results of a compiled function>", "exec")
+    return compile(text, os.path.join(os.path.dirname(__file__), "<results of a compiled function>"), "exec")

@@ -6,6 +6,7 @@ it. So for each arity there is one generated `__call__`; read `TEMPLATE`, which 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -58,5 +59,6 @@ def plain_call(count: int) -> Callable[..., Any] | None:
         "STALE": STALE, "Conformed": Conformed, "current_trace": trace.innermost, "dtypes": dtypes,
         "ndarray": np.ndarray,
     }  # fmt: skip
-    exec(compile(text, f"<call with {count} arguments>", "exec"), namespace)
+    place = os.path.join(os.path.dirname(__file__), f"<call with {count} arguments>")  # no user's code
+    exec(compile(text, place, "exec"), namespace)
     return namespace["__call__"]

@@ -387,8 +387,8 @@ class Tensor(Value):
             return value
         raise TraceError(
             f"{wanted} needs the value of {value!r}, but the function is being traced and has no values yet"
-            f"{_at(place_of_caller())}. Keep the value a tensor: use pullback.where in place of `if`, return "
-            f"the tensor and convert it outside, or pass what decides as a static argument."
+            f"{_at(place_of_caller())}. Keep it a tensor: use pullback.where or pullback.cond in place "
+            "of `if`, return the tensor and convert it outside, or pass what decides as a static argument."
         )
 
     def item(self) -> Any:

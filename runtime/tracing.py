@@ -91,6 +91,17 @@ def trace_call(
     return _Run(function, call, name, answers).traced()
 
 
+def explore_call(function: Callable[..., Any], call: Call, name: str) -> tuple[Reading, list[int]]:
+    """What a call reaches: the first root is the function, the others are the static leaves at positions."""
+    statics = [
+        index
+        for index, (leaf, is_array) in enumerate(zip(call.leaves, call.is_array))
+        if not is_array and (callable(leaf) or hasattr(leaf, "__dict__"))
+    ]
+    names = call.leaf_names() if statics else []
+    return explore([(function, name), *((call.leaves[index], names[index]) for index in statics)]), statics
+
+
 class _Run:
     """One trace of one call."""
 
@@ -101,14 +112,7 @@ class _Run:
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.statics = [
-            (index, leaf)
-            for index, (leaf, described) in enumerate(zip(call.leaves, self.leaves))
-            if not described.is_array and (callable(leaf) or hasattr(leaf, "__dict__"))
-        ]
-        self.reading = explore(
-            [(function, name), *((leaf, self.leaves[index].name) for index, leaf in self.statics)]
-        )
+        self.reading, self.statics = explore_call(function, call, name)
         self.source_nodes: dict[Source, Node] = {}
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
@@ -232,8 +236,8 @@ class _Run:
         function = substitution.root(0, self.function)
         waiting = iter(arguments)
         leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
-        for position, (index, leaf) in enumerate(self.statics, 1):
-            leaves[index] = substitution.root(position, leaf)
+        for position, index in enumerate(self.statics, 1):
+            leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
         with tracing(self.trace):
@@ -242,8 +246,8 @@ class _Run:
             except RecursionError:
                 raise TraceError(
                     f"{self.name} calls itself without end while it is traced: the depth of Python's stack "
-                    "is used up. What ends a recursion must not depend on traced values: pass it as a "
-                    "static argument, e.g. @compile(static_argnames=...), or write a loop."
+                    "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
+                    "@compile(static_argnames=...)."
                 ) from None
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check(self.name)

@@ -92,7 +92,7 @@ class Variant:
             """As `pair.backward_inputs`, residuals counted behind the results."""
         else:
             self.forward = self._build_forward()
-        self.run_forward = self._counted(self.forward, "run_forward")
+        self.run_forward = self._counting = self._counted(self.forward, "run_forward")
         self.run: Runner = self._first_run
 
     @cached_property
@@ -154,7 +154,7 @@ class Variant:
         try:
             return self._make_runner()(leaves)
         finally:
-            if self.forward.compiled:
+            if self.run_forward is not self._counting:
                 self.run = self._make_runner()
 
     @property

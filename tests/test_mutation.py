@@ -132,6 +132,18 @@ def test_each_path_writes_its_own() -> None:
     assert seen == [[1, 2], [-1, 2], [-1, 2], [3, 4], [-1, 4]]
 
 
+def test_paths_that_are_not_compiled_write_as_well() -> None:
+    @pb.compile(max_paths=1)
+    def clipped(x: Any, out: Any) -> None:
+        out[:] = x if x.sum() > 0 else -x
+
+    out = np.zeros((2, 2))
+    clipped(np.ones(2), out[:, 0])
+    with pytest.warns(UserWarning, match="max_paths"):
+        clipped(-np.ones(2), out[:, 1])
+    assert out.tolist() == [[1, 1], [1, 1]]
+
+
 def test_ufuncs_write_into_out() -> None:
     @pb.compile
     def program(a: Any, b: Any, c: Any) -> None:
