@@ -58,7 +58,7 @@ from .loops import (
 from .lower import Lowering, NotPlain, merges_dimensions
 from .positions import range_checks
 from .tree import Item, Loop, LoopTree, Root
-from .updates import MOST_CHOICES, row_of_updates, store_updates
+from .updates import MOST_CHOICES, row_of_updates, store_updates, visible_updates
 
 EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
@@ -337,7 +337,7 @@ def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> It
     """What there was, then the parts, each over what was there before."""
     axes = _axes(lowering.extents[node])
     yield _root(node, "store", axes, lowering.element(row[0].operands[0], _at(axes)), _at(axes))
-    for one in row:
+    for one in visible_updates(row):
         part = one.operands[1]
         axes = _axes(lowering.extents[part])
         places = zip(_at(axes), one.attributes["starts"], one.attributes["steps"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pullback.tracer.graph import Node
+from pullback.tracer.graph import Node, constant
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 
@@ -61,7 +61,7 @@ def _slice_of_update(node: Node) -> Node | None:
         return None
     base, part = x.operands
     wanted, written = region_of(node), region_of(x)
-    inside = [_places_in(one, whole) for one, whole in zip(wanted, written)]
+    inside = [places_in(one, whole) for one, whole in zip(wanted, written)]
     if all(one is not None for one in inside):
         return m.slice_(part, **bounds_of([one for one in inside if one is not None]))
     apart = any(_are_apart(one, other) for one, other in zip(wanted, written))
@@ -84,7 +84,7 @@ def _add_to_part(node: Node) -> Node | None:
     return None
 
 
-def _places_in(wanted: range, written: range) -> range | None:
+def places_in(wanted: range, written: range) -> range | None:
     """Where the wanted positions lie among those that were written, if all of them do."""
     if len(wanted) == 0 or not (wanted[0] in written and wanted[-1] in written):
         return None
@@ -104,11 +104,13 @@ def _update_of_update(node: Node) -> Node | None:
     """What is written over again need not have been written; a write everywhere leaves nothing of before."""
     x, part = node.operands
     written = region_of(node)
+    if part.spec.size == 0:
+        return x
     if all(len(one) == extent for one, extent in zip(written, x.shape)):
         return part
     if x.operator is m.slice_update:
         former = zip(region_of(x), written)
-        if all(_places_in(one, now) is not None for one, now in former):
+        if all(places_in(one, now) is not None for one, now in former):
             return m.slice_update(x.operands[0], part, **bounds_of(written))
     return None
 
@@ -127,6 +129,12 @@ def _dilate_is_pad(node: Node) -> Node | None:
         (one.start, whole - one.start - extent) for one, whole, extent in zip(region, node.shape, x.shape)
     )
     return m.pad(x, widths=widths, value=0)
+
+
+@rewrite("pad")
+def _pad_of_nothing(node: Node) -> Node | None:
+    (x,), value = node.operands, node.attributes["value"]
+    return constant(value, node.spec) if x.spec.size == 0 else None
 
 
 @rewrite("pad")

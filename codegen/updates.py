@@ -8,10 +8,12 @@ what there was is there already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
+
+from .slices import places_in, region_of
 
 MOST_CHOICES = 2
 """Writes of which an element finds out by itself whether one concerns it."""
@@ -38,6 +40,22 @@ def _is_only_written(node: Node, users: Mapping[Node, list[Node]]) -> bool:
     """Whether the array serves for nothing but one more write."""
     found = users[node]
     return len(found) == 1 and found[0].operator is m.slice_update and found[0].operands[0] is node
+
+
+def visible_updates(row: Sequence[Node]) -> list[Node]:
+    """Of a row of writes, the first one first, those that no later one covers."""
+    seen: list[list[range]] = []
+    visible = []
+    for node in reversed(row):
+        region = region_of(node)
+        if not any(_covers(later, region) for later in seen):
+            seen.append(region)
+            visible.append(node)
+    return visible[::-1]
+
+
+def _covers(one: list[range], other: list[range]) -> bool:
+    return all(places_in(wanted, written) is not None for wanted, written in zip(other, one))
 
 
 def row_of_updates(node: Node, stored: set[Node]) -> Iterator[Node]:
