@@ -23,6 +23,7 @@ from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
 from .modes import enable_grad, is_recording, no_grad
 from .nodes import OperatorNode, scalar_type
+from .saved import saved_values
 from .tape import apply
 from .tensor import Tensor, View, make, mark_written, require_writable
 
@@ -44,6 +45,7 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
     if type(target._value) is ndarray and type(value._value) is ndarray and not is_tracing():
         if recorded and isinstance(value._grad_fn, OperatorNode):
             _keep_former(value._grad_fn, target._value)
+        _keep_saved(target)
         _write(target._value, value._value)
     elif not _is_traced(target):
         place = place_of_caller()
@@ -65,6 +67,13 @@ def _keep_former(node: OperatorNode, memory: np.ndarray) -> None:
         if position >= 0 and node.operands is not None and node.operands[position] is memory:
             node.operands[position] = memory.copy()
             node.versions[number] = (position, [0, None], 0)
+
+
+def _keep_saved(target: Tensor) -> None:
+    """Before a write: inside of a functional transform, nodes keep what they have saved of the memory."""
+    noted = saved_values()
+    if noted is not None:
+        noted.keep(target._cell)
 
 
 def require_assignable(target: Tensor) -> None:
@@ -257,6 +266,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     require_assignable(self)
     if _is_plain(self, index, value):
         require_writable(self)
+        _keep_saved(self)
         self._value[unwrapped(index)] = value._value
         mark_written(self)
     elif _is_filled_mask(index, value):

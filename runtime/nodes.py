@@ -19,11 +19,11 @@ from ..tracer.operator import Operator
 from ..tracer.ops.reduction import sum_to_shape
 from ..tracer.origin import backward_of
 from ..tracer.spec import Spec
+from .saved import Cell, Copies, saved_values
 from .tensor import RemovableHandle, Tensor, describe, make
 
 next_sequence = itertools.count().__next__
 Edge = tuple[Any, int]
-Cell = list[Any]  # [version, the place of the last write]: see tensor.py
 
 OVERWRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
 FREED = (
@@ -156,6 +156,14 @@ class Saved:
         self.edge = edge
         self.cell = cell
         self.version = cell[0]
+        noted = saved_values()
+        if noted is not None:
+            noted.note(cell, self)
+
+    def keep(self, cell: Cell, copies: Copies) -> None:
+        """Hold a copy from now on: see `saved.py`."""
+        if self.version == cell[0]:
+            self.value, self.cell, self.version = copies.of(self.value), copies.cell, 0
 
     def checked(self) -> Any:
         """The payload; GradientError if it has been written to since. Graph nodes are never overwritten."""
@@ -295,6 +303,17 @@ class OperatorNode(GradNode):
         ]
         result = None if self.result is None else tensor_at(self.result, (self, 0), cells[-1])
         return operands, result
+
+    def keep(self, cell: Cell, copies: Copies) -> None:
+        """Hold copies of what was saved of one memory: see `saved.py`."""
+        for number, (position, saved_cell, version) in enumerate(self.versions):
+            if saved_cell is not cell or version != cell[0]:
+                continue
+            if position < 0:
+                self.result = copies.of(self.result)
+            elif self.operands is not None:
+                self.operands[position] = copies.of(self.operands[position])
+            self.versions[number] = (position, copies.cell, 0)
 
     def _check_versions(self) -> None:
         for position, cell, version in self.versions:

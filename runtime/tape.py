@@ -21,6 +21,7 @@ from ..tracer.spec import Spec
 from ..tracer.trace import current_trace, is_tracing
 from .modes import is_recording
 from .nodes import Plan, next_sequence
+from .saved import saved_values
 from .tensor import Tensor, View, make
 
 ndarray = np.ndarray
@@ -148,6 +149,11 @@ def record(
     if plan.saves_specs:
         node.specs = [_spec(value, result.dtype) for value in values], Spec(result.shape, result.dtype)
     node.versions = versions
+    if versions:
+        noted = saved_values()
+        if noted is not None:
+            for _, cell, _ in versions:
+                noted.note(cell, node)
     tensor._grad_fn = node
     tensor._requires_grad = True
 
