@@ -223,8 +223,9 @@ def reverse(x):
 """
 
 
-def test_what_takes_all_of_numba_says_so() -> None:
+def test_what_takes_all_of_numba_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here an array of its own."""
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
     with pytest.warns(RuntimeWarning, match="takes all of Numba"):
         function = compiled(SCRATCH, "reverse", array())
     x = np.arange(5.0)
@@ -243,8 +244,11 @@ print(compile.statistics.disk_hits)
 """
 
 
-def test_what_takes_all_of_numba_is_loaded_by_another_process() -> None:
+def test_what_takes_all_of_numba_is_loaded_by_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Numba's memory management is ready, though nothing was compiled."""
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
     found = [subprocess.check_output([sys.executable, "-c", LOADS_SCRATCH], text=True) for _ in range(2)]
     assert found == ["0\n", "1\n"]
 
