@@ -139,9 +139,11 @@ class Guards:
         assert self.expected is not None
         position = len(self.guards)
         for array, expected, owners in zip(found, self.expected, self.owners):
-            bits = f"u{array.itemsize}"
-            differ = array.reshape(-1).view(bits) != np.frombuffer(expected, bits)
-            position = int(owners[differ].min(initial=position))
+            if array.tobytes() != expected:
+                if len(owners) > 1:
+                    bits = f"u{array.itemsize}"
+                    owners = owners[array.reshape(-1).view(bits) != np.frombuffer(expected, bits)]
+                position = min(position, int(owners.min()))
         pack, start, stop = self.places[position]
         return Deviated(
             position, found[pack].reshape(-1)[start:stop].reshape(self.guards[position].answer.shape)
