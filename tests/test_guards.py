@@ -425,6 +425,7 @@ def test_a_failing_assertion_is_raised_every_time() -> None:
 
 def test_random_numbers_are_those_of_the_eager_function() -> None:
     def noisy(x: Any) -> Any:
+        pb.rand(2)
         y = x * pb.rand(3, dtype=pb.float64)
         if y.sum() > 0:
             y = y + pb.randn(3, dtype=pb.float64)
