@@ -79,7 +79,8 @@ class Guards:
         outputs: the nodes that give all answers.
         places: of each guard, which output, and from which element to which.
         owners: of each element of each output, the position of its guard.
-        expected: the bytes of the outputs on this path; None until its code has run, for the trace's call.
+        expected: the bytes of the outputs on this path; None if the next call takes it in any case.
+        has_run: whether the code has run on this path, so that `expected` are its bits and not NumPy's.
     """
 
     def __init__(self, guards: Sequence[Guard]) -> None:
@@ -89,6 +90,7 @@ class Guards:
         for guard, (pack, start, stop) in zip(self.guards, self.places):
             answers[pack][start:stop] = guard.answer.reshape(-1)
         self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
+        self.has_run = False
         self.owners = [np.zeros(node.spec.size, np.int64) for node in self.outputs]
         for position, (pack, start, stop) in enumerate(self.places):
             self.owners[pack][start:stop] = position
@@ -112,8 +114,10 @@ class Guards:
 
     def check(self, found: Sequence[np.ndarray]) -> None:
         """Raise Deviated if the answers of a call, given as the outputs, are not those of the path."""
-        if self.expected is None:
-            self.expected = self._confirmed(found)
+        if self.expected is None or not self.has_run:
+            if self.expected is not None:
+                self.check_closely(found)
+            self.expected, self.has_run = self._confirmed(found), True
             return
         for array, expected in zip(found, self.expected):
             if array.tobytes() != expected:
@@ -139,16 +143,18 @@ class Guards:
         assert self.expected is not None
         position = len(self.guards)
         for array, expected, owners in zip(found, self.expected, self.owners):
-            bits = f"u{array.itemsize}"
-            differ = array.reshape(-1).view(bits) != np.frombuffer(expected, bits)
-            position = int(owners[differ].min(initial=position))
+            if array.tobytes() != expected:
+                if len(owners) > 1:
+                    bits = f"u{array.itemsize}"
+                    owners = owners[array.reshape(-1).view(bits) != np.frombuffer(expected, bits)]
+                position = min(position, int(owners.min()))
         pack, start, stop = self.places[position]
         return Deviated(
             position, found[pack].reshape(-1)[start:stop].reshape(self.guards[position].answer.shape)
         )
 
     def check_closely(self, found: Sequence[np.ndarray]) -> None:
-        """As `check`, for answers that NumPy computed: floats need only be close."""
+        """As `check`, between NumPy's answers and those of the code: floats need only be close."""
         for position, (guard, (pack, start, stop)) in enumerate(zip(self.guards, self.places)):
             answer = found[pack].reshape(-1)[start:stop].reshape(guard.answer.shape)
             if not is_close(answer, guard.answer):

@@ -119,15 +119,14 @@ class Paths:
         """
         known = self.traces
         search = _Search(self, path)
+        if error is not None:
+            search.go_on(error)
         result: Any = STALE
         while search.path is not None:
             try:
-                if error is not None:
-                    raise error
                 result = search.path.variant.run(leaves)
                 break
-            except Exception as raised:  # Deviated, or what the kernel of a wrong path met
-                error = None
+            except Exception as raised:
                 search.go_on(raised)
         if search.path is None:
             return self._run_anew(leaves, search, known)

@@ -147,7 +147,7 @@ class _Run:
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
         constants = [(array, node) for array, node in self.trace.captured if node in used]
-        drawn = [(draw, node) for draw, node in self.trace.drawn if node in used]
+        drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling
         taken = [self.reading.sources[index] for index in sources]
         graph = Graph(
             self.name,

@@ -345,6 +345,8 @@ def test_questions_of_several_kinds() -> None:
 
 def test_a_sum_in_another_order_is_the_same_path() -> None:
     compiled = pb.compile(lambda x: x * float(x.sum()))
+    for seed in range(3):
+        compiled.forward_source(np.random.default_rng(seed).normal(size=5001))
     for _ in range(2):
         for seed in range(4):
             x = np.random.default_rng(seed).normal(size=5001)
@@ -357,7 +359,6 @@ def test_the_trace_decides_truths_and_the_code_the_bits_of_floats() -> None:
     asked = [Guard(truth, np.array(True), "bool", UNKNOWN), Guard(number, X[0:1], "float()", UNKNOWN)]
     guards = Guards(asked)
     right, near = np.array([True]), np.nextafter(X[0:1], 1)
-    guards.check([right, X[0:1]])
     guards.expected = None
     guards.check([~right, near])
     guards.check([right, near])
@@ -424,6 +425,7 @@ def test_a_failing_assertion_is_raised_every_time() -> None:
 
 def test_random_numbers_are_those_of_the_eager_function() -> None:
     def noisy(x: Any) -> Any:
+        pb.rand(2)
         y = x * pb.rand(3, dtype=pb.float64)
         if y.sum() > 0:
             y = y + pb.randn(3, dtype=pb.float64)

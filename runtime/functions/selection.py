@@ -418,7 +418,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Args:
         tensor: integers from 0 on.
-        num_classes: the size of the new dimension; -1 for the largest integer plus 1, which needs values.
+        num_classes: the size of the new dimension; -1 for the largest integer plus 1: in a compiled function
+            each is a path of its own.
 
     Raises:
         DTypeError: not integers. ArgumentError: an integer below 0 or too large.
@@ -432,8 +433,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if array_dtype(x).kind not in "iu":
         fail(DTypeError, f"one_hot is only applicable to index tensor of type LongTensor, found {x.dtype}")
     if num_classes == -1:
-        values = values_of(x, "one_hot without num_classes")
-        num_classes = int(values.max()) + 1 if values.size else 0
+        num_classes = int(x.max()) + 1 if x.numel() else 0
     if isinstance(unwrap(x), np.ndarray) and not is_tracing() and x.numel():
         low, high = int(np.min(unwrap(x))), int(np.max(unwrap(x)))
         if low < 0 or high >= num_classes:
