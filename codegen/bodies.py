@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pullback.tracer.graph import Graph, Node, make_input, rebuild, substitute, toposort, with_operands
-from pullback.tracer.loop import LoopNode, is_loop, make_loop
+from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
@@ -57,7 +57,9 @@ def _simple(loop: LoopNode) -> LoopNode:
 
 
 def _without_invariants(loop: LoopNode) -> LoopNode:
-    """The loop with what depends on constants alone computed before it."""
+    """The loop with what depends on constants alone computed before it, unless it may have no step at all."""
+    if loop.is_dynamic or not loop.length:
+        return loop
     carries, stacked, constants = loop.split(loop.body.inputs)
     invariant: set[Node] = set(constants)
     needed: dict[Node, None] = {}
@@ -80,7 +82,7 @@ def _without_invariants(loop: LoopNode) -> LoopNode:
         substitute(loop.body.outputs, stand_ins),
         loop.body.origin,
     )
-    return make_loop(body, inits, rows, [*values, *outside], loop.length, loop.node.origin, loop.backwards)
+    return loop.again(body, inits, rows, [*values, *outside])
 
 
 def copy_what_is_viewed(body: Graph) -> Graph:
@@ -165,7 +167,9 @@ def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
     loop = _with_distinct_inputs(loop)
     inputs, outputs = loop.body.inputs, loop.body.outputs
     unchanging = {index for index in range(loop.carries) if outputs[index] is inputs[index]}
-    kept = {index for index in read if index not in unchanging}
+    of_steps = {0, 1} if loop.goes_on else set()
+    unchanging -= of_steps
+    kept = of_steps.union(index for index in read if index not in unchanging)
     while True:
         nodes = set(toposort(outputs[index] for index in kept))
         more = kept | {index for index in range(loop.carries) if inputs[index] in nodes} - unchanging
@@ -182,7 +186,7 @@ def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
         if index in kept:
             places.setdefault(outputs[index], len(carries) + len(places))
     operands = loop.node.operands
-    new = make_loop(
+    new = loop.again(
         prune_loops(
             Graph(
                 loop.body.name,
@@ -194,9 +198,6 @@ def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
         [operands[index] for index in carries],
         [operands[index] for index in stacked],
         [operands[index] for index in constants],
-        loop.length,
-        loop.node.origin,
-        loop.backwards,
     )
     made = new.results
     found = {index: operands[index] for index in unchanging}

@@ -18,6 +18,7 @@ VERBS = {
     "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
     "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
     "update": "write at indices into", "check": "compare positions with the extent of",
+    "trips": "count of steps",
 }  # fmt: skip
 
 
@@ -66,7 +67,13 @@ def _item_lines(item: Item, plan: Plan, depth: int) -> list[str]:
     indent = "  " * depth
     if isinstance(item, Loop):
         inner = [line for one in item.items for line in _item_lines(one, plan, depth + 1)]
+        if item.once:
+            return [f"{indent}if that is 1", *inner]
+        if item.goes_on:
+            return [f"{indent}loop while its condition is true", *inner]
+        counted = item.extent.find().is_counted
         over = "the iterations of the block" if item.outer else str(item.extent.value)
+        over = "the steps counted" if counted else over
         blocks = f", in blocks of {item.block}" if item.block else ""
         return [f"{indent}loop over {over}{blocks}", *inner]
     return [f"{indent}{_root_line(item, plan)}"]
@@ -76,6 +83,8 @@ def _root_line(root: Root, plan: Plan) -> str:
     node = root.node
     origin = f"  # {node.origin.place}" if node.origin.line else ""
     verb = VERBS[root.kind].format(name=node.operator.name)
+    if root.kind == "trips":
+        return f"{verb} of the next loop, which data decides{origin}"
     if root.kind == "check":
         return f"{verb} what they index{origin}"
     name = plan.names.get(node)

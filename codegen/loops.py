@@ -18,7 +18,7 @@ from pullback.tracer.ops.control import loop_result
 from .calls import gemm, matrices_of
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
-from .extents import Extents, Symbol
+from .extents import ONE, Extents, Symbol
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
 from .names import noun
 from .tree import Item, Loop, Root
@@ -31,6 +31,9 @@ class StepLoop:
 
     node: LoopNode
     extent: Symbol
+    """How many rows its stacks have."""
+    count: Symbol
+    """How many steps it has."""
     histories: list[Node]
     results: dict[int, list[Node]]
     """The nodes that read each result."""
@@ -52,7 +55,9 @@ class StepLoop:
     @property
     def row(self) -> Index:
         """Which row of the stacked operands and results the step is about."""
-        return minus(of_symbol(self.extent), plus(self.step, number(1))) if self.node.backwards else self.step
+        if self.extent is ONE:
+            return number(0)
+        return minus(of_symbol(self.count), plus(self.step, number(1))) if self.node.backwards else self.step
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -81,7 +86,9 @@ def find_step_loops(graph: Graph, extents: Extents, around: tuple[StepLoop, ...]
         if is_loop(node):
             loop = LoopNode(node)
             histories = [_history(loop, index, extents) for index in range(loop.carries)]
-            one = StepLoop(loop, extents.steps[node], histories, readers.get(node, {}), viewed, around)
+            extent = extents.steps[node].find()
+            count = extents.trips.get(node, extent).find()
+            one = StepLoop(loop, extent, count, histories, readers.get(node, {}), viewed, around)
             found += [one, *find_step_loops(loop.body, extents, (*around, one))]
     return found
 
@@ -108,9 +115,11 @@ def needed_before(graph: Graph) -> set[Node]:
     """
     found: set[Node] = set()
     for loop in loops_of(graph.nodes):
+        if loop.is_dynamic and loop.length == 1:  # a choice, which repeats nothing
+            continue
         in_calls = {one for node in loop.body.nodes if node.operator is gemm for one in matrices_of(node)}
-        for position, operand in enumerate(loop.node.operands):
-            if position >= loop.carries and loop.body.inputs[position] in in_calls and not operand.is_input:
+        for position, (operand, inside) in enumerate(zip(loop.node.operands, loop.body.inputs)):
+            if position >= loop.carries and inside in in_calls and not operand.is_input:
                 found.add(operand)
             if position >= loop.carries:
                 found |= {one for one in _moved(operand) if not one.is_input}
@@ -134,7 +143,10 @@ def _moved(node: Node) -> Iterator[Node]:
 def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None:
     """Tell the lowering where the values are that a loop's body reads, and those that it makes."""
     for one in loops:
-        one.item = Loop(one.extent, steps=Axis(one.extent))
+        one.item = Loop(one.count, steps=Axis(one.count))
+        one.item.once = one.node.is_dynamic and one.node.length == 1
+        if one.node.goes_on:
+            one.item.goes_on = Load(one.histories[0], (one.step,))
         one.stacks, one.in_storage = {}, {}
         _enter_inputs(one, lowering)
         for index, end in enumerate(one.node.body.outputs[: one.node.carries]):
@@ -180,7 +192,7 @@ def _enter_result(
     output, carries = one.node.body.outputs[index], one.node.carries
     for reader in readers:
         if index < carries:
-            lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.extent))
+            lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.count))
             continue
         shift = _place_in_history(one, output)
         if shift is not None and reader not in outputs and reader not in one.viewed:
@@ -200,7 +212,7 @@ def _enter_result(
 
 def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:
     """The history that has a value as its rows, and from which row on."""
-    if one.node.backwards:
+    if one.node.backwards or one.node.is_dynamic:
         return None
     for index, history in enumerate(one.histories):
         if output is one.node.body.inputs[index]:

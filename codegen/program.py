@@ -22,6 +22,7 @@ from . import compile as machine
 from . import store
 from .blas import OneThread
 from .explain import explain_plan
+from .growing import Room
 from .layout import Module
 from .memory import SMALLEST_KEPT, allocator
 from .plan import Output, Plan, Stage, combined, stage_names
@@ -184,10 +185,11 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
 
 def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
+    runner = _with_room(plan, kernels) if plan.counts else None
     specs = plan.allocated
     if any("gemm" in stage.called for stage in plan.stages):
-        return _with_blas_in_one_thread(_runner(plan, kernels, specs))
-    return _runner(plan, kernels, specs)
+        return _with_blas_in_one_thread(runner or _runner(plan, kernels, specs))
+    return runner or _runner(plan, kernels, specs)
 
 
 _one_thread = OneThread()
@@ -237,9 +239,40 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], 
     return run
 
 
+def _with_room(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
+    """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
+    room = Room(len(plan.counts))
+    runners: dict[tuple[int, ...], Runner] = {}
+
+    def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        while True:
+            rows = tuple(room.rows)
+            if rows not in runners:
+                runners.clear()
+                specs = plan.allocated_for(rows)
+                runners[rows] = _staged_runner(plan, kernels, specs)
+            try:
+                return runners[rows](arrays)
+            except _TooSmall as error:
+                room.enlarge(error.needed)
+
+    return run
+
+
+class _TooSmall(Exception):
+    """There is not enough room for the tape of a loop."""
+
+    def __init__(self, needed: np.ndarray) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
 def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
     """Several functions, or shared loops: the stages in order, on a list of arrays by position."""
     allocators = [allocator(spec) for spec in specs]
+    counts = len(plan.counts)
+    if counts:
+        allocators[-1] = lambda: np.zeros(counts, np.int64)
     position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
     stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
     used = plan.used_inputs
@@ -252,6 +285,8 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         values += [allocate() for allocate in allocators]
         for run_stage in stages:
             run_stage(values)
+            if counts and values[-1].any():
+                raise _TooSmall(values[-1])
         if simple:
             return tuple([values[place].reshape(shape) for place, shape in handed])
         handed_out: set[int] = set()

@@ -2,7 +2,9 @@
 
 Its carries are the cotangents of the carries, and totals of the cotangents of constants; what it reads of
 each step is either there anyway (rows, constants) or a row of the tape, a further stacked result of the
-forward loop. Which values are taped and which are computed again is decided by `partition`, on one step.
+forward loop. Which values are taped and which are computed again is decided by `partition`, on one step. A loop
+that goes on while something is true has been counted by the time that it is reversed, and is run again for its
+tape, which then has the right length.
 
 A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 4.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Graph, Node, constant, make_input, substitute
+from pullback.tracer.graph import Graph, Node, constant, make_input, substitute, toposort
 from pullback.tracer.loop import LoopNode, make_loop
 from pullback.tracer.ops.contraction import contract, split_subscripts
 
@@ -53,6 +55,7 @@ class _Step:
 
 def pull_back_loop(loop: LoopNode, cotangents: Mapping[int, Node], active: set[Node]) -> dict[int, Node]:
     """The cotangents of a loop's operands, by position, given those of its results."""
+    loop = loop.counted()
     step = _differentiated_step(loop, cotangents, active)
     return _Reversed(loop, step, cotangents).gradients()
 
@@ -100,7 +103,7 @@ class _Reversed:
         self.cotangents = cotangents
         rows = [*loop.body.inputs[loop.carries :], *step.outputs[loop.carries :]]
         needed = needed_by_backward(list(step.gradients.values()), set(step.cotangents.values()))
-        self.saved = partition(needed, rows).saved
+        self.saved = _inputs_of(needed, loop) if loop.recompute else partition(needed, rows).saved
         self.stand_ins = {node: make_input(node.spec, node.name, node.origin) for node in self.saved}
         taped = [node for node in self.saved if node not in rows]
         body = Graph(loop.body.name, loop.body.inputs, (*step.outputs, *taped), loop.body.origin)
@@ -123,7 +126,10 @@ class _Reversed:
         stacked = [index for index in step.cotangents if index >= loop.carries]
         rows = [position for position in step.gradients if loop.carries <= position < loop.constants_from]
         constants = [position for position in step.gradients if position >= loop.constants_from]
-        factors = {position: _factors(step.gradients[position]) for position in constants}
+        keeps_totals = loop.is_dynamic or loop.recompute
+        factors = {
+            position: None if keeps_totals else _factors(step.gradients[position]) for position in constants
+        }
         totals = [position for position in constants if factors[position] is None]
         products = {position: found for position, found in factors.items() if found is not None}
         factor_rows = [
@@ -169,6 +175,8 @@ class _Reversed:
             loop.length,
             loop.node.origin,
             backwards=not loop.backwards,
+            trips=loop.trips,
+            recompute=loop.recompute,
         )
         results = dict(zip((*carried, *totals, *rows, *factor_rows), reverse.results))
         found = {position: results[position] for position in (*carried, *totals, *rows)}
@@ -181,6 +189,12 @@ class _Reversed:
         """Whether a value has a row for each step already."""
         loop = self.loop
         return node in loop.split(loop.body.inputs)[1] or (node in self.stand_ins and self.source(node)[1])
+
+
+def _inputs_of(needed: Sequence[Node], loop: LoopNode) -> tuple[Node, ...]:
+    """The inputs of a step from which all that is needed of it can be computed again."""
+    nodes = set(toposort(needed))
+    return tuple(node for node in loop.body.inputs if node in nodes)
 
 
 def _factors(gradient: Node) -> tuple[Node, Node] | None:

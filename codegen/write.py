@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from .blocking import is_imprecise_sum
 from .element import ElementWriter, Scope, comment_of, subscript
 from .expression import Expression, Index, Literal, Quotient, Within, number
 from .interior import Interior, find_interior
-from .layout import ForLoop, Line
+from .layout import Block, ForLoop, Line
 from .library import write_call
-from .names import BLOCK, BLOCK_STOP, loop_variable, noun
+from .names import BLOCK, BLOCK_STOP, NEEDED, loop_variable, noun
 from .tree import Item, Loop, Root
 
 ACCUMULATE = {
@@ -40,7 +41,7 @@ class Writer(ElementWriter):
 
     # --- loops and roots ----------------------------------------------------------------------------------
 
-    def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop, ...]:
+    def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop | Block, ...]:
         """The statements of a function that runs `items`; of a shared loop only `start` to `stop`."""
         self.shared = shared
         self._begun: dict[Node, Root] = {}
@@ -80,7 +81,7 @@ class Writer(ElementWriter):
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop is self.shared else ("0", self.extent(loop.extent))
+        start, stop = ("start", "stop") if loop is self.shared else ("0", self._stop(loop))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
@@ -92,6 +93,9 @@ class Writer(ElementWriter):
         interior = find_interior(loop, self.tree.roots) if is_plain else None
         if interior:
             self._write_interior(loop, interior, start, stop, scope)
+        elif loop.once or loop.goes_on:
+            self._write_items(loop.items, inner)
+            self._write_dynamic(loop, inner, scope)
         else:
             self._write_items(loop.items, inner)
             step = str(loop.block) if loop.block else ""
@@ -99,6 +103,45 @@ class Writer(ElementWriter):
         self._add_parts(totals, scope)
         for root in roots:
             self._store_total(root, scope)
+
+    def _stop(self, loop: Loop) -> str:
+        return "" if loop.goes_on else self.extent(loop.extent)
+
+    def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
+        """A choice, or a loop that goes on as long as something is true."""
+        variable = self._variables[loop]
+        is_used = any(_mentions(variable, line) for line in inner.lines)
+        first = Line(f"{variable} = 0")
+        if loop.once:
+            lines = (first, *inner.lines) if is_used else tuple(inner.lines)
+            scope.lines.append(Block(f"if {self.extent(loop.extent)}", lines))
+            return
+        assert loop.goes_on is not None and loop.steps is not None
+        self._root_variables[loop.steps] = variable
+        test = sp.unparse(self.element(loop.goes_on.node, loop.goes_on.indices, inner))
+        count = self._extent_names[loop.extent] = self.arrays.pool.take("steps")
+        scope.lines.append(first)
+        scope.lines.append(Block(f"while {test}", (*inner.lines, Line(f"{variable} += 1"))))
+        scope.lines.append(Line(f"{count} = {variable}"))
+
+    def _trips(self, root: Root, scope: Scope) -> None:
+        """The number of steps of a loop, and whether there is room for what it tapes."""
+        assert root.value is not None
+        symbol = self.tree.extents.trips[root.node].find()
+        value = self.value(root.value, scope)
+        if symbol in self._extent_names:  # of another loop of as many steps
+            return
+        if isinstance(value, ast.Name):
+            name = value.id
+        else:
+            name = self.arrays.pool.take("taken" if _is_truth(root.value) else "steps")
+            self.line(scope, f"{name} = {sp.unparse(value)}", value, root.node.origin, root.value)
+        self._extent_names[symbol] = name
+        if symbol in self.arrays.growing:
+            place = list(self.arrays.growing).index(symbol)
+            scope.lines.append(Line(f"if {name} > {self.arrays.growing[symbol]}.shape[0]:"))
+            scope.lines.append(Line(f"    {NEEDED}[{place}] = {name}"))
+            scope.lines.append(Line("    return"))
 
     def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Node, str]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
@@ -382,6 +425,11 @@ def _depth(scope: Scope) -> int:
     return sum(one.loop is not None and not one.loop.block for one in scope.chain)
 
 
+def _mentions(name: str, item: Line | ForLoop | Block) -> bool:
+    """Whether statements read a variable."""
+    return re.search(rf"\b{name}\b", repr(item)) is not None
+
+
 def _extreme(function: str, values: list[str]) -> str:
     """The text of max(...) or min(...), numbers put together."""
     pick = {"max": max, "min": min}[function]
@@ -389,6 +437,11 @@ def _extreme(function: str, values: list[str]) -> str:
     rest = [value for value in dict.fromkeys(values) if not value.lstrip("-").isdigit()]
     found = [*([str(pick(plain))] if plain else []), *rest]
     return found[0] if len(found) == 1 else f"{function}({', '.join(found)})"
+
+
+def _is_truth(expression: Expression) -> bool:
+    node = getattr(expression, "node", None)
+    return node is not None and node.dtype == BOOL
 
 
 def worst(name: str, dtype: np.dtype) -> float | int | bool:

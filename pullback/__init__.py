@@ -85,6 +85,9 @@ from pullback.runtime.functions.losses import (
     hinge_embedding_loss, huber_loss, kl_div, l1_loss, layer_norm, mse_loss, nll_loss, poisson_nll_loss,
     rms_norm, smooth_l1_loss, soft_margin_loss,
 )  # fmt: skip
+from pullback.runtime.functions.control_flow import (
+    checkpoint, cond, fori_loop, map, scan, switch, while_loop,
+)  # fmt: skip
 from pullback.runtime.compiled import compile
 from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.codegen.threads import get_num_threads, set_num_threads
@@ -106,15 +109,15 @@ __all__ = [
     "atleast_3d", "autograd", "baddbmm", "batch_norm", "bernoulli", "bilinear", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "bincount", "bitwise_and", "bitwise_not", "bitwise_or",
     "bitwise_xor", "bmm", "bool", "BoolTensor", "broadcast_tensors", "broadcast_to", "ByteTensor", "cat",
-    "cbrt", "ceil", "celu", "chain_matmul", "CharTensor", "chunk", "clamp", "clamp_max", "clamp_min",
-    "clip", "clone", "column_stack", "compile", "concat", "concatenate", "corrcoef", "cos", "cosh",
+    "cbrt", "ceil", "celu", "chain_matmul", "CharTensor", "checkpoint", "chunk", "clamp", "clamp_max", "clamp_min",
+    "clip", "clone", "column_stack", "compile", "concat", "concatenate", "cond", "corrcoef", "cos", "cosh",
     "cosine_similarity", "count_nonzero", "cov", "cross", "cross_entropy", "cumprod", "cumsum",
     "default_generator", "deg2rad", "device", "diag", "diag_embed", "diagonal", "diff", "digamma", "dist",
     "div", "divide", "dot", "double", "DoubleTensor", "dstack", "dtype", "einsum", "elu", "empty",
     "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "errors", "exp", "exp2", "expand",
     "expand_as", "expit", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float",
     "float16", "float32", "float64", "float_power", "FloatTensor", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "frac", "from_numpy", "full", "full_like", "func", "gather", "gaussian_nll_loss", "ge", "gelu",
+    "fmod", "fori_loop", "frac", "from_numpy", "full", "full_like", "func", "gather", "gaussian_nll_loss", "ge", "gelu",
     "Generator", "ger", "get_default_dtype", "get_num_threads", "get_rng_state", "glu", "grad", "greater",
     "greater_equal", "gt", "half", "HalfTensor", "hardsigmoid", "hardswish", "hardtanh", "hessian",
     "hinge_embedding_loss", "hsplit", "hstack", "huber_loss", "hypot", "iinfo", "index_add", "index_copy",
@@ -125,7 +128,7 @@ __all__ = [
     "leaky_relu", "lerp", "less", "less_equal", "lgamma", "linalg", "linear", "linspace", "log", "log10",
     "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
     "logical_xor", "logit", "logsigmoid", "logspace", "logsumexp", "long", "LongTensor", "lt",
-    "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_norm", "max",
+    "manual_seed", "map", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_norm", "max",
     "maximum", "mean", "median", "meshgrid", "min", "minimum", "mish", "mm", "moveaxis", "movedim",
     "mse_loss", "mul", "multi_dot", "multiply", "mv", "nan_to_num", "nanmean", "nansum", "narrow", "ne",
     "neg", "negative", "nll_loss", "nn", "no_grad", "nonzero", "norm", "normal", "normalize", "not_equal",
@@ -133,14 +136,14 @@ __all__ = [
     "pow", "prelu", "printoptions", "prod", "promote_types", "quantile", "rad2deg", "rand", "rand_like",
     "randint", "randint_like", "randn", "randn_like", "random", "randperm", "ravel", "reciprocal", "relu",
     "relu6", "remainder", "repeat", "repeat_interleave", "reshape", "reshape_as", "result_type", "rms_norm",
-    "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add",
+    "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scalar_tensor", "scan", "scatter", "scatter_add",
     "searchsorted", "seed", "select", "selu", "set_default_dtype", "set_grad_enabled", "set_num_threads",
     "set_printoptions", "set_rng_state", "sgn", "short", "ShortTensor", "sigmoid", "sign", "signbit",
     "silu", "sin", "sinc", "sinh", "Size", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
     "softplus", "softsign", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub",
-    "subtract", "sum", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tanhshrink",
+    "subtract", "sum", "swapaxes", "swapdims", "switch", "t", "take", "take_along_dim", "tan", "tanh", "tanhshrink",
     "Tensor", "tensor", "tensor_split", "tensordot", "testing", "threshold", "tile", "topk", "trace",
     "transpose", "tril", "triu", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind",
     "unflatten", "unique", "unsqueeze", "value_and_grad", "var", "var_mean", "vdot", "vector_norm", "view",
-    "view_as", "vjp", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "view_as", "vjp", "vsplit", "vstack", "where", "while_loop", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -1,0 +1,577 @@
+"""Loops and choices as functions: `scan`, `map`, `fori_loop`, `while_loop`, `cond`, `switch`.
+
+Outside of compiled functions they are Python's own loops and choices, on the tape. In a compiled function the body
+is traced once, whatever the number of steps, and becomes a real loop in the generated code, as does its reverse.
+JAX's names and signatures (jax.lax); but a `while_loop` has a gradient, and needs no bound for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError
+from ...tracer.graph import Node, constant, make_input
+from ...tracer.loop import attributes_of_loop
+from ...tracer.ops import creation
+from ...tracer.ops import elementwise as e
+from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
+from ...tracer.origin import current_origin
+from ...tracer.spec import BOOL, INT64, Spec
+from ...tracer.trace import Trace, is_tracing, tracing
+from ..bodies import TracedBody, trace_body
+from ..loops import apply_loop
+from ..tape import apply, wrap
+from ..tensor import Tensor, make
+from .checkpointing import checkpoint
+from .common import fail
+from .joining import cat, stack
+from .structures import Structured, as_dtype, require_same, spec_of_tensor, structured
+
+__all__ = ["checkpoint", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+
+Function = Callable[..., Any]
+COUNT = Spec((), INT64)
+BEFORE = "the carry before the step"
+
+
+# --- scan and its kin -------------------------------------------------------------------------------------
+
+
+def scan(
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    *,
+    checkpoint: bool = False,
+    checkpoint_every: int | None = None,
+) -> tuple[Any, Any]:
+    """The last carry, and the stacked `y`, of `carry, y = f(carry, x)` for each row `x` of `xs`.
+
+    Args:
+        f: the step; what it takes from outside is differentiated as well.
+        init: the first carry: tensors, arrays and numbers, in any nested structure.
+        xs: a structure of tensors with one leading extent, over which the loop runs; None for none.
+        length: the number of steps, where `xs` does not tell it.
+        reverse: from the last row to the first; `y` lies where `x` did.
+        checkpoint: backward is given the carries only, and computes each step again.
+        checkpoint_every: backward is given every k-th carry only, and computes k steps at a time again.
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the carry changes from step to step, extents differ, or `f`
+            returns no pair; the message names the leaf.
+
+    Example:
+        >>> scan(lambda total, x: (total + x, total * x), 0.0, tensor([1.0, 2.0, 3.0]))
+        (tensor(6.), tensor([0., 2., 9.]))
+    """
+    carry, rows = structured(init, "scan", "init"), structured(xs, "scan", "xs")
+    length = _length("scan", rows, length)
+    if checkpoint_every is not None:
+        return _scan_in_blocks(f, carry, rows, length, reverse, checkpoint_every)
+
+    def step(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
+        pair = f(carry.restored(values), rows.restored(inputs))
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            fail(
+                ArgumentError,
+                f"scan: f returned {type(pair).__name__} {pair!r}; expected a pair (carry, y). Return y as None "
+                "where nothing is to be stacked.",
+            )
+        return structured(pair[0], "scan", "carry"), structured(pair[1], "scan", "y")
+
+    if is_tracing() and length:
+        return _traced_scan("scan", step, carry, rows, length, reverse, checkpoint)
+    chosen = _checkpointed(step) if checkpoint else step
+    return _run_scan("scan", chosen, carry, rows, length, reverse)
+
+
+def map(f: Function, xs: Any) -> Any:
+    """`f` of each row of `xs`, stacked: a loop over the leading extent.
+
+    Raises:
+        ArgumentError: `xs` holds no tensor. ShapeError: its leading extents differ.
+
+    Example:
+        >>> map(lambda x: x * x, tensor([1.0, 2.0, 3.0]))
+        tensor([1., 4., 9.])
+    """
+    return scan(lambda carry, x: (None, f(x)), None, xs)[1]
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Function,
+    init: Any,
+    *,
+    checkpoint: bool = False,
+    checkpoint_every: int | None = None,
+) -> Any:
+    """The last `value = body_fun(i, value)` for `i` from `lower` to `upper - 1`; `i` is a 0-d integer tensor.
+
+    Args:
+        lower, upper: integers, or 0-d integer tensors, whose values are then those of each call.
+        checkpoint, checkpoint_every: as in `scan`; `checkpoint_every` needs bounds that are integers.
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the value changes from step to step; bounds are no integers.
+
+    Example:
+        >>> fori_loop(0, 5, lambda i, total: total + i, 0)
+        tensor(10)
+    """
+    bounds = [_bound("fori_loop", one, name) for one, name in ((lower, "lower"), (upper, "upper"))]
+    carry = structured(init, "fori_loop", "init")
+    if all(isinstance(one, int) for one in bounds):
+        first, last = bounds
+
+        def body(value: Any, row: Any) -> tuple[Any, None]:
+            return body_fun(apply(e.add, row["i"], first) if first else row["i"], value), None
+
+        options: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+        return scan(body, init, {"i": _positions(max(last - first, 0))}, **options)[0]
+    if checkpoint_every is not None:
+        fail(ArgumentError, "fori_loop: checkpoint_every needs bounds that are Python integers.")
+    return _loop_between(bounds[0], bounds[1], body_fun, carry, checkpoint)
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
+    """The first `value = body_fun(value)`, beginning with `init`, of which `cond_fun(value)` is false.
+
+    It has a gradient: the compiled loop counts its steps, and is then run again, over as much tape, backwards.
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the value changes from step to step, or the condition is not
+            one truth value.
+
+    Example:
+        >>> while_loop(lambda x: x < 100, lambda x: x * x, tensor(2.0))
+        tensor(256.)
+    """
+    carry = structured(init, "while_loop", "init")
+
+    def goes_on(values: Sequence[Tensor]) -> Tensor:
+        return _truth(cond_fun(carry.restored(values)), "while_loop", "the result of cond_fun")
+
+    def step(values: Sequence[Tensor]) -> Structured:
+        return structured(body_fun(carry.restored(values)), "while_loop", "value")
+
+    if is_tracing():
+        return _traced_while(goes_on, step, carry)
+    values: Sequence[Tensor] = carry.tensors
+    while bool(goes_on(values)):
+        result = step(values)
+        if values is carry.tensors and _differ(result, carry):
+            carry = carry.converted(result.specs)
+            values = carry.tensors
+            result = step(values)
+        require_same("while_loop", result, carry, BEFORE)
+        values = result.tensors
+    return carry.restored(values)
+
+
+Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Structured, Structured]]
+
+
+def _length(name: str, rows: Structured, length: int | None) -> int:
+    """The number of steps: the leading extent of all rows.
+
+    Raises:
+        ShapeError: they have none, or different ones. ArgumentError: nothing tells.
+    """
+    if length is not None and (isinstance(length, bool) or not isinstance(length, int | np.integer)):
+        fail(ArgumentError, f"{name}: length must be an integer, found {type(length).__name__} {length!r}.")
+    if length is not None and length < 0:
+        fail(ArgumentError, f"{name}: length must not be negative, found {length}.")
+    found, source = length, "length"
+    for spec, label in zip(rows.specs, rows.labels):
+        if not spec.shape:
+            fail(ShapeError, f"{name}: {label} is {spec}, and has no leading dimension to run over.")
+        if found is not None and spec.shape[0] != found:
+            fail(
+                ShapeError,
+                f"{name}: {label} is {spec}, of {spec.shape[0]} rows, but {source} says {found}. All must have the "
+                "same number of rows.",
+            )
+        found, source = spec.shape[0], label
+    if found is None:
+        fail(ArgumentError, f"{name}: neither xs nor length tells the number of steps. Give length=...")
+    return int(found)
+
+
+def _run_scan(
+    name: str, step: Step, carry: Structured, rows: Structured, length: int, reverse: bool
+) -> tuple[Any, Any]:
+    """The loop as Python's own."""
+    collected: list[Structured] = []
+    values: Sequence[Tensor] = carry.tensors
+    for position in reversed(range(length)) if reverse else range(length):
+        inputs = [row[position] for row in rows.tensors]
+        after, y = step(values, inputs)
+        if not collected and _differ(after, carry):
+            carry = carry.converted(after.specs)
+            after, y = step(carry.tensors, inputs)
+        require_same(name, after, carry, BEFORE)
+        if collected:
+            require_same(name, y, collected[0], "the first step")
+        values = after.tensors
+        collected.append(y)
+    if not collected:
+        return carry.restored(carry.tensors), _no_rows(name, step, carry, rows)
+    if reverse:
+        collected.reverse()
+    stacks = [stack(every) for every in zip(*(one.tensors for one in collected))]
+    return carry.restored(values), collected[0].restored(stacks)
+
+
+def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
+    """What a loop of no steps stacks: the step is traced for its shapes, and does not run."""
+    found: list[Structured] = []
+
+    def run(tensors: list[Tensor]) -> list[Tensor]:
+        found.append(step(tensors[: len(carry.tensors)], tensors[len(carry.tensors) :])[1])
+        return found[0].tensors
+
+    inputs = [(spec, "carry") for spec in carry.specs]
+    inputs += [(Spec(spec.shape[1:], spec.dtype), "x") for spec in rows.specs]
+    with tracing(Trace(name)):
+        trace_body(name, run, inputs)
+        specs = found[0].specs
+    return found[0].restored([wrap(np.zeros((0, *spec.shape), spec.dtype)) for spec in specs])
+
+
+def _traced_scan(
+    name: str, step: Step, carry: Structured, rows: Structured, length: int, reverse: bool, recompute: bool
+) -> tuple[Any, Any]:
+    """The loop as a node of the graph."""
+    stacked: list[Structured] = []
+    count = len(carry.tensors)
+
+    def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
+        after, y = step(tensors[:count], tensors[count:])
+        stacked[:] = [y]
+        return _settled(name, after, before) + y.tensors
+
+    each = [(Spec(spec.shape[1:], spec.dtype), _name(label)) for spec, label in zip(rows.specs, rows.labels)]
+    body, carry = _carrying(name, run, carry, after=each)
+    graph = body.graph(name, current_origin())
+    attributes = attributes_of_loop(
+        graph, length, count, len(rows.tensors), backwards=reverse, recompute=recompute
+    )
+    results = apply_loop([*carry.tensors, *rows.tensors, *body.constants], attributes).tensors
+    return carry.restored(results[:count]), stacked[0].restored(results[count:])
+
+
+def _scan_in_blocks(
+    f: Function, carry: Structured, rows: Structured, length: int, reverse: bool, size: int
+) -> tuple[Any, Any]:
+    """Loops of `size` steps inside of a loop of which backward is given the carries only; then the rest."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        fail(ArgumentError, f"scan: checkpoint_every must be a positive integer, found {size!r}.")
+    size = int(size)
+    blocks, rest = divmod(length, size)
+    if not blocks:
+        return scan(f, carry.restored(carry.tensors), rows.restored(rows.tensors), length, reverse)
+    start = rest if reverse else 0
+    stop = start + blocks * size
+
+    def part(first: int, last: int) -> Any:
+        return rows.restored([row[first:last] for row in rows.tensors])
+
+    def in_blocks(values: Any) -> tuple[Any, Any]:
+        whole = [row[start:stop].reshape(blocks, size, *row.shape[1:]) for row in rows.tensors]
+        return scan(
+            lambda value, block: scan(f, value, block, size, reverse),
+            values,
+            rows.restored(whole),
+            blocks,
+            reverse,
+            checkpoint=True,
+        )
+
+    def flat(ys: Any) -> Structured:
+        found = structured(ys, "scan", "y")
+        tensors = [one.reshape(blocks * size, *one.shape[2:]) for one in found.tensors]
+        return Structured(tensors, found.labels, found.weak, found.structure, found.present)
+
+    value, ys = in_blocks(carry.restored(carry.tensors))
+    of_blocks = flat(ys)
+    if not rest:
+        return value, of_blocks.restored(of_blocks.tensors)
+    value, ys = scan(f, value, part(0, rest) if reverse else part(stop, length), rest, reverse)
+    of_rest = structured(ys, "scan", "y")
+    pairs = zip(of_rest.tensors, of_blocks.tensors) if reverse else zip(of_blocks.tensors, of_rest.tensors)
+    return value, of_blocks.restored([cat(pair) for pair in pairs])
+
+
+def _loop_between(
+    lower: Any, upper: Any, body_fun: Function, carry: Structured, recompute: bool
+) -> Any:
+    """A loop in a trace between bounds that are values."""
+    first, last = (make(constant(one, COUNT)) if isinstance(one, int) else one for one in (lower, upper))
+
+    def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
+        after = structured(body_fun(tensors[0], before.restored(tensors[1:])), "fori_loop", "value")
+        return [apply(e.add, tensors[0], 1), *_settled("fori_loop", after, before)]
+
+    body, carry = _carrying("fori_loop", run, carry, [(COUNT, "i")])
+    graph = body.graph("fori_loop", current_origin())
+    count = 1 + len(carry.tensors)
+    attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, count, trips=GIVEN, recompute=recompute)
+    trips = apply(e.maximum, apply(e.subtract, last, first), 0)
+    results = apply_loop([first, *carry.tensors, *body.constants, trips], attributes).tensors
+    return carry.restored(results[1:])
+
+
+def _traced_while(goes_on: Function, step: Function, carry: Structured) -> Any:
+    def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
+        values = _settled("while_loop", step(tensors[2:]), before)
+        return [goes_on(values), apply(e.add, tensors[1], 1), *values]
+
+    body, carry = _carrying("while_loop", run, carry, [(Spec((), BOOL), "goes_on"), (COUNT, "steps")])
+    graph = body.graph("while_loop", current_origin())
+    attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, 2 + len(carry.tensors), trips=WHILE)
+    inits = [goes_on(carry.tensors), make(constant(0, COUNT)), *carry.tensors]
+    return carry.restored(apply_loop([*inits, *body.constants], attributes).tensors[2:])
+
+
+Inputs = Sequence[tuple[Spec, str]]
+
+
+def _carrying(
+    name: str,
+    run: Callable[[list[Tensor], Structured], Sequence[Any]],
+    carry: Structured,
+    before: Inputs = (),
+    after: Inputs = (),
+) -> tuple[TracedBody, Structured]:
+    """The body that `run` is, and what is carried, its Python numbers in the dtypes that the body gives them.
+
+    Args:
+        before, after: further inputs of the body, around the carry.
+    """
+    while True:
+        given = carry
+        carried = [(spec, _name(label)) for spec, label in zip(carry.specs, carry.labels)]
+        try:
+            return trace_body(name, lambda tensors: run(tensors, given), [*before, *carried, *after]), carry
+        except _OtherDTypes as other:
+            carry = carry.converted(other.specs)
+            carry = Structured(
+                carry.tensors, carry.labels, [False] * len(carry.weak), carry.structure, carry.present
+            )
+
+
+class _OtherDTypes(Exception):
+    """The numbers that a loop begins with have other dtypes than what it goes on with."""
+
+    def __init__(self, specs: list[Spec]) -> None:
+        super().__init__(specs)
+        self.specs = specs
+
+
+def _settled(name: str, after: Structured, before: Structured) -> list[Tensor]:
+    if _differ(after, before):
+        raise _OtherDTypes(after.specs)
+    require_same(name, after, before, BEFORE)
+    return after.tensors
+
+
+def _differ(after: Structured, carry: Structured) -> bool:
+    """Whether Python numbers among the first carries must be converted."""
+    if len(after.tensors) != len(carry.tensors):
+        return False
+    specs = zip(after.specs, carry.specs, carry.weak)
+    return any(weak and one.dtype != other.dtype for one, other, weak in specs)
+
+
+def _checkpointed(step: Step) -> Step:
+    """The step as a function of which backward is given the arguments only."""
+
+    def again(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
+        found: list[tuple[Structured, Structured]] = []
+
+        def run(values: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
+            found[:] = [step(values, inputs)]
+            return [*found[0][0].tensors, *found[0][1].tensors]
+
+        tensors = checkpoint(run)(list(values), list(inputs))
+        carry, y = found[0]
+        count = len(carry.tensors)
+        return carry.with_tensors(tensors[:count]), y.with_tensors(tensors[count:])
+
+    return again
+
+
+# --- choices ----------------------------------------------------------------------------------------------
+
+
+def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+    """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; the other is not computed.
+
+    Args:
+        pred: one truth value: a bool, or a 0-d tensor, of which what is not 0 is true.
+        true_fun, false_fun: functions whose results are alike: the same containers, shapes and dtypes.
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the results differ (in a compiled function, where both are
+            traced); `pred` is not one value.
+
+    Example:
+        >>> cond(tensor(2.0) > 1, lambda x: x * 2, lambda x: -x, tensor(3.0))
+        tensor(6.)
+    """
+    truth = _truth(pred, "cond", "pred")
+    known = _known(truth)
+    if known is not None:
+        return (true_fun if known else false_fun)(*operands)
+    otherwise = apply(e.logical_not, truth)
+    return _choose("cond", [(truth, true_fun, "true_fun"), (otherwise, false_fun, "false_fun")], operands)
+
+
+def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+    """`branches[index](*operands)`; the others are not computed.
+
+    Args:
+        index: an integer, or a 0-d integer tensor; below 0 it counts as 0, above the last as the last.
+        branches: functions whose results are alike: the same containers, shapes and dtypes.
+
+    Raises:
+        as `cond`; ArgumentError: there are no branches, or `index` is no integer.
+
+    Example:
+        >>> switch(1, [lambda x: x, lambda x: x * x], tensor(3.0))
+        tensor(9.)
+    """
+    branches = list(branches)
+    if not branches:
+        fail(ArgumentError, "switch: there are no branches; give at least one function.")
+    position = _bound("switch", index, "index")
+    if isinstance(position, int):
+        return branches[min(max(position, 0), len(branches) - 1)](*operands)
+    last = len(branches) - 1
+    position = apply(e.minimum, apply(e.maximum, position, 0), last)
+    choices = [
+        (apply(e.equal, position, number), branch, f"branches[{number}]")
+        for number, branch in enumerate(branches)
+    ]
+    return choices[0][1](*operands) if not last else _choose("switch", choices, operands)
+
+
+Choice = tuple[Tensor, Function, str]
+
+
+def _choose(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> Any:
+    """Each branch as a loop of one step or none, which hands on what the ones before it have left."""
+    given = structured(operands, name, "operands")
+    inputs = [(spec, _name(label)) for spec, label in zip(given.specs, given.labels)]
+    traced = [_branch(name, one, given, inputs, None) for one in choices]
+    specs = _common_specs([found for _, found in traced])
+    traced = [
+        one if one[1].specs == specs else _branch(name, choice, given, inputs, specs)
+        for one, choice in zip(traced, choices)
+    ]
+    first = traced[0][1]
+    for _, found in traced[1:]:
+        require_same(name, found, first, f"the result of {choices[0][2]}")
+    values: Sequence[Tensor] = [make(constant(0, spec)) for spec in specs]
+    origin = current_origin()
+    for (taken, _, _), (body, _) in zip(choices, traced):
+        before = [make_input(spec, "") for spec in specs]
+        attributes = attributes_of_loop(body.graph(name, origin, before), 1, len(values), trips=GIVEN)
+        values = apply_loop([*values, *given.tensors, *body.constants, taken], attributes).tensors
+    return first.restored(values)
+
+
+def _branch(
+    name: str, choice: Choice, given: Structured, inputs: Inputs, specs: list[Spec] | None
+) -> tuple[TracedBody, Structured]:
+    """A branch, traced, and what it returns; Python numbers in the dtypes of `specs`."""
+    _, function, label = choice
+    found: list[Structured] = []
+
+    def run(tensors: list[Tensor]) -> list[Tensor]:
+        result = structured(function(*given.restored(tensors)), name, label)
+        found.append(result if specs is None else result.converted(specs))
+        return found[0].tensors
+
+    body = trace_body(name, run, inputs)
+    return body, found[0]
+
+
+def _common_specs(results: Sequence[Structured]) -> list[Spec]:
+    """The specs of the branches' results: where some give Python numbers, those of the other branches."""
+    specs = list(results[0].specs)
+    for one in results[1:]:
+        for place, (spec, weak) in enumerate(zip(one.specs, one.weak)):
+            if place < len(specs) and results[0].weak[place] and not weak:
+                specs[place] = spec
+    return specs
+
+
+# --- values that decide -----------------------------------------------------------------------------------
+
+
+def _truth(value: Any, name: str, what: str) -> Tensor:
+    """One truth value.
+
+    Raises:
+        ArgumentError: it is no tensor, array or number. ShapeError: it has more than one element.
+    """
+    if isinstance(value, bool | int | float):
+        return make(constant(bool(value), Spec((), BOOL))) if is_tracing() else wrap(np.asarray(bool(value)))
+    if not isinstance(value, Tensor | np.ndarray | np.generic):
+        fail(ArgumentError, f"{name}: {what} is a {type(value).__name__}; expected one truth value.")
+    tensor = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    if tensor.payload.shape != ():
+        fail(
+            ShapeError,
+            f"{name}: {what} is {spec_of_tensor(tensor)}; expected one truth value, of shape (). Reduce it, "
+            "e.g. with .all() or .any().",
+        )
+    return tensor if tensor.payload.dtype == BOOL else apply(e.not_equal, tensor, 0)
+
+
+def _known(truth: Tensor) -> bool | None:
+    """The value, if it is the same in all calls."""
+    value = truth.payload
+    if isinstance(value, Node):
+        return None if value.scalar_value is None else bool(value.scalar_value)
+    return None if is_tracing() else bool(value)
+
+
+def _bound(name: str, value: Any, what: str) -> Any:
+    """An integer; in a trace a tensor of one, unless it is the same in all calls.
+
+    Raises:
+        DTypeError, ShapeError: it is no integer, or not one.
+    """
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, Tensor | np.ndarray):
+        fail(ArgumentError, f"{name}: {what} is {value!r}, a {type(value).__name__}; expected an integer.")
+    tensor = value if isinstance(value, Tensor) else wrap(value)
+    spec = spec_of_tensor(tensor)
+    if spec.dtype.kind not in "iu":
+        fail(DTypeError, f"{name}: {what} is {spec}; expected an integer.")
+    if spec.shape != ():
+        fail(ShapeError, f"{name}: {what} is {spec}; expected one integer, of shape ().")
+    return as_dtype(tensor, INT64) if is_tracing() else int(tensor.payload)
+
+
+def _positions(count: int) -> Tensor:
+    """0, 1, ..., as many as asked for."""
+    return apply(creation.iota, size=count, dtype=INT64) if is_tracing() else wrap(np.arange(count))
+
+
+def _name(label: str) -> str:
+    """What a leaf is called in generated code: its last key, or what it is part of."""
+    key = label.split("[")[-1].strip("]'\"")
+    if key.isidentifier():
+        return {"init": "carry", "xs": "x", "operands": "x"}.get(key, key)
+    return {"init": "carry", "xs": "x", "operands": "x"}[label.split("[")[0]]
