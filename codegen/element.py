@@ -533,8 +533,10 @@ class ElementWriter:
         """The row of a history: of two the last bit decides."""
         if rows > 2:
             return position
-        if rows == 1 or isinstance(position, ast.Constant):
+        if rows == 1:
             return ast.Constant(0)
+        if isinstance(position, ast.Constant):
+            return ast.Constant(int(position.value) & 1)  # type: ignore[arg-type]
         return ast.BinOp(position, ast.BitAnd(), ast.Constant(1))
 
     def _checked(self, index: Expression, node: Node, dim: int, extent: str, scope: Scope) -> ast.expr:

@@ -269,9 +269,7 @@ def _split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     first, last = (counting[0], counting[-1]) if counting else (0, -1)
     for place, item in enumerate(tree.items):
         begins = place == first <= last
-        if first < place <= last:
-            stages[-1].items.append(item)
-        elif begins and stages and stages[-1].shared is None:
+        if first < place <= last or (begins and stages and stages[-1].shared is None):
             stages[-1].items.append(item)
         elif begins:
             stages.append(Stage([item]))

@@ -26,8 +26,14 @@ from .simplify import expand_composites, simplify
 
 def active_results(loop: LoopNode, active: set[Node]) -> set[int]:
     """The results through which a derivative with respect to active operands passes."""
-    _, nodes = _active_inputs(loop, active)
-    return {index for index, node in enumerate(loop.body.outputs) if node in nodes}
+    positions, nodes = _active_inputs(loop, active)
+    return _active_outputs(loop, positions, nodes)
+
+
+def _active_outputs(loop: LoopNode, positions: set[int], nodes: set[Node]) -> set[int]:
+    """The results through which a derivative passes; if there is no step at all, a carry is what it was."""
+    found = {index for index, node in enumerate(loop.body.outputs) if node in nodes}
+    return found.union(index for index in positions if loop.is_dynamic and index < loop.carries)
 
 
 def _active_inputs(loop: LoopNode, active: set[Node]) -> tuple[set[int], set[Node]]:
@@ -65,7 +71,7 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
     body = loop.body
     positions, nodes = _active_inputs(loop, active)
     wanted = sorted(positions)
-    with_cotangent = {index for index in given if body.outputs[index] in nodes}
+    with_cotangent = _active_outputs(loop, positions, nodes).intersection(given)
     while True:
         inputs = {index: _cotangent_input(loop, index) for index in sorted(with_cotangent)}
         total: dict[Node, Node] = {}

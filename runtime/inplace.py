@@ -37,8 +37,8 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
         GradientError: `target` is a leaf that requires grad, or a view of one, and operations are recorded.
         ShapeError: `value` does not fit. DTypeError: floats into integers. MutationError: see `_frozen`.
     """
-    require_assignable(target)
     require_writable(target)
+    require_assignable(target)
     value = fitted(value, target)
     recorded = is_recording() and (value._requires_grad or target._requires_grad)
     if type(target._value) is ndarray and type(value._value) is ndarray and not is_tracing():

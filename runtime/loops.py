@@ -77,11 +77,12 @@ class LoopBackward(GradNode):
         given = {index: one for index, one in enumerate(cotangents) if one is not None}
         with backward_of(self.loop.node.origin, "loop"):
             if create_graph:
-                found = self._pull_recorded(given, wanted)
+                found: dict[int, Any] = self._pull_recorded(given, wanted)
             else:
                 trace = current_trace()
                 nodes = {
-                    index: one if isinstance(one, Node) else trace.capture(one) for index, one in given.items()
+                    index: one if isinstance(one, Node) else trace.capture(one)
+                    for index, one in given.items()
                 }
                 found = pull_back_loop(self.loop, nodes, self._active(self.loop, wanted))
         return [found.get(position) if asked else None for position, asked in enumerate(wanted)]

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import pullback as pb
-from pullback.errors import ArgumentError, DTypeError, MutationError, ShapeError, TraceError, UnsupportedError
 
 Program = Callable[..., Any]
 PROGRAMS: dict[str, tuple[Program, tuple[tuple[int, ...], ...]]] = {}
@@ -88,7 +89,7 @@ def counted_from_two(x: Any) -> Any:
 
 @program((6,), (3,))
 def counted_by_data(x: Any, h: Any) -> Any:
-    last = (x > 0).sum() + 1
+    last = (x > 0).sum() - 1
     return (pb.fori_loop(0, last, lambda i, h: pb.sin(h) * x[i] + h, h) ** 2).sum()
 
 
@@ -112,7 +113,7 @@ def chosen_with_structure(x: Any, w: Any) -> Any:
 
 @program((3,), ())
 def switched(x: Any, p: Any) -> Any:
-    index = (p * 3).floor().long()
+    index = pb.asarray(p * 3).floor().long()
     branches = [lambda a: a * 2, lambda a: a * a, lambda a: pb.sin(a) * p, lambda a: (a * p).sum() + a]
     return (pb.switch(index, branches, x) ** 2).sum()
 
@@ -195,7 +196,9 @@ def while_in_a_while(x: Any, w: Any) -> Any:
 @program((3,), (3,))
 def choice_in_a_while(x: Any, w: Any) -> Any:
     def step(v: Any) -> Any:
-        return pb.cond((v * v).sum() > 5, lambda v: v * (1.1 + 0.1 * w * w), lambda v: v * 1.5 + 0.1 * pb.sin(w), v)
+        return pb.cond(
+            (v * v).sum() > 5, lambda v: v * (1.1 + 0.1 * w * w), lambda v: v * 1.5 + 0.1 * pb.sin(w), v
+        )
 
     return (pb.while_loop(lambda v: (v * v).sum() < 30, step, x) ** 2).sum()
 
@@ -262,7 +265,7 @@ def slope(function: Program, arrays: list[np.ndarray], directions: list[np.ndarr
     weights = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
     step = 1e-4
     return sum(
-        weight * float(function(*(a + k * step * d for a, d in zip(arrays, directions)))) / step
+        weight * float(function(*(pb.tensor(a + k * step * d) for a, d in zip(arrays, directions)))) / step
         for k, weight in weights
     )
 
@@ -343,3 +346,101 @@ def test_float32(name: str) -> None:
     for one, other in zip(gradients, slopes):
         assert one.dtype == np.float32
         agree(one, other, rtol=2e-3, atol=1e-4)
+
+
+# --- nests drawn at random ----------------------------------------------------------------------------------
+
+Block = Callable[[Any, Any, Any], Any]
+"""From a vector, and rows and weights from outside, to a vector."""
+
+
+def straight(number: int) -> Block:
+    return [
+        lambda v, x, w: pb.sin(v) + w,
+        lambda v, x, w: v * w + x[1],
+        lambda v, x, w: pb.tanh(v * x[0]) * 2.0,
+        lambda v, x, w: v - 0.3 * (v * w).sum(),
+    ][number]
+
+
+def choice(first: Block, second: Block) -> Block:
+    return lambda v, x, w: pb.cond(v.sum() > 0.2, lambda u: first(u, x, w), lambda u: second(u, x * 2, w), v)
+
+
+def three_ways(first: Block, second: Block) -> Block:
+    def run(v: Any, x: Any, w: Any) -> Any:
+        branches = [lambda u: first(u, x, w), lambda u: u * w, lambda u: second(u, x, u)]
+        return pb.switch((v[0] * 2).floor().long() + 1, branches, v)
+
+    return run
+
+
+def over_rows(first: Block, second: Block) -> Block:
+    def run(v: Any, x: Any, w: Any) -> Any:
+        last, ys = pb.scan(lambda u, row: (first(u, x, row), second(u * row, x, w)), v, x)
+        return last + ys.sum(0)
+
+    return run
+
+
+def backwards_over_rows(first: Block, second: Block) -> Block:
+    def run(v: Any, x: Any, w: Any) -> Any:
+        def step(carry: Any, row: Any) -> Any:
+            u, t = carry
+            return (first(u, x, w) + 0.1 * t, u * row), None
+
+        (last, before), _ = pb.scan(step, (v, w), x, reverse=True)
+        return second(last - before, x, w)
+
+    return run
+
+
+def grown(first: Block, second: Block) -> Block:
+    def run(v: Any, x: Any, w: Any) -> Any:
+        def step(state: Any) -> Any:
+            size, u = state
+            return size * 1.7 + 0.2, first(u, x, w)
+
+        _, found = pb.while_loop(lambda s: s[0] < 3.0, step, ((v * v).sum(), v))
+        return second(found, x, w)
+
+    return run
+
+
+def twice(first: Block, second: Block) -> Block:
+    return lambda v, x, w: pb.fori_loop(0, 2, lambda i, u: second(first(u, x, w) + x[i], x, w), v)
+
+
+def recomputed(first: Block, second: Block) -> Block:
+    return lambda v, x, w: second(pb.checkpoint(lambda u: first(u, x, w))(v), x, w)
+
+
+leaf = st.builds(straight, st.integers(0, 3))
+nests = st.recursive(
+    leaf,
+    lambda inner: st.builds(
+        lambda kind, first, second: kind(first, second),
+        st.sampled_from([choice, three_ways, over_rows, backwards_over_rows, grown, twice, recomputed]),
+        inner,
+        inner,
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(nests, st.integers(0, 3))
+def test_a_nest_agrees_with_its_eager_self(block: Block, seed: int) -> None:
+    def function(v: Any, x: Any, w: Any) -> Any:
+        return (pb.tanh(block(v, x, w)) ** 2).sum()
+
+    arrays = drawn(((3,), (3, 3), (3,)), seed)
+    expected, slopes = pb.value_and_grad(function, (0, 1, 2))(*arrays)
+    value, gradients = pb.compile(pb.value_and_grad(function, (0, 1, 2)))(*arrays)
+    agree(value, expected)
+    for one, other in zip(gradients, slopes):
+        agree(one, other, rtol=1e-7, atol=1e-9)
+    tensors = [pb.tensor(array, requires_grad=True) for array in arrays]
+    pb.compile(function)(*tensors).backward()
+    for tensor, other in zip(tensors, slopes):
+        agree(0 * other if tensor.grad is None else tensor.grad, other, rtol=1e-7, atol=1e-9)

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...tracer.errors import GradientError
 from ...tracer.graph import constant, make_input
 from ...tracer.loop import attributes_of_loop
 from ...tracer.origin import current_origin
@@ -22,7 +23,6 @@ from ..nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
 from ..sampling import get_rng_state, set_rng_state
 from ..tensor import Tensor, make
 from .structures import Structured, structured
-from ...tracer.errors import GradientError
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +81,9 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result with one tape node, in place of those that the function has recorded."""
     leaves, structure = flatten((args, kwargs))
-    saved = [Saved(one.payload, edge_of(one), one._cell) if isinstance(one, Tensor) else one for one in leaves]
+    saved = [
+        Saved(one.payload, edge_of(one), one._cell) if isinstance(one, Tensor) else one for one in leaves
+    ]
     state = get_rng_state()
     first = next_sequence()
     result = structured(function(*args, **kwargs), "checkpoint", "result")

@@ -175,6 +175,10 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     return carry.restored(values)
 
 
+def _zeros(spec: Spec) -> np.ndarray:
+    return np.zeros(spec.shape, spec.dtype)
+
+
 Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Structured, Structured]]
 
 
@@ -242,7 +246,8 @@ def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
     with tracing(Trace(name)):
         trace_body(name, run, inputs)
         specs = found[0].specs
-    return found[0].restored([wrap(np.zeros((0, *spec.shape), spec.dtype)) for spec in specs])
+    empty = [Spec((0, *spec.shape), spec.dtype) for spec in specs]
+    return found[0].restored([make(constant(0, one)) if is_tracing() else make(_zeros(one)) for one in empty])
 
 
 def _traced_scan(
@@ -309,9 +314,7 @@ def _scan_in_blocks(
     return value, of_blocks.restored([cat(pair) for pair in pairs])
 
 
-def _loop_between(
-    lower: Any, upper: Any, body_fun: Function, carry: Structured, recompute: bool
-) -> Any:
+def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured, recompute: bool) -> Any:
     """A loop in a trace between bounds that are values."""
     first, last = (make(constant(one, COUNT)) if isinstance(one, int) else one for one in (lower, upper))
 
@@ -323,7 +326,8 @@ def _loop_between(
     graph = body.graph("fori_loop", current_origin())
     count = 1 + len(carry.tensors)
     attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, count, trips=GIVEN, recompute=recompute)
-    trips = apply(e.maximum, apply(e.subtract, last, first), 0)
+    steps = apply(e.subtract, last, first)
+    trips = apply(e.where, apply(e.greater, steps, 0), steps, 0)
     results = apply_loop([first, *carry.tensors, *body.constants, trips], attributes).tensors
     return carry.restored(results[1:])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def _tensor(leaf: Any, function: str, label: str) -> Tensor:
         require_supported(array.dtype, function, label)
         return wrap(array)
     if isinstance(leaf, bool | int | float):
-        made = cast(Tensor, new_tensor(leaf))
+        made = new_tensor(leaf)
         return made if not is_tracing() else make(constant(leaf, Spec((), made.payload.dtype)))
     if isinstance(leaf, Node):
         return make(leaf)
