@@ -7,7 +7,7 @@ import re
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
-"""Variables of loops over blocks; where a function writes how many rows it needs of arrays that are too small."""
+"""Variables of loops over blocks; where a function writes how many rows it needs of too small arrays."""
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 NOUNS = {
     "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference",

@@ -69,7 +69,7 @@ def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
 
 
 def _unsized(nodes: Iterable[Node]) -> set[Node]:
-    """Tapes of loops whose length only data tells, and what is made of them: nobody can hold room for them."""
+    """Tapes of loops whose length only data tells, and what is made of them: there is no room for them."""
     found: set[Node] = set()
     for node in nodes:
         if node.operator is loop_result:

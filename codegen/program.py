@@ -242,19 +242,15 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], 
 def _with_room(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
     room = Room(len(plan.counts))
-    runners: dict[tuple[int, ...], Runner] = {}
+    current = [_staged_runner(plan, kernels, plan.allocated_for(room.rows))]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         while True:
-            rows = tuple(room.rows)
-            if rows not in runners:
-                runners.clear()
-                specs = plan.allocated_for(rows)
-                runners[rows] = _staged_runner(plan, kernels, specs)
             try:
-                return runners[rows](arrays)
+                return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
+                current[0] = _staged_runner(plan, kernels, plan.allocated_for(room.rows))
 
     return run
 
@@ -273,6 +269,7 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
     counts = len(plan.counts)
     if counts:
         allocators[-1] = lambda: np.zeros(counts, np.int64)
+    nothing = bytes(8 * counts)
     position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
     stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
     used = plan.used_inputs
@@ -285,7 +282,7 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         values += [allocate() for allocate in allocators]
         for run_stage in stages:
             run_stage(values)
-            if counts and values[-1].any():
+            if counts and values[-1].tobytes() != nothing:
                 raise _TooSmall(values[-1])
         if simple:
             return tuple([values[place].reshape(shape) for place, shape in handed])

@@ -2,20 +2,25 @@
 
 Its carries are the cotangents of the carries, and totals of the cotangents of constants; what it reads of
 each step is either there anyway (rows, constants) or a row of the tape, a further stacked result of the
-forward loop. Which values are taped and which are computed again is decided by `partition`, on one step. A loop
-that goes on while something is true has been counted by the time that it is reversed, and is run again for its
-tape, which then has the right length.
+forward loop. Which values are taped and which are computed again is decided by `partition`, on one step.
+
+A loop that goes on while something is true has counted its steps by the time that it is reversed. It is run
+again for its tape, which then has the right length. A choice is a loop of one step or none
+(`tracer/ops/control.py`).
 
 A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 4.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, substitute, toposort
 from pullback.tracer.loop import LoopNode, make_loop
+from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.contraction import contract, split_subscripts
 
 from .bodies import share_loops
@@ -114,8 +119,6 @@ class _Reversed:
         taped = [node for node in self.saved if node not in rows]
         body = Graph(loop.body.name, loop.body.inputs, (*step.outputs, *taped), loop.body.origin)
         self.forward = loop.with_body(body, extends=loop.node.attributes["body"])
-        self.products: dict[int, Node] = {}
-        """Gradients of constants that are products of what is stacked, summed over the steps at once."""
 
     def source(self, node: Node) -> tuple[Node, bool]:
         """Where the loop has a saved value from, and whether that has a row for each step."""
@@ -133,16 +136,13 @@ class _Reversed:
         rows = [position for position in step.gradients if loop.carries <= position < loop.constants_from]
         constants = [position for position in step.gradients if position >= loop.constants_from]
         keeps_totals = loop.is_dynamic or loop.recompute
-        factors = {
-            position: None if keeps_totals else _factors(step.gradients[position]) for position in constants
+        terms = {
+            position: [] if keeps_totals else _products(step.gradients[position]) for position in constants
         }
-        totals = [position for position in constants if factors[position] is None]
-        products = {position: found for position, found in factors.items() if found is not None}
-        factor_rows = [
-            one
-            for one in dict.fromkeys(one for pair in products.values() for one in pair)
-            if not self.is_row(one)
-        ]
+        totals = [position for position in constants if not terms[position]]
+        products = {position: found for position, found in terms.items() if found}
+        factors = (one for found in products.values() for product in found for one in product.operands)
+        factor_rows = [one for one in dict.fromkeys(factors) if not self.is_row(one)]
 
         running = {p: make_input(loop.body.inputs[p].spec, f"d_{loop.body.inputs[p].name}") for p in totals}
         new = substitute(
@@ -186,9 +186,16 @@ class _Reversed:
         )
         results = dict(zip((*carried, *totals, *rows, *factor_rows), reverse.results))
         found = {position: results[position] for position in (*carried, *totals, *rows)}
-        for position, pair in products.items():
-            stacks = [self.source(one)[0] if self.is_row(one) else results[one] for one in pair]
-            found[position] = _summed_product(step.gradients[position], stacks)
+        stacks = {one: results[one] for one in factor_rows}
+        for position, terms_of_one in products.items():
+            summed = [
+                _summed_product(
+                    product,
+                    [stacks[one] if one in stacks else self.source(one)[0] for one in product.operands],
+                )
+                for product in terms_of_one
+            ]
+            found[position] = reduce(operator.add, summed)
         return found
 
     def is_row(self, node: Node) -> bool:
@@ -203,17 +210,29 @@ def _inputs_of(needed: Sequence[Node], loop: LoopNode) -> tuple[Node, ...]:
     return tuple(node for node in loop.body.inputs if node in nodes)
 
 
-def _factors(gradient: Node) -> tuple[Node, Node] | None:
-    """The factors of a product that is larger than they are: they are stacked, and multiplied once."""
-    if gradient.operator is not contract:
-        return None
-    left, right = gradient.operands
-    smaller = left.spec.nbytes + right.spec.nbytes < gradient.spec.nbytes
-    return (left, right) if smaller and gradient.spec.ndim >= 2 else None
+def _products(gradient: Node) -> list[Node]:
+    """The products that a gradient is a sum of, if each is larger than its factors.
+
+    Then the factors are stacked, and multiplied once, after the loop.
+    """
+    found: list[Node] = []
+    pending = [gradient]
+    while pending:
+        node = pending.pop()
+        if node.operator is e.add and all(one.shape == gradient.shape for one in node.operands):
+            pending.extend(reversed(node.operands))
+        elif node.operator is contract and node.spec.ndim >= 2:
+            left, right = node.operands
+            if left.spec.nbytes + right.spec.nbytes >= node.spec.nbytes:
+                return []
+            found.append(node)
+        else:
+            return []
+    return found
 
 
-def _summed_product(gradient: Node, stacks: Sequence[Node]) -> Node:
+def _summed_product(product: Node, stacks: Sequence[Node]) -> Node:
     """The sum over all steps of a product, as a product of stacks."""
-    left, right, result = split_subscripts(gradient.attributes["subscripts"])
+    left, right, result = split_subscripts(product.attributes["subscripts"])
     step = next(letter for letter in "stuvwxyzabcdefghijklmnopqr" if letter not in left + right)
     return contract(*stacks, subscripts=f"{step}{left},{step}{right}->{result}")

@@ -1,4 +1,4 @@
-"""Bodies of loops and choices: a Python function, traced inside of the trace under way, as a graph of its own.
+"""Bodies of loops and choices: a Python function, traced inside of the trace under way, as its own graph.
 
 What the function takes from outside, through closures, becomes an input of the graph as well, found as the
 values that were there before; their places on the tape say where their gradients go.
@@ -73,8 +73,8 @@ def trace_body(
         trace.bodies.pop()
     if len(trace.drawn) > drawn and not may_draw:
         raise TraceError(
-            f"{name}: the body draws random numbers, which would be the same in every step. Draw them before, "
-            f"and pass them in{_at_caller()}."
+            f"{name}: the body draws random numbers, which would be the same in every step. Draw them "
+            f"before, and pass them in{_at_caller()}."
         )
     outputs = [_node_of(leaf, trace) for leaf in leaves]
     outer = _outer_nodes(outputs, set(nodes), start)
@@ -135,19 +135,19 @@ def _outer_edges(
         value = target.value_of(number) if isinstance(target, GradNode) else _node_of(target, trace)
         if value is None:
             raise UnsupportedError(
-                f"{name}: the body uses a result of {target.name()}, an operation with a backward of its own. "
-                "Pass that result as an operand."
+                f"{name}: the body uses a result of {target.name()}, an operation with a backward of its "
+                "own. Pass that result as an operand."
             )
         found[value] = edge
     return found
 
 
 def outer_edges(tensors: Sequence[Tensor], first: int, traced_for: str = "") -> list[Edge]:
-    """Where the tape of tensors leads to: leaves, and outputs of the nodes made before sequence number `first`.
+    """Where the tape of tensors leads to: leaves, and outputs of nodes made before sequence number `first`.
 
     Args:
-        traced_for: in a trace the function that runs the body, for messages; then what the graph does not show
-            raises UnsupportedError.
+        traced_for: in a trace the function that runs the body, for messages; then what the graph does not
+            show raises UnsupportedError.
     """
     found: list[Edge] = []
     seen: set[tuple[int, int]] = set()

@@ -1,4 +1,4 @@
-"""Loops of the graph on the tape: one tape node for all results of a loop, whose backward is the loop's reverse."""
+"""Loops of the graph on the tape: one node for all results of a loop, whose backward is its reverse."""
 
 from __future__ import annotations
 

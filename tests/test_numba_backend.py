@@ -113,7 +113,7 @@ def test_blocks_and_empty_ranges() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "try:\n        n -= 1\n    finally:\n        n += 1",
+        "with n:\n        n -= 1",
         "for i in x:\n        n += 1",
         "n = [0]",
         "n = x.sum(axis=0)",

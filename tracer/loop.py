@@ -6,8 +6,8 @@ that no step changes); its outputs the carries after the step, then what is stac
     loop = make_loop(body, inits=[h], stacked=[xs], constants=[w], length=len(xs))
     last, rows = loop.results
 
-The number of steps is `length`, or a value: `trips`, which is the last operand and no input of the body. A loop
-goes on as long as its first carry is true if it is made with `goes_on`; its second carry counts the steps.
+The number of steps is `length`, or a value: `trips`, which is the last operand and no input of the body. Made
+with `goes_on`, a loop runs as long as its first carry is true; its second carry counts the steps.
 """
 
 from __future__ import annotations

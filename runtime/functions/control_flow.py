@@ -1,19 +1,20 @@
-"""Loops and choices as functions: `scan`, `map`, `fori_loop`, `while_loop`, `cond`, `switch`.
+"""Loops as functions: `scan`, `map`, `fori_loop`, `while_loop`.
 
-Outside of compiled functions they are Python's own loops and choices, on the tape. In a compiled function the body
-is traced once, whatever the number of steps, and becomes a real loop in the generated code, as does its reverse.
-JAX's names and signatures (jax.lax); but a `while_loop` has a gradient, and needs no bound for it.
+Outside of compiled functions they are Python's own loops, on the tape. In a compiled function the body is
+traced once, whatever the number of steps, and becomes a real loop in the generated code, as does its
+reverse. JAX's names and signatures (jax.lax); but a `while_loop` has a gradient, and needs no bound for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, ShapeError
-from ...tracer.graph import Node, constant, make_input
+from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.graph import constant
 from ...tracer.loop import attributes_of_loop
 from ...tracer.ops import creation
 from ...tracer.ops import elementwise as e
@@ -27,10 +28,11 @@ from ..tape import apply, wrap
 from ..tensor import Tensor, make
 from .checkpointing import checkpoint
 from .common import fail
+from .decisions import integer_of, truth_of
 from .joining import cat, stack
-from .structures import Structured, as_dtype, require_same, spec_of_tensor, structured
+from .structures import Structured, name_of, require_same, structured
 
-__all__ = ["checkpoint", "cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 Function = Callable[..., Any]
 COUNT = Spec((), INT64)
@@ -79,8 +81,8 @@ def scan(
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             fail(
                 ArgumentError,
-                f"scan: f returned {type(pair).__name__} {pair!r}; expected a pair (carry, y). Return y as None "
-                "where nothing is to be stacked.",
+                f"scan: f returned {type(pair).__name__} {pair!r}; expected a pair (carry, y). "
+                "Return y as None where nothing is to be stacked.",
             )
         return structured(pair[0], "scan", "carry"), structured(pair[1], "scan", "y")
 
@@ -125,7 +127,7 @@ def fori_loop(
         >>> fori_loop(0, 5, lambda i, total: total + i, 0)
         tensor(10)
     """
-    bounds = [_bound("fori_loop", one, name) for one, name in ((lower, "lower"), (upper, "upper"))]
+    bounds = [integer_of("fori_loop", one, name) for one, name in ((lower, "lower"), (upper, "upper"))]
     carry = structured(init, "fori_loop", "init")
     if all(isinstance(one, int) for one in bounds):
         first, last = bounds
@@ -143,7 +145,7 @@ def fori_loop(
 def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     """The first `value = body_fun(value)`, beginning with `init`, of which `cond_fun(value)` is false.
 
-    It has a gradient: the compiled loop counts its steps, and is then run again, over as much tape, backwards.
+    It has a gradient: the compiled loop counts its steps, and is run again for a tape of that length.
 
     Raises:
         ShapeError, DTypeError, ArgumentError: the value changes from step to step, or the condition is not
@@ -156,7 +158,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     carry = structured(init, "while_loop", "init")
 
     def goes_on(values: Sequence[Tensor]) -> Tensor:
-        return _truth(cond_fun(carry.restored(values)), "while_loop", "the result of cond_fun")
+        return truth_of(cond_fun(carry.restored(values)), "while_loop", "the result of cond_fun")
 
     def step(values: Sequence[Tensor]) -> Structured:
         return structured(body_fun(carry.restored(values)), "while_loop", "value")
@@ -199,8 +201,8 @@ def _length(name: str, rows: Structured, length: int | None) -> int:
         if found is not None and spec.shape[0] != found:
             fail(
                 ShapeError,
-                f"{name}: {label} is {spec}, of {spec.shape[0]} rows, but {source} says {found}. All must have the "
-                "same number of rows.",
+                f"{name}: {label} is {spec}, of {spec.shape[0]} rows, but {source} says {found}. "
+                "All must have the same number of rows.",
             )
         found, source = spec.shape[0], label
     if found is None:
@@ -262,8 +264,10 @@ def _traced_scan(
         stacked[:] = [y]
         return _settled(name, after, before) + y.tensors
 
-    each = [(Spec(spec.shape[1:], spec.dtype), _name(label)) for spec, label in zip(rows.specs, rows.labels)]
-    body, carry = _carrying(name, run, carry, after=each)
+    each = [
+        (Spec(spec.shape[1:], spec.dtype), name_of(label)) for spec, label in zip(rows.specs, rows.labels)
+    ]
+    body, carry = _carrying(name, run, carry, last=each)
     graph = body.graph(name, current_origin())
     attributes = attributes_of_loop(
         graph, length, count, len(rows.tensors), backwards=reverse, recompute=recompute
@@ -349,21 +353,21 @@ Inputs = Sequence[tuple[Spec, str]]
 
 def _carrying(
     name: str,
-    run: Callable[[list[Tensor], Structured], Sequence[Any]],
+    run: Callable[..., Sequence[Any]],
     carry: Structured,
-    before: Inputs = (),
-    after: Inputs = (),
+    first: Inputs = (),
+    last: Inputs = (),
 ) -> tuple[TracedBody, Structured]:
     """The body that `run` is, and what is carried, its Python numbers in the dtypes that the body gives them.
 
     Args:
-        before, after: further inputs of the body, around the carry.
+        run: from the inputs, and what is carried in the right dtypes, to the results.
+        first, last: further inputs of the body, around the carry.
     """
     while True:
-        given = carry
-        carried = [(spec, _name(label)) for spec, label in zip(carry.specs, carry.labels)]
+        carried = [(spec, name_of(label)) for spec, label in zip(carry.specs, carry.labels)]
         try:
-            return trace_body(name, lambda tensors: run(tensors, given), [*before, *carried, *after]), carry
+            return trace_body(name, partial(run, before=carry), [*first, *carried, *last]), carry
         except _OtherDTypes as other:
             carry = carry.converted(other.specs)
             carry = Structured(
@@ -412,170 +416,6 @@ def _checkpointed(step: Step) -> Step:
     return again
 
 
-# --- choices ----------------------------------------------------------------------------------------------
-
-
-def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
-    """`true_fun(*operands)` if `pred`, else `false_fun(*operands)`; the other is not computed.
-
-    Args:
-        pred: one truth value: a bool, or a 0-d tensor, of which what is not 0 is true.
-        true_fun, false_fun: functions whose results are alike: the same containers, shapes and dtypes.
-
-    Raises:
-        ShapeError, DTypeError, ArgumentError: the results differ (in a compiled function, where both are
-            traced); `pred` is not one value.
-
-    Example:
-        >>> cond(tensor(2.0) > 1, lambda x: x * 2, lambda x: -x, tensor(3.0))
-        tensor(6.)
-    """
-    truth = _truth(pred, "cond", "pred")
-    known = _known(truth)
-    if known is not None:
-        return (true_fun if known else false_fun)(*operands)
-    otherwise = apply(e.logical_not, truth)
-    return _choose("cond", [(truth, true_fun, "true_fun"), (otherwise, false_fun, "false_fun")], operands)
-
-
-def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
-    """`branches[index](*operands)`; the others are not computed.
-
-    Args:
-        index: an integer, or a 0-d integer tensor; below 0 it counts as 0, above the last as the last.
-        branches: functions whose results are alike: the same containers, shapes and dtypes.
-
-    Raises:
-        as `cond`; ArgumentError: there are no branches, or `index` is no integer.
-
-    Example:
-        >>> switch(1, [lambda x: x, lambda x: x * x], tensor(3.0))
-        tensor(9.)
-    """
-    branches = list(branches)
-    if not branches:
-        fail(ArgumentError, "switch: there are no branches; give at least one function.")
-    position = _bound("switch", index, "index")
-    if isinstance(position, int):
-        return branches[min(max(position, 0), len(branches) - 1)](*operands)
-    last = len(branches) - 1
-    position = apply(e.minimum, apply(e.maximum, position, 0), last)
-    choices = [
-        (apply(e.equal, position, number), branch, f"branches[{number}]")
-        for number, branch in enumerate(branches)
-    ]
-    return choices[0][1](*operands) if not last else _choose("switch", choices, operands)
-
-
-Choice = tuple[Tensor, Function, str]
-
-
-def _choose(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> Any:
-    """Each branch as a loop of one step or none, which hands on what the ones before it have left."""
-    given = structured(operands, name, "operands")
-    inputs = [(spec, _name(label)) for spec, label in zip(given.specs, given.labels)]
-    traced = [_branch(name, one, given, inputs, None) for one in choices]
-    specs = _common_specs([found for _, found in traced])
-    traced = [
-        one if one[1].specs == specs else _branch(name, choice, given, inputs, specs)
-        for one, choice in zip(traced, choices)
-    ]
-    first = traced[0][1]
-    for _, found in traced[1:]:
-        require_same(name, found, first, f"the result of {choices[0][2]}")
-    values: Sequence[Tensor] = [make(constant(0, spec)) for spec in specs]
-    origin = current_origin()
-    for (taken, _, _), (body, _) in zip(choices, traced):
-        before = [make_input(spec, "") for spec in specs]
-        attributes = attributes_of_loop(body.graph(name, origin, before), 1, len(values), trips=GIVEN)
-        values = apply_loop([*values, *given.tensors, *body.constants, taken], attributes).tensors
-    return first.restored(values)
-
-
-def _branch(
-    name: str, choice: Choice, given: Structured, inputs: Inputs, specs: list[Spec] | None
-) -> tuple[TracedBody, Structured]:
-    """A branch, traced, and what it returns; Python numbers in the dtypes of `specs`."""
-    _, function, label = choice
-    found: list[Structured] = []
-
-    def run(tensors: list[Tensor]) -> list[Tensor]:
-        result = structured(function(*given.restored(tensors)), name, label)
-        found.append(result if specs is None else result.converted(specs))
-        return found[0].tensors
-
-    body = trace_body(name, run, inputs)
-    return body, found[0]
-
-
-def _common_specs(results: Sequence[Structured]) -> list[Spec]:
-    """The specs of the branches' results: where some give Python numbers, those of the other branches."""
-    specs = list(results[0].specs)
-    for one in results[1:]:
-        for place, (spec, weak) in enumerate(zip(one.specs, one.weak)):
-            if place < len(specs) and results[0].weak[place] and not weak:
-                specs[place] = spec
-    return specs
-
-
-# --- values that decide -----------------------------------------------------------------------------------
-
-
-def _truth(value: Any, name: str, what: str) -> Tensor:
-    """One truth value.
-
-    Raises:
-        ArgumentError: it is no tensor, array or number. ShapeError: it has more than one element.
-    """
-    if isinstance(value, bool | int | float):
-        return make(constant(bool(value), Spec((), BOOL))) if is_tracing() else wrap(np.asarray(bool(value)))
-    if not isinstance(value, Tensor | np.ndarray | np.generic):
-        fail(ArgumentError, f"{name}: {what} is a {type(value).__name__}; expected one truth value.")
-    tensor = value if isinstance(value, Tensor) else wrap(np.asarray(value))
-    if tensor.payload.shape != ():
-        fail(
-            ShapeError,
-            f"{name}: {what} is {spec_of_tensor(tensor)}; expected one truth value, of shape (). Reduce it, "
-            "e.g. with .all() or .any().",
-        )
-    return tensor if tensor.payload.dtype == BOOL else apply(e.not_equal, tensor, 0)
-
-
-def _known(truth: Tensor) -> bool | None:
-    """The value, if it is the same in all calls."""
-    value = truth.payload
-    if isinstance(value, Node):
-        return None if value.scalar_value is None else bool(value.scalar_value)
-    return None if is_tracing() else bool(value)
-
-
-def _bound(name: str, value: Any, what: str) -> Any:
-    """An integer; in a trace a tensor of one, unless it is the same in all calls.
-
-    Raises:
-        DTypeError, ShapeError: it is no integer, or not one.
-    """
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return int(value)
-    if not isinstance(value, Tensor | np.ndarray):
-        fail(ArgumentError, f"{name}: {what} is {value!r}, a {type(value).__name__}; expected an integer.")
-    tensor = value if isinstance(value, Tensor) else wrap(value)
-    spec = spec_of_tensor(tensor)
-    if spec.dtype.kind not in "iu":
-        fail(DTypeError, f"{name}: {what} is {spec}; expected an integer.")
-    if spec.shape != ():
-        fail(ShapeError, f"{name}: {what} is {spec}; expected one integer, of shape ().")
-    return as_dtype(tensor, INT64) if is_tracing() else int(tensor.payload)
-
-
 def _positions(count: int) -> Tensor:
     """0, 1, ..., as many as asked for."""
     return apply(creation.iota, size=count, dtype=INT64) if is_tracing() else wrap(np.arange(count))
-
-
-def _name(label: str) -> str:
-    """What a leaf is called in generated code: its last key, or what it is part of."""
-    key = label.split("[")[-1].strip("]'\"")
-    if key.isidentifier():
-        return {"init": "carry", "xs": "x", "operands": "x"}.get(key, key)
-    return {"init": "carry", "xs": "x", "operands": "x"}[label.split("[")[0]]

@@ -133,3 +133,11 @@ def _shown(one: Structured) -> str:
 
 def _root(one: Structured) -> str:
     return one.labels[0].split("[")[0] if one.labels else "the result"
+
+
+def name_of(label: str) -> str:
+    """What a leaf is called in generated code: its last key, or what it is part of."""
+    key = label.split("[")[-1].strip("]'\"")
+    if key.isidentifier():
+        return {"init": "carry", "xs": "x", "operands": "x"}.get(key, key)
+    return {"init": "carry", "xs": "x", "operands": "x"}[label.split("[")[0]]

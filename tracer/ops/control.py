@@ -99,8 +99,8 @@ def run_body(
     With `backwards` the first step takes the last rows, and makes the last rows of the stacks.
 
     Args:
-        trips: ALL for `length` steps; GIVEN for as many as the last operand says (at most `length`, unless that
-            is UNKNOWN_LENGTH); WHILE for as many as the first carry is true, counted by the second.
+        trips: ALL for `length` steps; GIVEN for as many as the last operand says (at most `length`, unless
+            that is UNKNOWN_LENGTH); WHILE for as many as the first carry is true, counted by the second.
         recompute: whether the reverse gets the inputs of each step only, and computes the step again.
     """
     from ..interpret import evaluate_graph
