@@ -24,6 +24,7 @@ from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import Trace, is_tracing, tracing
 from ..bodies import TracedBody, trace_body
 from ..loops import apply_loop
+from ..rows import with_rows
 from ..tape import apply, wrap
 from ..tensor import Tensor, make
 from .checkpointing import checkpoint
@@ -268,11 +269,12 @@ def _traced_scan(
         (Spec(spec.shape[1:], spec.dtype), name_of(label)) for spec, label in zip(rows.specs, rows.labels)
     ]
     body, carry = _carrying(name, run, carry, last=each)
+    body, stacks = with_rows(body, rows.tensors, count, length)
     graph = body.graph(name, current_origin())
     attributes = attributes_of_loop(
-        graph, length, count, len(rows.tensors), backwards=reverse, recompute=recompute
+        graph, length, count, len(stacks), backwards=reverse, recompute=recompute
     )
-    results = apply_loop([*carry.tensors, *rows.tensors, *body.constants], attributes).tensors
+    results = apply_loop([*carry.tensors, *stacks, *body.constants], attributes).tensors
     return carry.restored(results[:count]), stacked[0].restored(results[count:])
 
 
