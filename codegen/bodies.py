@@ -12,7 +12,7 @@ from pullback.tracer.graph import Graph, Node, make_input, rebuild, substitute, 
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.control import Body, loop_result
 
 from .lower import merges_dimensions
 from .simplify import simplify
@@ -98,20 +98,25 @@ def copy_what_is_viewed(body: Graph) -> Graph:
 
 def share_loops(graph: Graph) -> Graph:
     """A loop whose body another loop extends, over the same operands, gives way to that one."""
-    extended = {}
+    extended: dict[tuple[Body, tuple[Node, ...]], Node] = {}
     for node in graph.nodes:
-        if is_loop(node) and (body := LoopNode(node).node.attributes["body"].extends) is not None:
-            extended[body, node.operands] = LoopNode(node)
-    replacements = {}
-    for node in graph.nodes if extended else ():
-        if node.operator is loop_result:
-            loop = node.operands[0]
-            while (found := extended.get((loop.attributes["body"], loop.operands))) is not None:
-                loop = found.node
-            if loop is not node.operands[0]:
-                result = LoopNode(loop).result(node.attributes["index"])
-                replacements[node] = result.renamed(node.name)
-    return graph.with_outputs(substitute(graph.outputs, replacements)) if replacements else graph
+        if is_loop(node) and (body := node.attributes["body"].extends) is not None:
+            extended[body, node.operands] = node
+    made: dict[Node, Node] = {}
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        if is_loop(node):
+            last = node
+            while (found := extended.get((last.attributes["body"], last.operands))) is not None:
+                last = found
+            if last not in made:
+                made[last] = with_operands(last, operands)
+            return made[last]
+        if node.operator is loop_result and operands[0] is not node.operands[0]:
+            return LoopNode(operands[0]).result(node.attributes["index"]).renamed(node.name)
+        return with_operands(node, operands)
+
+    return rebuild(graph, change) if extended else graph
 
 
 def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:

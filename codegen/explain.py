@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from pullback.tracer.graph import Node
+from pullback.tracer.ops.control import loop_result
+
 from .contractions import Indices
 from .cost import EXPENSIVE, arithmetic
 from .expression import Select, parts
@@ -88,16 +91,28 @@ def _root_line(root: Root, plan: Plan) -> str:
     if root.kind == "check":
         return f"{verb} what they index{origin}"
     name = plan.names.get(node)
-    kept = f"array {name} ({plan.storage_spec(node)})" if name else "a local variable"
+    kept = f"array {name} ({_spec_text(node, plan)})" if name else "a local variable"
     border = (
         "; border apart" if root.value and any(isinstance(one, Select) for one in parts(root.value)) else ""
     )
     return f"{verb} {kept}: {_reason(root, plan)}{border}{origin}"
 
 
+def _spec_text(node: Node, plan: Plan) -> str:
+    """Shape and dtype; what data decides is `steps`."""
+    spec = plan.storage_spec(node)
+    if node not in plan.growing:
+        return str(spec)
+    return f"{spec.dtype}[{', '.join(['steps', *map(str, spec.shape[1:])])}]"
+
+
 def _reason(root: Root, plan: Plan) -> str:
     """Why a value has a place of its own."""
     node, tree = root.node, plan.tree
+    is_stack = node.operator is loop_result and node not in tree.rows
+    if node in plan.residuals or (is_stack and not any(output.node is node for output in plan.outputs)):
+        each = ", a row each step" if root.steps else ""
+        return f"taped for backward{each}" if node in plan.residuals else f"a tape{each}"
     if any(output.node is node for output in plan.outputs):
         return "an output"
     if root.kind != "store":

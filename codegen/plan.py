@@ -97,6 +97,7 @@ class Plan:
 
     def __init__(self, graph: Graph, stem: str, residuals: frozenset[Node], parallel: bool | None) -> None:
         self.graph = graph
+        self.residuals = residuals
         bases = [_base(node) for node in graph.outputs]
         stored = list(dict.fromkeys(node for node in bases if not node.is_input and not node.is_constant))
         self.tree: LoopTree = fuse(graph, stored)

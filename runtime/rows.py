@@ -1,6 +1,7 @@
 """`x[i]` in the body of a loop over `i`: a row that the loop takes, in place of a look-up in each step.
 
-A row costs index arithmetic, and its cotangent is a row as well; that of a look-up is an array as large as `x`.
+A row costs index arithmetic, and its cotangent is a row as well; that of a look-up is an array as large as
+`x`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def _start(look_up: Node, counts: set[Node]) -> int | None:
     if len(positions) != 1 or positions[0].shape != ():
         return None
     position = positions[0]
-    if position.operator is e.where and position.operands[0].operator is e.less:  # counted from the end if < 0
+    if (
+        position.operator is e.where and position.operands[0].operator is e.less
+    ):  # counted from the end if < 0
         position = position.operands[2]
     start = 0
     while position not in counts:

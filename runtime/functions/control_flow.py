@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
-from ...tracer.graph import constant
+from ...tracer.graph import Node, constant
 from ...tracer.loop import attributes_of_loop
 from ...tracer.ops import creation
 from ...tracer.ops import elementwise as e
@@ -271,9 +271,7 @@ def _traced_scan(
     body, carry = _carrying(name, run, carry, last=each)
     body, stacks = with_rows(body, rows.tensors, count, length)
     graph = body.graph(name, current_origin())
-    attributes = attributes_of_loop(
-        graph, length, count, len(stacks), backwards=reverse, recompute=recompute
-    )
+    attributes = attributes_of_loop(graph, length, count, len(stacks), backwards=reverse, recompute=recompute)
     results = apply_loop([*carry.tensors, *stacks, *body.constants], attributes).tensors
     return carry.restored(results[:count]), stacked[0].restored(results[count:])
 
@@ -326,7 +324,7 @@ def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured,
 
     def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
         after = structured(body_fun(tensors[0], before.restored(tensors[1:])), "fori_loop", "value")
-        return [apply(e.add, tensors[0], 1), *_settled("fori_loop", after, before)]
+        return [_next(tensors[0], "i"), *_settled("fori_loop", after, before)]
 
     body, carry = _carrying("fori_loop", run, carry, [(COUNT, "i")])
     graph = body.graph("fori_loop", current_origin())
@@ -341,7 +339,7 @@ def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured,
 def _traced_while(goes_on: Function, step: Function, carry: Structured) -> Any:
     def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
         values = _settled("while_loop", step(tensors[2:]), before)
-        return [goes_on(values), apply(e.add, tensors[1], 1), *values]
+        return [_named(goes_on(values), "goes_on"), _next(tensors[1], "steps"), *values]
 
     body, carry = _carrying("while_loop", run, carry, [(Spec((), BOOL), "goes_on"), (COUNT, "steps")])
     graph = body.graph("while_loop", current_origin())
@@ -416,6 +414,17 @@ def _checkpointed(step: Step) -> Step:
         return carry.with_tensors(tensors[:count]), y.with_tensors(tensors[count:])
 
     return again
+
+
+def _next(count: Tensor, name: str) -> Tensor:
+    return _named(apply(e.add, count, 1), name)
+
+
+def _named(one: Tensor, name: str) -> Tensor:
+    """The same under a name of its own in generated code, not that of the user's result."""
+    if isinstance(one.payload, Node) and one.payload.operands:
+        one.payload.renamed(name)
+    return one
 
 
 def _positions(count: int) -> Tensor:
