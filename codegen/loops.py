@@ -7,6 +7,7 @@ operands are elements of the operands, and stacked results are written row by ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -41,6 +42,8 @@ class StepLoop:
     """Results that are read in another shape, as an array of their own."""
     around: tuple[StepLoop, ...]
     """The step loops that it is inside of, outermost first."""
+    replaced: frozenset[Node] = frozenset()
+    """The histories that it shares with a choice before it, which has written them."""
     item: Loop = field(init=False)
     stacks: dict[int, Node] = field(default_factory=dict)
     """Results that are written row by row into an array of their own."""
@@ -82,15 +85,38 @@ def find_step_loops(graph: Graph, extents: Extents, around: tuple[StepLoop, ...]
     viewed = {
         node.operands[0] for node in graph.nodes if node.operator is m.reshape and merges_dimensions(node)
     }
+    uses = Counter([*graph.outputs, *(one for node in graph.nodes for one in node.operands)])
     for node in graph.nodes:
         if is_loop(node):
             loop = LoopNode(node)
-            histories = [_history(loop, index, extents) for index in range(loop.carries)]
+            shared = [_left_by_another(loop, index, found, uses) for index in range(loop.carries)]
+            histories = [
+                _history(loop, index, extents) if one is None else one for index, one in enumerate(shared)
+            ]
+            replaced = frozenset(one for one in shared if one is not None)
             extent = extents.steps[node].find()
             count = extents.trips.get(node, extent).find()
-            one = StepLoop(loop, extent, count, histories, readers.get(node, {}), viewed, around)
+            one = StepLoop(loop, extent, count, histories, readers.get(node, {}), viewed, around, replaced)
             found += [one, *find_step_loops(loop.body, extents, (*around, one))]
     return found
+
+
+def _left_by_another(loop: LoopNode, index: int, before: list[StepLoop], uses: Counter[Node]) -> Node | None:
+    """The history of a choice before that leaves a value for this one to replace: both write one place."""
+    init = loop.node.operands[index]
+    if init.operator is not loop_result or uses[init] > 1 or not _replaces(loop, index):
+        return None
+    place = init.attributes["index"]
+    found = next((one for one in before if one.node.node is init.operands[0]), None)
+    if found is None or place >= found.node.carries or not _replaces(found.node, place):
+        return None
+    return found.histories[place]
+
+
+def _replaces(loop: LoopNode, index: int) -> bool:
+    """Whether a loop is a choice that does not read what was there before."""
+    inside = loop.body.inputs[index]
+    return loop.is_choice and inside not in loop.body.nodes and inside not in loop.body.outputs
 
 
 def _history(loop: LoopNode, index: int, extents: Extents) -> Node:
@@ -115,7 +141,7 @@ def needed_before(graph: Graph) -> set[Node]:
     """
     found: set[Node] = set()
     for loop in loops_of(graph.nodes):
-        if loop.is_dynamic and loop.length == 1:  # a choice, which repeats nothing
+        if loop.is_choice:  # which repeats nothing
             continue
         in_calls = {one for node in loop.body.nodes if node.operator is gemm for one in matrices_of(node)}
         for position, (operand, inside) in enumerate(zip(loop.node.operands, loop.body.inputs)):
@@ -144,7 +170,7 @@ def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None
     """Tell the lowering where the values are that a loop's body reads, and those that it makes."""
     for one in loops:
         one.item = Loop(one.count, steps=Axis(one.count))
-        one.item.once = one.node.is_dynamic and one.node.length == 1
+        one.item.once = one.node.is_choice
         if one.node.goes_on:
             one.item.goes_on = Load(one.histories[0], (one.step,))
         one.stacks, one.in_storage = {}, {}

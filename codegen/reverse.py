@@ -22,6 +22,7 @@ from pullback.tracer.graph import Graph, Node, constant, make_input, substitute,
 from pullback.tracer.loop import LoopNode, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.contraction import contract, split_subscripts
+from pullback.tracer.spec import BOOL
 
 from .bodies import share_loops
 from .differentiate import active_nodes, differentiate
@@ -131,7 +132,8 @@ class _Reversed:
 
     def gradients(self) -> dict[int, Node]:
         loop, step = self.loop, self.step
-        carried = [index for index in step.cotangents if index < loop.carries]
+        replaced = self._replaced()
+        carried = [index for index in step.cotangents if index < loop.carries and index not in replaced]
         stacked = [index for index in step.cotangents if index >= loop.carries]
         rows = [position for position in step.gradients if loop.carries <= position < loop.constants_from]
         constants = [position for position in step.gradients if position >= loop.constants_from]
@@ -148,7 +150,7 @@ class _Reversed:
         new = substitute(
             [
                 *(step.gradients[index] for index in carried),
-                *(running[position] + step.gradients[position] for position in totals),
+                *(self._total(running[position], step.gradients[position]) for position in totals),
                 *(step.gradients[position] for position in rows),
                 *factor_rows,
             ],
@@ -167,6 +169,7 @@ class _Reversed:
                 *(step.cotangents[index] for index in stacked),
                 *row_sources,
                 *constant_sources,
+                *(step.cotangents[index] for index in replaced),
             ),
             new,
             loop.body.origin,
@@ -177,7 +180,7 @@ class _Reversed:
             body,
             inits,
             [*(self.cotangents[index] for index in stacked), *row_sources.values()],
-            list(constant_sources.values()),
+            [*constant_sources.values(), *(self.cotangents[index] for index in replaced)],
             loop.length,
             loop.node.origin,
             backwards=not loop.backwards,
@@ -186,6 +189,7 @@ class _Reversed:
         )
         results = dict(zip((*carried, *totals, *rows, *factor_rows), reverse.results))
         found = {position: results[position] for position in (*carried, *totals, *rows)}
+        found |= {index: self._unless_taken(self.cotangents[index]) for index in replaced}
         stacks = {one: results[one] for one in factor_rows}
         for position, terms_of_one in products.items():
             summed = [
@@ -197,6 +201,25 @@ class _Reversed:
             ]
             found[position] = reduce(operator.add, summed)
         return found
+
+    def _replaced(self) -> list[int]:
+        """The carries that a choice replaces: its reverse takes their cotangents, and carries none of them."""
+        if not self.loop.is_choice:
+            return []
+        read, inputs = set(toposort(self.step.outputs)), self.loop.body.inputs
+        carried = [index for index in self.step.cotangents if index < self.loop.carries]
+        return [index for index in carried if index in self.cotangents and inputs[index] not in read]
+
+    def _total(self, total: Node, more: Node) -> Node:
+        """What is added up over the steps; of a choice it is what the one step gives."""
+        return more if self.loop.is_choice else total + more
+
+    def _unless_taken(self, cotangent: Node) -> Node:
+        """The cotangent of what a choice leaves alone if it is not taken."""
+        trips = self.loop.trips
+        assert trips is not None
+        taken = trips if trips.dtype == BOOL else e.not_equal(trips, 0)
+        return e.where(taken, 0, cotangent)
 
     def is_row(self, node: Node) -> bool:
         """Whether a value has a row for each step already."""

@@ -37,8 +37,8 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
         GradientError: `target` is a leaf that requires grad, or a view of one, and operations are recorded.
         ShapeError: `value` does not fit. DTypeError: floats into integers. MutationError: see `_frozen`.
     """
-    require_writable(target)
     require_assignable(target)
+    require_writable(target)
     value = fitted(value, target)
     recorded = is_recording() and (value._requires_grad or target._requires_grad)
     if type(target._value) is ndarray and type(value._value) is ndarray and not is_tracing():
@@ -72,6 +72,7 @@ def require_assignable(target: Tensor) -> None:
     if not is_recording():
         return
     target.refresh()
+    require_writable(target)  # whose message says more
     if target._requires_grad and target._grad_fn is None:
         raise GradientError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = target._view

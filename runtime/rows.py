@@ -58,9 +58,8 @@ def _start(look_up: Node, counts: set[Node]) -> int | None:
     if len(positions) != 1 or positions[0].shape != ():
         return None
     position = positions[0]
-    if (
-        position.operator is e.where and position.operands[0].operator is e.less
-    ):  # counted from the end if < 0
+    if position.operator is e.where and position.operands[0].operator is e.less:
+        # of a negative position, which counts from the end
         position = position.operands[2]
     start = 0
     while position not in counts:

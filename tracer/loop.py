@@ -64,6 +64,11 @@ class LoopNode:
         return self.node.attributes["trips"] != ALL
 
     @property
+    def is_choice(self) -> bool:
+        """Whether it has one step or none, which a truth value decides."""
+        return self.trips is not None and self.length == 1
+
+    @property
     def recompute(self) -> bool:
         """Whether its reverse computes each step again."""
         return self.node.attributes["recompute"]
