@@ -203,7 +203,7 @@ class _Reversed:
         return found
 
     def _replaced(self) -> list[int]:
-        """The carries that a choice replaces: its reverse takes their cotangents, and carries none of them."""
+        """The carries that a choice replaces: its reverse takes their cotangents, and carries none."""
         if not self.loop.is_choice:
             return []
         read, inputs = set(toposort(self.step.outputs)), self.loop.body.inputs

@@ -8,13 +8,14 @@ import re
 import numpy as np
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.elementwise import logical_not
 from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
 from .blocking import is_imprecise_sum
 from .element import ElementWriter, Scope, comment_of, subscript
-from .expression import Expression, Index, Literal, Quotient, Within, number
+from .expression import Compute, Expression, Index, Literal, Quotient, Within, number
 from .interior import Interior, find_interior
 from .layout import Block, ForLoop, Line
 from .library import write_call
@@ -47,6 +48,8 @@ class Writer(ElementWriter):
         self._begun: dict[Node, Root] = {}
         self._all_within: dict[Root, str] = {}
         self._at_border = False
+        self._opposites: dict[str, str] = {}
+        """Of variables that say whether a choice is taken, the one that says the opposite."""
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = list(self.reserved.values())
@@ -114,7 +117,7 @@ class Writer(ElementWriter):
         first = Line(f"{variable} = 0")
         if loop.once:
             lines = (first, *inner.lines) if is_used else tuple(inner.lines)
-            scope.lines.append(Block(f"if {self.extent(loop.extent)}", lines))
+            self._write_choice(self.extent(loop.extent), lines, scope)
             return
         assert loop.goes_on is not None and loop.steps is not None
         self._root_variables[loop.steps] = variable
@@ -123,6 +126,16 @@ class Writer(ElementWriter):
         scope.lines.append(first)
         scope.lines.append(Block(f"while {test}", (*inner.lines, Line(f"{variable} += 1"))))
         scope.lines.append(Line(f"{count} = {variable}"))
+
+    def _write_choice(self, truth: str, lines: tuple[Line | ForLoop | Block, ...], scope: Scope) -> None:
+        """`if` around lines; `else`, where they are to run if those just before do not."""
+        opposite = self._opposites.get(truth)
+        written = scope.lines
+        if len(written) > 1 and getattr(written[-1], "text", "") == f"{truth} = not {opposite}":
+            last_but_one = getattr(written[-2], "header", "")
+            written[-2:] = written[-2:] if last_but_one != f"if {opposite}" else reversed(written[-2:])
+        is_other = bool(written) and getattr(written[-1], "header", "") == f"if {opposite}"
+        written.append(Block("else" if is_other else f"if {truth}", lines))
 
     def _trips(self, root: Root, scope: Scope) -> None:
         """The number of steps of a loop, and whether there is room for what it tapes."""
@@ -137,6 +150,11 @@ class Writer(ElementWriter):
             name = self.arrays.pool.take("taken" if _is_truth(root.value) else "steps")
             self.line(scope, f"{name} = {sp.unparse(value)}", value, root.node.origin, root.value)
         self._extent_names[symbol] = name
+        expression = self.chosen(root.value)
+        if isinstance(expression, Compute) and expression.node.operator is logical_not:
+            opposite = self.value(expression.operands[0], scope)
+            if isinstance(opposite, ast.Name):
+                self._opposites[name], self._opposites[opposite.id] = opposite.id, name
         if symbol in self.arrays.growing:
             place = list(self.arrays.growing).index(symbol)
             scope.lines.append(Line(f"if {name} > {self.arrays.growing[symbol]}.shape[0]:"))

@@ -308,7 +308,7 @@ def test_checkpoint_runs_the_function_again_and_keeps_nothing_of_it() -> None:
     x = pb.tensor([0.3, 0.1, 0.2], requires_grad=True)
     pb.manual_seed(1)
     y = pb.checkpoint(layer)(x * 2)
-    assert [name for name in type(y.grad_fn).__mro__][0].__name__ == "CheckpointBackward"
+    assert y.grad_fn.name() == "CheckpointBackward"
     y.sum().backward()
     assert len(calls) == 2
     found = x.grad.clone(), w.grad.clone()
