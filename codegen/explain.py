@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
 
+from .calls import pairs_of
 from .contractions import Indices
 from .cost import EXPENSIVE, arithmetic
 from .expression import Select, parts
@@ -58,8 +59,9 @@ def _roots_in(item: Item) -> Iterator[Root]:
 def _operations(root: Root) -> int:
     """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
     if root.kind == "call":
-        indices = Indices.of(root.node.attributes["subscripts"], *root.node.operands)
-        extents = dict(zip(indices.left + indices.right, (n for x in root.node.operands for n in x.shape)))
+        product, *operands = pairs_of(root.node)[root.product]
+        indices = Indices.of(product.subscripts, *operands)
+        extents = dict(zip(indices.left + indices.right, (n for x in operands for n in x.shape)))
         return 2 * math.prod(extents.values())
     points = math.prod(axis.extent.value for axis in root.axes)
     own = arithmetic(root.value, set()) if root.value is not None else 0

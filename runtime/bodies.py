@@ -32,8 +32,12 @@ class TracedBody:
     constants: list[Tensor]
 
     def graph(self, name: str, origin: Origin, first: Sequence[Node] = ()) -> Graph:
-        """The graph, with further inputs in front that it does not use."""
-        return Graph(name, (*first, *self.inputs), self.outputs, origin)
+        """The graph, its own Python loops rolled up, with further inputs in front that it does not use."""
+        from ..codegen.roll import roll
+
+        rolled = roll(Graph(name, (*first, *self.inputs), self.outputs, origin))
+        current_trace().notes += rolled.notes
+        return rolled.graph
 
 
 def trace_body(
