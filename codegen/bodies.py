@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pullback.tracer.graph import Graph, Node, make_input, rebuild, substitute, toposort, with_operands
+from pullback.tracer.graph import (
+    Graph,
+    Node,
+    make_input,
+    make_node,
+    rebuild,
+    substitute,
+    toposort,
+    with_operands,
+)  # fmt: skip
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import Body, loop_result
+from pullback.tracer.ops.control import WHILE, Body, loop_result
 
 from .lower import merges_dimensions
 from .simplify import simplify
@@ -101,22 +110,37 @@ def share_loops(graph: Graph) -> Graph:
     extended: dict[tuple[Body, tuple[Node, ...]], Node] = {}
     for node in graph.nodes:
         if is_loop(node) and (body := node.attributes["body"].extends) is not None:
-            extended[body, node.operands] = node
+            extended[body, _given_to(node)] = node
     made: dict[Node, Node] = {}
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         if is_loop(node):
             last = node
-            while (found := extended.get((last.attributes["body"], last.operands))) is not None:
+            while (found := extended.get((last.attributes["body"], _given_to(last)))) is not None:
                 last = found
             if last not in made:
-                made[last] = with_operands(last, operands)
+                counts = LoopNode(node).goes_on and not LoopNode(last).goes_on
+                made[last] = _counting(last, operands) if counts else with_operands(last, operands)
             return made[last]
         if node.operator is loop_result and operands[0] is not node.operands[0]:
             return LoopNode(operands[0]).result(node.attributes["index"]).renamed(node.name)
         return with_operands(node, operands)
 
     return rebuild(graph, change) if extended else graph
+
+
+def _given_to(node: Node) -> tuple[Node, ...]:
+    """The operands of a loop; one that runs as often as another has counted is given what that is given."""
+    trips = LoopNode(node).trips
+    if trips is None or trips.operator is not loop_result or trips.attributes["index"] != 1:
+        return node.operands
+    return node.operands[:-1] if LoopNode(trips.operands[0]).goes_on else node.operands
+
+
+def _counting(last: Node, operands: tuple[Node, ...]) -> Node:
+    """A loop that runs as often as another has counted, as one that counts by itself."""
+    attributes = {**last.attributes, "trips": WHILE}
+    return make_node(last.operator, operands, attributes, origin=last.origin, name="")
 
 
 def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:

@@ -4,9 +4,8 @@ Its carries are the cotangents of the carries, and totals of the cotangents of c
 each step is either there anyway (rows, constants) or a row of the tape, a further stacked result of the
 forward loop. Which values are taped and which are computed again is decided by `partition`, on one step.
 
-A loop that goes on while something is true has counted its steps by the time that it is reversed. It is run
-again for its tape, which then has the right length. A choice is a loop of one step or none
-(`tracer/ops/control.py`).
+A loop that goes on while something is true is reversed as one of so many steps as it has counted;
+`share_loops` lets it write the tape. A choice is a loop of one step or none (`tracer/ops/control.py`).
 
 A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 4.
 """

@@ -16,6 +16,7 @@ from . import spelling as sp
 from .blocking import is_imprecise_sum
 from .element import ElementWriter, Scope, comment_of, subscript
 from .expression import Compute, Expression, Index, Literal, Quotient, Within, number
+from .extents import Symbol
 from .interior import Interior, find_interior
 from .layout import Block, ForLoop, Line
 from .library import write_call
@@ -122,9 +123,13 @@ class Writer(ElementWriter):
         assert loop.goes_on is not None and loop.steps is not None
         self._root_variables[loop.steps] = variable
         test = sp.unparse(self.element(loop.goes_on.node, loop.goes_on.indices, inner))
-        count = self._extent_names[loop.extent] = self.arrays.pool.take("steps")
+        symbol = loop.extent.find()
+        count = self._extent_names[symbol] = self.arrays.pool.take("steps")
+        room: tuple[Line, ...] = ()
+        if symbol in self.arrays.growing:
+            room = self._require_room(f"{variable} >=", symbol, f"2 * {variable}")
         scope.lines.append(first)
-        scope.lines.append(Block(f"while {test}", (*inner.lines, Line(f"{variable} += 1"))))
+        scope.lines.append(Block(f"while {test}", (*room, *inner.lines, Line(f"{variable} += 1"))))
         scope.lines.append(Line(f"{count} = {variable}"))
 
     def _write_choice(self, truth: str, lines: tuple[Line | ForLoop | Block, ...], scope: Scope) -> None:
@@ -156,10 +161,16 @@ class Writer(ElementWriter):
             if isinstance(opposite, ast.Name):
                 self._opposites[name], self._opposites[opposite.id] = opposite.id, name
         if symbol in self.arrays.growing:
-            place = list(self.arrays.growing).index(symbol)
-            scope.lines.append(Line(f"if {name} > {self.arrays.growing[symbol]}.shape[0]:"))
-            scope.lines.append(Line(f"    {NEEDED}[{place}] = {name}"))
-            scope.lines.append(Line("    return"))
+            scope.lines.extend(self._require_room(f"{name} >", symbol, name))
+
+    def _require_room(self, comparison: str, symbol: Symbol, needed: str) -> tuple[Line, ...]:
+        """Return if there are too few rows for what a loop tapes, and say how many are needed."""
+        place = list(self.arrays.growing).index(symbol)
+        return (
+            Line(f"if {comparison} {self.arrays.growing[symbol]}.shape[0]:"),
+            Line(f"    {NEEDED}[{place}] = {needed}"),
+            Line("    return"),
+        )
 
     def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Node, str]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
