@@ -1,8 +1,7 @@
 """Arrays whose number of rows only data tells: the tapes of loops that run as long as something is true.
 
-A function is given room for some rows. It counts its steps before it tapes any, and where the room is too
-small it says how many rows it needs and returns; it is then called again with more, which later calls have
-at once.
+A function is given room for some rows. Where that is too small it says how many rows it needs and returns;
+it is then called again with more, which later calls have at once.
 """
 
 from __future__ import annotations
