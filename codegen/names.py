@@ -14,7 +14,7 @@ NOUNS = {
     "multiply": "product", "prod": "product", "contract": "product", "gemm": "product", "divide": "quotient",
     "reciprocal": "inverse", "negative": "opposite", "amax": "largest", "amin": "smallest",
     "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
-    "power_constant": "powered", "sqrt": "root", "convert": "converted",
+    "power_constant": "powered", "sqrt": "root", "convert": "converted", "loop_result": "result",
 }  # fmt: skip
 
 

@@ -246,6 +246,37 @@ def checkpointed_in_blocks(x: Any, h: Any, w: Any) -> Any:
     return h.sum() + (ys * zs).sum() + back.sum()
 
 
+@program((23, 3), (3,))
+def checkpointed_in_blocks_of_blocks(x: Any, h: Any) -> Any:
+    def step(h: Any, row: Any) -> Any:
+        h = pb.tanh(pb.sin(h) + row)
+        return h, h * h
+
+    h, ys = pb.scan(step, h, x, checkpoint_every=(9, 4))
+    return (
+        h.sum()
+        + (ys * ys).sum()
+        + pb.fori_loop(0, 9, lambda i, v: pb.sin(v) * x[i], h, checkpoint_every=4).sum()
+    )
+
+
+@program((4, 3), (3, 3))
+def python_loop_in_a_body(x: Any, w: Any) -> Any:
+    def step(h: Any, row: Any) -> Any:
+        for _ in range(30):
+            h = pb.tanh(w @ h + row)
+        return h, None
+
+    return pb.scan(step, x[0], x)[0].sum()
+
+
+@program((4, 3), (3,))
+def loops_in_a_python_loop(x: Any, h: Any) -> Any:
+    for _ in range(20):
+        h = pb.scan(lambda h, row: (pb.sin(h + row) * row, None), h, x)[0] + 0.1
+    return h.sum()
+
+
 @program((4, 3), (3,))
 def compiled_body(x: Any, h: Any) -> Any:
     inner = pb.compile(lambda h, row: pb.sin(h) * row)

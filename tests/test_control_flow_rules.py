@@ -257,6 +257,21 @@ def test_a_look_up_at_the_step_is_a_row() -> None:
     np.testing.assert_allclose(slope, pb.grad(function)(X), rtol=1e-12)
 
 
+def test_a_loop_runs_once_where_its_values_and_its_tape_are_wanted() -> None:
+    def function(x: Any) -> Any:
+        h, ys = pb.scan(lambda h, row: (pb.sin(h) * row, h), x[0], x)
+        h, ys = pb.scan(lambda h, row: (pb.cos(h) * row, h), h, ys)
+        h = pb.while_loop(lambda h: (h * h).sum() < 50, lambda h: h + pb.exp(h), h)
+        return h.sum() + ys.sum()
+
+    tensor = pb.tensor(X, requires_grad=True)
+    compiled = pb.compile(function)
+    forward = compiled.forward_source(tensor)
+    assert forward.count("while goes_on") == 1
+    both = pb.compile(pb.value_and_grad(function)).source(X)
+    assert both.count("while goes_on") == 1
+
+
 def test_explain_says_what_a_loop_tapes() -> None:
     def function(x: Any) -> Any:
         found = pb.while_loop(lambda v: (v * v).sum() < 9, lambda v: v + pb.sin(v) ** 2, x)
@@ -265,33 +280,6 @@ def test_explain_says_what_a_loop_tapes() -> None:
     text = pb.compile(function).explain(pb.tensor([0.5, 0.7], requires_grad=True))
     for part in ("loop while its condition is true", "[steps, 2]): a tape, a row each step", "if that is 1"):
         assert part in text
-
-
-def recurrent(x: Any) -> Any:
-    def step(h: Any, row: Any) -> Any:
-        h = pb.tanh(h + row)
-        return h, h * h
-
-    h, squares = pb.scan(step, x[0] * 0, x)
-    return (h * squares.sum(0)).sum()
-
-
-def doubling(x: Any) -> Any:
-    return pb.while_loop(lambda v: (v * v).sum() < 9, lambda v: v + pb.sin(v) ** 2, x).sum()
-
-
-def either(x: Any, w: Any) -> Any:
-    y = pb.cond(w > 0, lambda x: pb.log(x) * w, lambda x: x * x, x)
-    return (y * y).sum()
-
-
-@pytest.mark.parametrize(
-    "function, arrays",
-    [(recurrent, (X,)), (doubling, (X[0] + 1,)), (either, (X[0] + 1, np.array(1.0)))],
-    ids=["scan", "while", "cond"],
-)
-def test_source(function: Function, arrays: tuple[np.ndarray, ...], golden: Callable[[str], None]) -> None:
-    golden(pb.compile(pb.value_and_grad(function)).source(*arrays))
 
 
 # --- memory -------------------------------------------------------------------------------------------------

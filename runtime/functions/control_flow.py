@@ -51,18 +51,20 @@ def scan(
     reverse: bool = False,
     *,
     checkpoint: bool = False,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | Sequence[int] | None = None,
 ) -> tuple[Any, Any]:
     """The last carry, and the stacked `y`, of `carry, y = f(carry, x)` for each row `x` of `xs`.
 
     Args:
-        f: the step; what it takes from outside is differentiated as well.
-        init: the first carry: tensors, arrays and numbers, in any nested structure.
-        xs: a structure of tensors with one leading extent, over which the loop runs; None for none.
-        length: the number of steps, where `xs` does not tell it.
-        reverse: from the last row to the first; `y` lies where `x` did.
-        checkpoint: backward is given the carries only, and computes each step again.
-        checkpoint_every: backward is given every k-th carry only, and computes k steps at a time again.
+        f: the step; what it takes from outside is differentiated as well. init: the first carry: tensors,
+        arrays and numbers, in any nested structure. xs: a structure of tensors with one leading extent,
+        over which the loop runs; None for none. length: the number of steps, where `xs` does not tell it.
+        reverse: from the last row to the first; `y` lies where `x` did. checkpoint: backward is given the
+        carries only, and computes each step again. checkpoint_every: backward is given every k-th carry
+        only, and computes k steps at a time again. Several
+            numbers, the largest first, do so within each k steps again: `(64, 8)` keeps n / 64 + 8 + 8
+            carries, and computes each step three times (Griewank and Walther, Evaluating Derivatives,
+            chapter 12).
 
     Raises:
         ShapeError, DTypeError, ArgumentError: the carry changes from step to step, extents differ, or `f`
@@ -74,7 +76,7 @@ def scan(
     """
     carry, rows = structured(init, "scan", "init"), structured(xs, "scan", "xs")
     length = _length("scan", rows, length)
-    if checkpoint_every is not None:
+    if checkpoint_every is not None and checkpoint_every != ():
         return _scan_in_blocks(f, carry, rows, length, reverse, checkpoint_every)
 
     def step(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
@@ -113,7 +115,7 @@ def fori_loop(
     init: Any,
     *,
     checkpoint: bool = False,
-    checkpoint_every: int | None = None,
+    checkpoint_every: int | Sequence[int] | None = None,
 ) -> Any:
     """The last `value = body_fun(i, value)` for `i` from `lower` to `upper - 1`; `i` is a 0-d integer tensor.
 
@@ -277,15 +279,22 @@ def _traced_scan(
 
 
 def _scan_in_blocks(
-    f: Function, carry: Structured, rows: Structured, length: int, reverse: bool, size: int
+    f: Function,
+    carry: Structured,
+    rows: Structured,
+    length: int,
+    reverse: bool,
+    every: int | Sequence[int],
 ) -> tuple[Any, Any]:
     """Loops of `size` steps inside of a loop of which backward is given the carries only; then the rest."""
+    size, *inner = [every] if isinstance(every, int | np.integer) else list(every)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        fail(ArgumentError, f"scan: checkpoint_every must be a positive integer, found {size!r}.")
+        fail(ArgumentError, f"scan: checkpoint_every must be positive integers, found {every!r}.")
+    within: dict[str, Any] = {"checkpoint_every": inner} if inner else {}
     size = int(size)
     blocks, rest = divmod(length, size)
     if not blocks:
-        return scan(f, carry.restored(carry.tensors), rows.restored(rows.tensors), length, reverse)
+        return scan(f, carry.restored(carry.tensors), rows.restored(rows.tensors), length, reverse, **within)
     start = rest if reverse else 0
     stop = start + blocks * size
 
@@ -295,7 +304,7 @@ def _scan_in_blocks(
     def in_blocks(values: Any) -> tuple[Any, Any]:
         whole = [row[start:stop].reshape(blocks, size, *row.shape[1:]) for row in rows.tensors]
         return scan(
-            lambda value, block: scan(f, value, block, size, reverse),
+            lambda value, block: scan(f, value, block, size, reverse, **within),
             values,
             rows.restored(whole),
             blocks,
@@ -312,7 +321,8 @@ def _scan_in_blocks(
     of_blocks = flat(ys)
     if not rest:
         return value, of_blocks.restored(of_blocks.tensors)
-    value, ys = scan(f, value, part(0, rest) if reverse else part(stop, length), rest, reverse)
+    others = part(0, rest) if reverse else part(stop, length)
+    value, ys = scan(f, value, others, rest, reverse, **within)
     of_rest = structured(ys, "scan", "y")
     pairs = zip(of_rest.tensors, of_blocks.tensors) if reverse else zip(of_blocks.tensors, of_rest.tensors)
     return value, of_blocks.restored([cat(pair) for pair in pairs])
