@@ -22,7 +22,9 @@ from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
 from ...tracer.origin import current_origin
 from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import Trace, is_tracing, tracing
+from .. import dtypes
 from ..bodies import TracedBody, trace_body
+from ..creation import zeros
 from ..loops import apply_loop
 from ..rows import with_rows
 from ..tape import apply, wrap
@@ -56,15 +58,16 @@ def scan(
     """The last carry, and the stacked `y`, of `carry, y = f(carry, x)` for each row `x` of `xs`.
 
     Args:
-        f: the step; what it takes from outside is differentiated as well. init: the first carry: tensors,
-        arrays and numbers, in any nested structure. xs: a structure of tensors with one leading extent,
-        over which the loop runs; None for none. length: the number of steps, where `xs` does not tell it.
-        reverse: from the last row to the first; `y` lies where `x` did. checkpoint: backward is given the
-        carries only, and computes each step again. checkpoint_every: backward is given every k-th carry
-        only, and computes k steps at a time again. Several
-            numbers, the largest first, do so within each k steps again: `(64, 8)` keeps n / 64 + 8 + 8
-            carries, and computes each step three times (Griewank and Walther, Evaluating Derivatives,
-            chapter 12).
+        f: the step; what it takes from outside is differentiated as well.
+        init: the first carry: tensors, arrays and numbers, in any nested structure.
+        xs: a structure of tensors with one leading extent, over which the loop runs; None for none.
+        length: the number of steps, where `xs` does not tell it.
+        reverse: from the last row to the first; `y` lies where `x` did.
+        checkpoint: backward is given the carries only, and computes each step again.
+        checkpoint_every: backward is given every k-th carry only, and computes k steps at a time again. Of
+            several numbers, the largest first, each divides what the one before it leaves: `(64, 8)` keeps
+            n / 64 + 8 + 8 carries, and computes each step three times (A. Griewank and A. Walther,
+            Evaluating Derivatives, SIAM 2008, chapter 12).
 
     Raises:
         ShapeError, DTypeError, ArgumentError: the carry changes from step to step, extents differ, or `f`
@@ -148,7 +151,7 @@ def fori_loop(
 def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     """The first `value = body_fun(value)`, beginning with `init`, of which `cond_fun(value)` is false.
 
-    It has a gradient: the compiled loop counts its steps, and is run again for a tape of that length.
+    It has a gradient, and no bound is asked for: the compiled loop counts its steps and its tape grows.
 
     Raises:
         ShapeError, DTypeError, ArgumentError: the value changes from step to step, or the condition is not
@@ -171,17 +174,13 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     values: Sequence[Tensor] = carry.tensors
     while bool(goes_on(values)):
         result = step(values)
-        if values is carry.tensors and _differ(result, carry):
+        while values is carry.tensors and _differ(result, carry):
             carry = carry.converted(result.specs)
             values = carry.tensors
             result = step(values)
         require_same("while_loop", result, carry, BEFORE)
         values = result.tensors
     return carry.restored(values)
-
-
-def _zeros(spec: Spec) -> np.ndarray:
-    return np.zeros(spec.shape, spec.dtype)
 
 
 Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Structured, Structured]]
@@ -222,7 +221,7 @@ def _run_scan(
     for position in reversed(range(length)) if reverse else range(length):
         inputs = [row[position] for row in rows.tensors]
         after, y = step(values, inputs)
-        if not collected and _differ(after, carry):
+        while not collected and _differ(after, carry):
             carry = carry.converted(after.specs)
             after, y = step(carry.tensors, inputs)
         require_same(name, after, carry, BEFORE)
@@ -251,8 +250,8 @@ def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
     with tracing(Trace(name)):
         trace_body(name, run, inputs)
         specs = found[0].specs
-    empty = [Spec((0, *spec.shape), spec.dtype) for spec in specs]
-    return found[0].restored([make(constant(0, one)) if is_tracing() else make(_zeros(one)) for one in empty])
+    empty = [zeros(0, *spec.shape, dtype=dtypes.of(spec.dtype)) for spec in specs]
+    return found[0].restored(empty)
 
 
 def _traced_scan(
@@ -380,9 +379,6 @@ def _carrying(
             return trace_body(name, partial(run, before=carry), [*first, *carried, *last]), carry
         except _OtherDTypes as other:
             carry = carry.converted(other.specs)
-            carry = Structured(
-                carry.tensors, carry.labels, [False] * len(carry.weak), carry.structure, carry.present
-            )
 
 
 class _OtherDTypes(Exception):

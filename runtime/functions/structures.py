@@ -19,6 +19,9 @@ from ..tape import apply, wrap
 from ..tensor import Tensor, make
 from .common import fail
 
+MOST_CONVERSIONS = 4
+"""How often the dtype of a number may be found to be another, as one number waits for that of the next."""
+
 
 @dataclass(frozen=True, eq=False)
 class Structured:
@@ -31,6 +34,7 @@ class Structured:
     """Of each tensor, whether it was a Python number, which takes the dtype of what it is used with."""
     structure: Any
     present: list[bool]
+    conversions: int = 0
 
     @property
     def specs(self) -> list[Spec]:
@@ -42,12 +46,14 @@ class Structured:
         return unflatten(self.structure, [next(waiting) if here else None for here in self.present])
 
     def converted(self, specs: Sequence[Spec]) -> Structured:
-        """Python numbers in the dtypes of these specs."""
+        """Python numbers in the dtypes of these specs; after a few times these are final."""
         tensors = [
             as_dtype(one, spec.dtype) if weak else one
             for one, weak, spec in zip(self.tensors, self.weak, specs)
         ]
-        return self.with_tensors(tensors)
+        again = self.conversions + 1 < MOST_CONVERSIONS
+        weak = self.weak if again else [False] * len(self.weak)
+        return Structured(tensors, self.labels, weak, self.structure, self.present, self.conversions + 1)
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Structured:
         return Structured(list(tensors), self.labels, self.weak, self.structure, self.present)
