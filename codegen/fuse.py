@@ -271,7 +271,10 @@ def _roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> 
 def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
     """The carries before the first step; then the body, and what is stored of it after each step."""
     for init, history in zip(loop.node.node.operands, loop.histories):
-        yield _row_root(history, number(0), init, lowering.element, lowering)
+        if history not in loop.replaced:
+            yield _row_root(history, number(0), init, lowering.element, lowering)
+    if loop.node.trips is not None:
+        yield _root(loop.node.node, "trips", (), lowering.element(loop.node.trips, ()), ())
     inside = _roots(loop.node.body, lowering, loops)
     for value, storage, row in loop.stores:
         if loop.in_storage.get(value) != (storage, row):

@@ -19,7 +19,7 @@ class Root:
     node: Node
     kind: str
     """"store", "reduce", "search", "scan", "scatter", "update", "overwrite", "check", "call"; a "view"
-    has no space."""
+    has no space. "trips" is the number of steps of a loop, which data decides."""
     axes: tuple[Axis, ...] = ()
     """Those that loops walk. Others, in `target` and `reads`, are walked inside of a call."""
     value: Expression | None = None
@@ -64,6 +64,10 @@ class Loop:
     """The loop over blocks, one of which this loop runs over."""
     steps: Axis | None = None
     """Of a loop whose iterations follow one another, each with what the one before has left: its axis."""
+    goes_on: Load | None = None
+    """Of a loop over steps that has one more as long as this is true; its extent is known at its end."""
+    once: bool = False
+    """Whether it is a choice: one step, if its extent is 1 and not 0."""
 
 
 Item = Loop | Root

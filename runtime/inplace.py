@@ -81,6 +81,7 @@ def require_assignable(target: Tensor) -> None:
     if not is_recording():
         return
     target.refresh()
+    require_writable(target)  # whose message says more
     if target._requires_grad and target._grad_fn is None:
         raise GradientError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = target._view

@@ -15,6 +15,7 @@ import numpy as np
 from ..tracer.errors import LeakedTraceError, PullbackError
 from ..tracer.graph import Node, make_node
 from ..tracer.operator import Operator
+from ..tracer.ops.control import loop
 from ..tracer.ops.elementwise import stop_gradient
 from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.spec import Spec
@@ -234,7 +235,11 @@ def unwrap(operand: Any) -> Any:
     return operand
 
 
-def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Tensor:
+def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Any:
+    if operator is loop:
+        from .loops import apply_loop
+
+        return apply_loop(operands, attributes)
     return apply(operator, *operands, **attributes)
 
 

@@ -20,7 +20,6 @@ from .closure import Reading, Source, explore
 from .flatten import Results, is_container
 from .guards import Guards
 from .modes import is_recording
-from .nodes import OperatorNode
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -339,7 +338,7 @@ def has_own_backward(tensor: Tensor) -> bool:
                 return True
         elif target is not None and id(target) not in seen:
             seen.add(id(target))
-            if not isinstance(target, OperatorNode) or target.hooks is not None:
+            if not target.is_in_graph or target.hooks is not None:
                 return True
             pending.extend(edge[0] for edge in target.edges if edge is not None)
     return False

@@ -108,6 +108,8 @@ class Trace:
         """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
+        self.bodies: list[int] = []
+        """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
         self._captured: dict[int, tuple[np.ndarray, Node]] = {}
 

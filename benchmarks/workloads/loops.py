@@ -126,7 +126,7 @@ def _positive(rng: np.random.Generator, size: int = 16) -> Inputs:
 
 
 def relaxed(steps, xp, grid):
-    """Jacobi's method for Laplace's equation: the inside becomes the mean of its neighbours, the rim stays."""
+    """Laplace's equation by Jacobi: the inside becomes the mean of its neighbours, the rim stays."""
     now, then = grid * 1.0, grid * 1.0
     for _ in range(steps // 2):
         then[1:-1, 1:-1] = 0.25 * (now[1:-1, :-2] + now[1:-1, 2:] + now[:-2, 1:-1] + now[2:, 1:-1])
