@@ -24,6 +24,7 @@ from .blas import OneThread
 from .explain import explain_plan
 from .growing import Room
 from .layout import Module
+from .loops import bodies
 from .memory import SMALLEST_KEPT, allocator
 from .plan import Output, Plan, Stage, combined, stage_names
 from .threads import get_num_threads, run_in_threads
@@ -354,7 +355,7 @@ def _output(
 
 
 def _require_compilable(graph: Graph) -> None:
-    for node in (*graph.inputs, *graph.nodes):
+    for node in (node for one in bodies(graph) for node in (*one.inputs, *one.nodes)):
         if node.dtype == FLOAT16:
             raise UnsupportedError(
                 f"{graph.name}: {node.name or node.operator.name} is {node.spec}; "

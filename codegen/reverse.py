@@ -21,6 +21,7 @@ from pullback.tracer.graph import Graph, Node, constant, make_input, substitute,
 from pullback.tracer.loop import LoopNode, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.contraction import contract, split_subscripts
+from pullback.tracer.ops.indexing import scatter_add
 from pullback.tracer.spec import BOOL
 
 from .bodies import share_loops
@@ -136,14 +137,11 @@ class _Reversed:
         stacked = [index for index in step.cotangents if index >= loop.carries]
         rows = [position for position in step.gradients if loop.carries <= position < loop.constants_from]
         constants = [position for position in step.gradients if position >= loop.constants_from]
-        keeps_totals = loop.is_dynamic or loop.recompute
-        terms = {
-            position: [] if keeps_totals else _products(step.gradients[position]) for position in constants
-        }
+        terms = {position: self._terms(step.gradients[position]) for position in constants}
         totals = [position for position in constants if not terms[position]]
-        products = {position: found for position, found in terms.items() if found}
-        factors = (one for found in products.values() for product in found for one in product.operands)
-        factor_rows = [one for one in dict.fromkeys(factors) if not self.is_row(one)]
+        later = {position: found for position, found in terms.items() if found}
+        operands = (one for found in later.values() for term in found for one in term.operands)
+        operand_rows = [one for one in dict.fromkeys(operands) if not self.is_row(one)]
 
         running = {p: make_input(loop.body.inputs[p].spec, f"d_{loop.body.inputs[p].name}") for p in totals}
         new = substitute(
@@ -151,7 +149,7 @@ class _Reversed:
                 *(step.gradients[index] for index in carried),
                 *(self._total(running[position], step.gradients[position]) for position in totals),
                 *(step.gradients[position] for position in rows),
-                *factor_rows,
+                *operand_rows,
             ],
             self.stand_ins,
         )
@@ -186,17 +184,17 @@ class _Reversed:
             trips=loop.trips,
             recompute=loop.recompute,
         )
-        results = dict(zip((*carried, *totals, *rows, *factor_rows), reverse.results))
+        results = dict(zip((*carried, *totals, *rows, *operand_rows), reverse.results))
         found = {position: results[position] for position in (*carried, *totals, *rows)}
         found |= {index: self._unless_taken(self.cotangents[index]) for index in replaced}
-        stacks = {one: results[one] for one in factor_rows}
-        for position, terms_of_one in products.items():
+        stacks = {one: results[one] for one in operand_rows}
+        for position, terms_of_one in later.items():
             summed = [
-                _summed_product(
-                    product,
-                    [stacks[one] if one in stacks else self.source(one)[0] for one in product.operands],
+                _over_all_steps(
+                    term,
+                    [stacks[one] if one in stacks else self.source(one)[0] for one in term.operands],
                 )
-                for product in terms_of_one
+                for term in terms_of_one
             ]
             found[position] = reduce(operator.add, summed)
         return found
@@ -220,6 +218,16 @@ class _Reversed:
         taken = trips if trips.dtype == BOOL else e.not_equal(trips, 0)
         return e.where(taken, 0, cotangent)
 
+    def _terms(self, gradient: Node) -> list[Node]:
+        """What of the gradient of a constant is summed after the loop; nothing if it is added up inside.
+
+        A tape whose length only data tells has room for more rows than there are: no product takes it whole.
+        """
+        if self.loop.recompute or self.loop.is_choice:
+            return []
+        found = _terms(gradient)
+        return [] if self.loop.is_dynamic and any(one.operator is contract for one in found) else found
+
     def is_row(self, node: Node) -> bool:
         """Whether a value has a row for each step already."""
         loop = self.loop
@@ -232,10 +240,10 @@ def _inputs_of(needed: Sequence[Node], loop: LoopNode) -> tuple[Node, ...]:
     return tuple(node for node in loop.body.inputs if node in nodes)
 
 
-def _products(gradient: Node) -> list[Node]:
-    """The products that a gradient is a sum of, if each is larger than its factors.
+def _terms(gradient: Node) -> list[Node]:
+    """The products and the scattered rows that a gradient is a sum of, if each is larger than its operands.
 
-    Then the factors are stacked, and multiplied once, after the loop.
+    Then the operands are stacked, and multiplied or scattered once, after the loop.
     """
     found: list[Node] = []
     pending = [gradient]
@@ -243,18 +251,20 @@ def _products(gradient: Node) -> list[Node]:
         node = pending.pop()
         if node.operator is e.add and all(one.shape == gradient.shape for one in node.operands):
             pending.extend(reversed(node.operands))
-        elif node.operator is contract and node.spec.ndim >= 2:
-            left, right = node.operands
-            if left.spec.nbytes + right.spec.nbytes >= node.spec.nbytes:
-                return []
-            found.append(node)
-        else:
+            continue
+        is_product = node.operator is contract and node.spec.ndim >= 2
+        if not is_product and node.operator is not scatter_add:
             return []
+        if sum(one.spec.nbytes for one in node.operands) >= node.spec.nbytes:
+            return []
+        found.append(node)
     return found
 
 
-def _summed_product(product: Node, stacks: Sequence[Node]) -> Node:
-    """The sum over all steps of a product, as a product of stacks."""
-    left, right, result = split_subscripts(product.attributes["subscripts"])
+def _over_all_steps(term: Node, stacks: Sequence[Node]) -> Node:
+    """The sum over all steps of a product, or of scattered rows, given the stacks of its operands."""
+    if term.operator is scatter_add:
+        return scatter_add(*stacks, **term.attributes)
+    left, right, result = split_subscripts(term.attributes["subscripts"])
     step = next(letter for letter in "stuvwxyzabcdefghijklmnopqr" if letter not in left + right)
     return contract(*stacks, subscripts=f"{step}{left},{step}{right}->{result}")

@@ -143,6 +143,11 @@ UNSUPPORTED: dict[str, tuple[type[Exception], str, Function]] = {
     ),
     "a tensor from outside": (MutationError, "from outside", writes_outside),
     "a carry": (MutationError, "clone", writes_into_its_carry),
+    "float16": (
+        UnsupportedError,
+        "float16",
+        lambda x: pb.scan(lambda c, r: (c.to(pb.float16).to(pb.float64), None), x[0], x)[0],
+    ),
     "a Function": (
         UnsupportedError,
         "Doubled",

@@ -64,8 +64,7 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         return found[0].tensors
 
     given = structured([leaves[place] for place in places], "checkpoint", "arguments")
-    names = [one.payload.name or "x" for one in given.tensors if hasattr(one.payload, "name")]
-    names += ["x"] * (len(given.tensors) - len(names))
+    names = [getattr(one.payload, "name", "") or "x" for one in given.tensors]
     body = trace_body("checkpoint", run, list(zip(given.specs, names)), may_draw=True)
     specs = found[0].specs
     before = [make_input(spec, "") for spec in specs]

@@ -340,7 +340,7 @@ def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured,
     count = 1 + len(carry.tensors)
     attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, count, trips=GIVEN, recompute=recompute)
     steps = apply(e.subtract, last, first)
-    trips = apply(e.where, apply(e.greater, steps, 0), steps, 0)
+    trips = _named(apply(e.where, apply(e.greater, steps, 0), steps, 0), "steps")
     results = apply_loop([first, *carry.tensors, *body.constants, trips], attributes).tensors
     return carry.restored(results[1:])
 
