@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from pullback.tracer.errors import GraphError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
@@ -77,14 +78,18 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     loops = find_step_loops(graph, extents)
     whole = {*outputs, *(history for one in loops for history in one.histories)}
     same: dict[Node, Node] = {}
+    requested: set[Node] = set()
     while True:
         lowering = Lowering(extents, stored, padded)
-        enter(loops, lowering, set(outputs))
+        enter(loops, lowering, {*outputs, *requested})
         try:
             roots = _roots(graph, lowering, {one.node.node: one for one in loops})
             roots = with_shared_operands(roots, same)
             checks, compared = range_checks(graph, lowering)
         except NotPlain as request:
+            if request.node in requested:
+                raise GraphError(f"{request.node!r} is stored, and lies where it cannot be read") from None
+            requested.add(request.node)
             stored.add(request.node)
             continue
         items = _schedule(roots, checks)

@@ -26,7 +26,7 @@ from .expression import (
     of_symbol,
     plus,
 )
-from .extents import ONE
+from .extents import ONE, Symbol
 from .layout import Line
 from .lower import Lowering, NotPlain
 from .tree import Loop, Root
@@ -83,12 +83,16 @@ def _is_matrix(load: Load, runs: Sequence[Sequence[Axis]], lowering: Lowering) -
     for run in runs:
         dims = [place[axis] for axis in run if axis in place]
         if len(dims) > 1:
-            whole = all(sized[dim] == (of_axis(axis), axis.extent) for dim, axis in zip(dims, run))
-            behind = {axis for index, _ in sized[min(dims) :] for axis in _axes(index)}
             side_by_side = dims == list(range(dims[0], dims[0] + len(dims)))
-            if not (whole and side_by_side and behind <= walked):
+            behind = sized[dims[0] + 1 :]  # must be whole, for what is merged to lie in one piece
+            if not side_by_side or not all(_is_whole(*one) and _axes(one[0]) <= walked for one in behind):
                 return False
     return bool(_axes(sized[-1][0]) & walked)
+
+
+def _is_whole(index: AnyIndex, extent: Symbol) -> bool:
+    """Whether an index is an axis over all of a dimension."""
+    return isinstance(index, Index) and index.axis is not None and index.axis.extent is extent
 
 
 def _is_stretch(index: AnyIndex, axis: Axis, walked: set[Axis]) -> bool:

@@ -149,6 +149,48 @@ def _grid(rng: np.random.Generator, size: int = 256) -> Inputs:
     return (rng.standard_normal((size, size)),)
 
 
+# --- a minimum inside of a function -----------------------------------------------------------------------
+
+RATE, NEAR_ENOUGH, MOST_STEPS = 1.0, 1e-8, 200
+
+
+def _slope_of_regression(xp, weights, penalty, design, labels):
+    """The gradient of a logistic regression with a penalty, by hand: the outer gradient goes through it."""
+    chances = 1.0 / (1.0 + xp.exp(-(design @ weights)))
+    return design.T @ (chances - labels) / labels.shape[0] + penalty * weights
+
+
+def held_out_loss(xp, penalty, start, design, labels, others, other_labels):
+    """The loss at the minimum that gradient descent finds, as a function of the penalty."""
+    weights = start
+    slope = _slope_of_regression(xp, weights, penalty, design, labels)
+    while xp.sum(slope**2) > NEAR_ENOUGH:
+        weights = weights - RATE * slope
+        slope = _slope_of_regression(xp, weights, penalty, design, labels)
+    return xp.mean((1.0 / (1.0 + xp.exp(-(others @ weights))) - other_labels) ** 2)
+
+
+def held_out_loss_with_scan(xp, penalty, start, design, labels, others, other_labels):
+    """JAX has no gradient of a loop that ends when it is done; this one goes on, and changes nothing more."""
+    from jax import lax
+
+    def body(weights, _):
+        slope = _slope_of_regression(xp, weights, penalty, design, labels)
+        return xp.where(xp.sum(slope**2) > NEAR_ENOUGH, weights - RATE * slope, weights), None
+
+    weights, _ = lax.scan(body, start, None, length=MOST_STEPS)
+    return xp.mean((1.0 / (1.0 + xp.exp(-(others @ weights))) - other_labels) ** 2)
+
+
+def _regression(rng: np.random.Generator, rows: int = 200, features: int = 10) -> Inputs:
+    def drawn(weights):
+        design = rng.standard_normal((rows, features))
+        return design, (rng.uniform(size=rows) < 1.0 / (1.0 + np.exp(-design @ weights))).astype("float64")
+
+    weights = rng.standard_normal(features)
+    return (np.array(0.1), np.zeros(features), *drawn(weights), *drawn(weights))
+
+
 # It copies its body for each step, and takes many seconds to compile one.
 NOT_COMPILED = dict.fromkeys(("torch-compile", "torch-compile-func"))
 WITHOUT_WRITES = dict.fromkeys(
@@ -193,6 +235,15 @@ WORKLOADS = (
         variants=WITHOUT_WRITES,
         small_calls=True,
         make_small=partial(_positive, size=4),
+    ),
+    Workload(
+        "descent-200x10",
+        _regression,
+        held_out_loss,
+        (0, 1),
+        variants={"jax": held_out_loss_with_scan, **NOT_COMPILED, "pytensor": None},
+        small_calls=True,
+        make_small=partial(_regression, rows=12, features=2),
     ),
     Workload(
         "jacobi-256x256x200",
