@@ -30,7 +30,7 @@ SOURCES = {
 }
 """By the beginning of a workload's name: its file, whose first lines say what it computes."""
 
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-std=c11", "-fPIC")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-std=c11", "-shared", "-fPIC")
 LIBRARIES = ("-lmvec", "-lm")
 
 
@@ -124,10 +124,9 @@ def compiled(source: Path, real: str) -> Any:
     """The function `run` of a file."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         target = Path(folder) / f"{source.stem}.so"
-        made = target.with_suffix(".o")
-        subprocess.run(["gcc", *FLAGS, f"-DREAL={real}", "-c", str(source), "-o", str(made)], check=True)
-        # Linked without -ffast-math, with which loading the library makes the process flush subnormals to 0.
-        subprocess.run(["gcc", "-shared", "-fopenmp", str(made), *LIBRARIES, "-o", str(target)], check=True)
+        subprocess.run(
+            ["gcc", *FLAGS, f"-DREAL={real}", str(source), *LIBRARIES, "-o", str(target)], check=True
+        )
         run = ctypes.CDLL(str(target)).run
     run.restype = None
     run.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
