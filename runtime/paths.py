@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.origin import Origin, user_frame
+from ..tracer.origin import user_frame
 from ..tracer.trace import Guard, Stream
 from .guards import Deviated, is_close
 from .signature import Call
@@ -150,17 +150,19 @@ class Paths:
                 return result
         if search.deviation is not None and not function._warned:
             function._warned = True
-            self._warn(search.tried[-1].guards[search.deviation.position].origin)
+            self._warn(search.tried[-1].guards[search.deviation.position])
         given = getattr(leaves, "given", leaves)  # which it may write into
         return run_uncompiled(function.__wrapped__, self.call.with_arrays(given), function.name)
 
-    def _warn(self, origin: Origin) -> None:
+    def _warn(self, guard: Guard) -> None:
         function, frame = self.function, user_frame()
+        remedy = "keep what decides in the graph (pullback.where, pullback.cond, pullback.while_loop)"
+        if guard.question in ("float()", "item()"):
+            remedy = "compare tensors, not numbers (`t > 1`, not `t.item() > 1`)"
         message = (
             f"{function.name} takes more than max_paths={function.max_paths} paths; values decide at "
-            f"{origin.place}  {origin.text}\nCalls with an unknown path run uncompiled from now on. Keep "
-            "what decides in the graph (pullback.where, pullback.cond, pullback.while_loop), pass it as a "
-            "static argument, or raise max_paths."
+            f"{guard.origin.place}  {guard.origin.text}\nCalls with an unknown path run uncompiled from now "
+            f"on. To avoid it, {remedy}, pass what decides as a static argument, or raise max_paths."
         )
         place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         warnings.warn_explicit(message, UserWarning, *place)

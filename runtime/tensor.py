@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError, TraceError
-from ..tracer.operator import Operator, Value
+from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
+from ..tracer.operator import Operator
 from ..tracer.origin import place_of_caller, user_frame
-from ..tracer.trace import innermost, itself, truth, whole
 from . import dtypes
+from .asked import Asked
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
-    from ..tracer.graph import Node
     from .nodes import GradNode
 
 ndarray = np.ndarray
@@ -114,7 +113,7 @@ class View:
         self.tracks = tracks  # made while operations were recorded
 
 
-class Tensor(Value):
+class Tensor(Asked):
     """An array with a gradient: PyTorch's tensor, on NumPy's arrays.
 
     Make one with `pullback.tensor`, `zeros`, `randn`, ...; calling the class does as `torch.Tensor`: a list
@@ -366,66 +365,7 @@ class Tensor(Value):
 
             refresh_view(self, view)
 
-    # --- its values -------------------------------------------------------------------------------------
-
-    def _concrete(self, wanted: str, form: Callable[[Node], Node] = itself) -> np.ndarray:
-        """The ndarray; of a traced tensor `form` of its value in the call that is traced, and a guard on it.
-
-        Raises:
-            TraceError: there is no value, as in the body of a structured loop.
-        """
-        if type(self._value) is ndarray:
-            return self._value
-        trace = innermost()
-        answer = None if trace is None else trace.ask(self.payload, wanted, form)
-        return self._array(wanted) if answer is None else answer
-
-    def _array(self, wanted: str) -> np.ndarray:
-        """The ndarray; TraceError for a traced tensor."""
-        value = self._value
-        if type(value) is ndarray:
-            return value
-        raise TraceError(
-            f"{wanted} needs the value of {value!r}, but the function is being traced and has no values yet"
-            f"{_at(place_of_caller())}. Keep it a tensor: use pullback.where or pullback.cond in place "
-            "of `if`, return the tensor and convert it outside, or pass what decides as a static argument."
-        )
-
-    def item(self) -> Any:
-        """The one element as a Python number.
-
-        In a traced function each value is a path of its own, see `compile`.
-
-        Raises:
-            GradientError: there are more elements, or none.
-        """
-        return self._one("item()")
-
-    def tolist(self) -> Any:
-        """The elements as nested lists; a number for a 0-d tensor."""
-        return self._concrete("tolist()").tolist()
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The ndarray itself, sharing memory; `force` detaches a tensor that requires grad.
-
-        In a traced function it is a copy that must not be written to.
-        """
-        if self._requires_grad and not force:
-            raise GradientError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
-        return self._concrete("numpy()")
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if self._requires_grad:
-            raise GradientError(
-                "A NumPy array has no gradient, and this tensor requires one. Use tensor.detach().numpy() if "
-                "the array shall not, or a function that takes tensors."
-            )
-        array = self._concrete("Conversion to a NumPy array")
-        if dtype is not None and np.dtype(dtype) != array.dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
+    # --- as a sequence, as text -------------------------------------------------------------------------
 
     def __len__(self) -> int:
         if not self._value.shape:
@@ -436,40 +376,6 @@ class Tensor(Value):
         if not self._value.shape:
             raise ArgumentError("iteration over a 0-d tensor")
         return iter([self[position] for position in range(self._value.shape[0])])
-
-    def _one(self, wanted: str, form: Callable[[Node], Node] = itself) -> Any:
-        if math.prod(self._value.shape) != 1:
-            raise GradientError(
-                f"a Tensor with {math.prod(self._value.shape)} elements cannot be converted to Scalar"
-            )
-        return self._concrete(wanted, form).item()
-
-    def __bool__(self) -> bool:
-        size = math.prod(self._value.shape)
-        if size != 1:
-            kind = "no values" if size == 0 else "more than one value"
-            raise GradientError(f"Boolean value of Tensor with {kind} is ambiguous")
-        return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
-
-    def __float__(self) -> float:
-        return float(self._one("float()"))
-
-    def __int__(self) -> int:
-        return int(self._one("int()", whole))
-
-    def __index__(self) -> int:
-        value = self._one("Use as an index")
-        if not isinstance(value, int) or self._value.ndim:
-            raise ArgumentError("only integer tensors of a single element can be converted to an index")
-        return int(value)
-
-    def __complex__(self) -> complex:
-        return complex(self._one("complex()"))
-
-    def __contains__(self, element: Any) -> bool:
-        if type(self._value) is not ndarray:
-            return bool((self == element).any())
-        return bool((self._value == getattr(element, "_value", element)).any())
 
     def __format__(self, format_spec: str) -> str:
         if type(self._value) is not ndarray:

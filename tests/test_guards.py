@@ -628,6 +628,13 @@ def test_past_the_bound_calls_run_uncompiled_with_one_warning() -> None:
     assert type(found) is np.float64 and found == 42.0
 
 
+def test_the_warning_about_exact_values_says_what_to_compare() -> None:
+    compiled = pb.compile(lambda x: x if x.sum().item() > 1 else -x, max_paths=1)
+    compiled(X)
+    with pytest.warns(UserWarning, match=r"compare tensors, not numbers \(`t > 1`"):
+        compiled(X * 2)
+
+
 def test_the_bound_must_be_a_number() -> None:
     for wrong in (0, -1, 2.0, None):
         with pytest.raises(ArgumentError, match="max_paths must be an integer from 1 on"):
