@@ -214,7 +214,11 @@ def wrap(value: Any) -> Tensor:
         return value
     if isinstance(value, Node):
         return make(value)
-    return make(np.asarray(value))
+    tensor = make(np.asarray(value))
+    noted = saved_values()
+    if noted is not None:
+        noted.share(tensor._cell)
+    return tensor
 
 
 def unwrap(operand: Any) -> Any:

@@ -16,11 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError, TraceError
+from ..tracer.errors import (
+    ArgumentError,
+    DTypeError,
+    GradientError,
+    MutationError,
+    ShapeError,
+    TraceError,
+)
 from ..tracer.operator import Operator, Value
 from ..tracer.origin import place_of_caller, user_frame
 from ..tracer.trace import innermost, itself, truth, whole
 from . import dtypes
+from .element_stores import refuse_store
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
@@ -217,12 +225,6 @@ class Tensor(Value):
         return "torch.strided"
 
     is_cuda = is_sparse = is_quantized = is_meta = is_nested = False
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the extent of one dimension."""
-        if dim is None:
-            return self.shape
-        return self._value.shape[self._checked_dim(dim)]
 
     def _checked_dim(self, dim: int) -> int:
         from ..tracer.spec import normalised_dim
@@ -452,9 +454,11 @@ class Tensor(Value):
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
+        refuse_store(self)
         return float(self._one("float()"))
 
     def __int__(self) -> int:
+        refuse_store(self)
         return int(self._one("int()", whole))
 
     def __index__(self) -> int:

@@ -17,6 +17,7 @@ from ..tracer.spec import SUPPORTED
 from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
 from .closure import Reading, Source, explore
+from .element_stores import raised_in_store
 from .flatten import Results, is_container
 from .guards import Guards
 from .modes import is_recording
@@ -233,6 +234,8 @@ class _Run:
                     "is used up. What ends a recursion must not depend on traced values: pass it as a "
                     "static argument, e.g. @compile(static_argnames=...), or write a loop."
                 ) from None
+            except ValueError as error:
+                raise raised_in_store(error)  # noqa: B904
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check(self.name)
         return result

@@ -109,21 +109,29 @@ class Trace:
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
-        self._captured: dict[int, tuple[np.ndarray, Node]] = {}
+        self._captured: dict[int, tuple[np.ndarray, np.ndarray, Node]] = {}
+        """By the array's id: the array, which is kept alive by that, a copy, and the node of the copy."""
+        self.captured: list[tuple[np.ndarray, Node]] = []
+        """The captured arrays whose place is not known, and their nodes, in the order of first use."""
 
     def preset(self, array: np.ndarray, node: Node) -> None:
         """Let `node` stand for a concrete array whose place is known, wherever the array turns up."""
         self._presets.setdefault(id(array), (array, node))
 
     def capture(self, array: np.ndarray) -> Node:
-        """The input node of a concrete array; one node for one array, however often it is used."""
-        found = self._presets.get(id(array)) or self._captured.get(id(array))
-        if found is None:
+        """The input node of a concrete array: one for as long as nobody writes into the array."""
+        preset = self._presets.get(id(array))
+        if preset is not None:
+            return preset[1]
+        found = self._captured.get(id(array))
+        if found is None or not np.array_equal(found[1], array, equal_nan=array.dtype.kind == "f"):
             require_supported(array.dtype, self.name, "a captured array")
-            node = make_input(spec_of(array), f"captured_{len(self._captured)}")
-            found = self._captured[id(array)] = (array, node)  # keeps the array alive, and so its id
-            self.values.give(node, array, varies=False)
-        return found[1]
+            copied = array.copy()
+            node = make_input(spec_of(copied), f"captured_{len(self.captured)}")
+            found = self._captured[id(array)] = (array, copied, node)
+            self.captured.append((copied, node))
+            self.values.give(node, copied, varies=False)
+        return found[2]
 
     def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
@@ -162,11 +170,6 @@ class Trace:
         if varies:
             self.guards.append(Guard(asked, answer, question, current_origin()))
         return answer
-
-    @property
-    def captured(self) -> list[tuple[np.ndarray, Node]]:
-        """The captured arrays whose place is not known, and their nodes, in the order of first use."""
-        return list(self._captured.values())
 
 
 def is_tracing() -> bool:

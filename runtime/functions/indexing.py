@@ -293,7 +293,8 @@ def _wrapped(indices: Tensor, extent: int, dim: int) -> Tensor:
     """Index arrays as int64 counted from the front; the values are checked where they are known."""
     values = unwrap(indices)
     if isinstance(values, np.ndarray) and not is_tracing():
-        return wrap(checked_indices(values, extent, dim))
+        found = checked_indices(values, extent, dim)
+        return indices if found is values else wrap(found)
     indices = as_dtype(indices, INT64)
     return apply(e.where, apply(e.less, indices, 0), apply(e.add, indices, extent), indices)
 
