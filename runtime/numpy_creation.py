@@ -17,9 +17,10 @@ from ..tracer.ops.elementwise import identity
 from ..tracer.ops.movement import expand
 from ..tracer.spec import SUPPORTED
 from ..tracer.trace import is_tracing
-from .creation import held, size_of
-from .functions.common import as_dtype, filled
+from .creation import size_of
+from .functions.common import as_dtype
 from .functions.joining import stack
+from .local import local
 from .numpy_functions import FUNCTIONS, promoted
 from .saved import saved_values
 from .tape import apply, wrap
@@ -47,7 +48,7 @@ def full(
     if dtype is not None and _dtype(dtype) not in SUPPORTED:
         return np.full(extents, fill_value, _dtype(dtype))
     if isinstance(fill_value, bool | int | float):
-        return filled(extents, fill_value, np.dtype(type(fill_value)) if dtype is None else _dtype(dtype))
+        return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)))
     filler = fill_value if isinstance(fill_value, Tensor) else wrap(np.asarray(fill_value))
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
     return apply(identity, apply(expand, filler, shape=extents))
@@ -87,7 +88,7 @@ def identity_matrix(n: int, dtype: Any = None) -> np.ndarray | Tensor:
 
 def _tensor(array: np.ndarray) -> np.ndarray | Tensor:
     """New data as a Tensor, where Tensors have the dtype."""
-    return held(array) if array.dtype in SUPPORTED else array
+    return local(array) if array.dtype in SUPPORTED else array
 
 
 # --- from data ------------------------------------------------------------------------------------------

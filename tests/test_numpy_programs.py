@@ -399,3 +399,45 @@ def test_what_numpy_refuses_is_refused() -> None:
         _ = pb.zeros(2).flat
     with pytest.raises(pb.errors.GradientError, match="like=tensor"):
         np.add.at(np.zeros(2), [0], pb.ones(1))
+
+
+# --- what a traced function makes without its arguments -----------------------------------------------
+
+
+def test_a_table_of_constants_is_computed_in_the_trace() -> None:
+    def function(x: np.ndarray) -> Any:
+        table = np.zeros((4, 4))
+        for i in range(4):
+            for j in range(4):
+                table[i, j] = np.cos(i * j)
+        if table[0, 0] > 0.5:
+            table *= 2.0
+        large = table[table > 1.0]
+        return (table @ x).sum() + large.sum() * x[0]
+
+    check(function, random(4))
+    compiled = pb.compile(function)
+    assert "table" not in str(compiled.source(random(4)))
+
+
+def test_a_constant_array_is_read_before_and_after_it_gets_a_traced_value() -> None:
+    def function(x: np.ndarray) -> Any:
+        weights = np.ones(3)
+        middle = weights[1:]
+        y = x * x * weights
+        weights[0] = 3.0
+        y = y + x * weights
+        middle[0] = x[0]
+        return (y * weights).sum() + (middle * middle).sum()
+
+    check(function, random(3))
+
+
+def test_a_traced_loop_fills_an_array_that_was_read_before() -> None:
+    def function(a: np.ndarray, b: np.ndarray) -> Any:
+        x = np.zeros_like(b)
+        for i in range(2, -1, -1):
+            x[i] = (b[i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
+        return (x * x).sum()
+
+    check(function, random(3, 3), random(3))

@@ -109,10 +109,9 @@ class Trace:
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
-        self._captured: dict[int, tuple[np.ndarray, np.ndarray, Node]] = {}
-        """By the array's id: the array, which is kept alive by that, a copy, and the node of the copy."""
-        self.captured: list[tuple[np.ndarray, Node]] = []
-        """The captured arrays whose place is not known, and their nodes, in the order of first use."""
+        self._captured: list[_Captured] = []
+        self._latest: dict[int, _Captured] = {}
+        """By the id of the array."""
 
     def preset(self, array: np.ndarray, node: Node) -> None:
         """Let `node` stand for a concrete array whose place is known, wherever the array turns up."""
@@ -123,15 +122,14 @@ class Trace:
         preset = self._presets.get(id(array))
         if preset is not None:
             return preset[1]
-        found = self._captured.get(id(array))
-        if found is None or not np.array_equal(found[1], array, equal_nan=array.dtype.kind == "f"):
+        found = self._latest.get(id(array))
+        if found is None or not found.is_unchanged():
             require_supported(array.dtype, self.name, "a captured array")
-            copied = array.copy()
-            node = make_input(spec_of(copied), f"captured_{len(self.captured)}")
-            found = self._captured[id(array)] = (array, copied, node)
-            self.captured.append((copied, node))
-            self.values.give(node, copied, varies=False)
-        return found[2]
+            node = make_input(spec_of(array), f"captured_{len(self._captured)}")
+            found = self._latest[id(array)] = _Captured(array, array.copy(), node)
+            self._captured.append(found)
+            self.values.give(node, found.content, varies=False)
+        return found.node
 
     def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
@@ -170,6 +168,30 @@ class Trace:
         if varies:
             self.guards.append(Guard(asked, answer, question, current_origin()))
         return answer
+
+    def constant(self, node: Node) -> np.ndarray | None:
+        """The value of a node if it is the same in all calls; else None."""
+        return None if self.values.varies(node) else self.values.of(node)
+
+    @property
+    def captured(self) -> list[tuple[np.ndarray, Node]]:
+        """The captured arrays whose place is not known, and their nodes, in the order of first use.
+
+        Of an array that was written to after it was captured it is the former content.
+        """
+        return [(one.array if one.is_unchanged() else one.content, one.node) for one in self._captured]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Captured:
+    """An array, kept alive and with it its id, what it held when it was captured, and the node of that."""
+
+    array: np.ndarray
+    content: np.ndarray
+    node: Node
+
+    def is_unchanged(self) -> bool:
+        return np.array_equal(self.array, self.content, equal_nan=self.array.dtype.kind == "f")
 
 
 def is_tracing() -> bool:

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DimensionError, TraceError
+from ...tracer.graph import Node
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
 from ...tracer.spec import BOOL, INT64
-from ...tracer.trace import is_tracing
+from ...tracer.trace import current_trace, is_tracing
+from ..local import is_local, local
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, fail, require_broadcast, tensor
@@ -271,7 +273,10 @@ def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...], kinds: list
 def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor]:
     """A mask as index arrays, which takes its values."""
     values = unwrap(mask)
-    if is_tracing() or not isinstance(values, np.ndarray):
+    if is_tracing():
+        trace = current_trace()
+        values = trace.constant(values if isinstance(values, Node) else trace.capture(values))
+    if values is None:
         fail(
             TraceError,
             f"__getitem__: a bool mask of shape {tuple(mask.shape)} selects a number of elements that is "
@@ -286,7 +291,7 @@ def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor
         )
     if not mask.ndim:
         return [wrap(np.zeros(int(values), np.int64))]
-    return [wrap(positions) for positions in np.nonzero(values)]
+    return [(local if is_local(mask) else wrap)(positions) for positions in np.nonzero(values)]
 
 
 def _wrapped(indices: Tensor, extent: int, dim: int) -> Tensor:
