@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pullback.tracer.graph import Graph, Node, make_input, rebuild, substitute, toposort, with_operands
-from pullback.tracer.loop import LoopNode, is_loop, make_loop
+from pullback.tracer.graph import (
+    Graph,
+    Node,
+    make_input,
+    make_node,
+    rebuild,
+    substitute,
+    toposort,
+    with_operands,
+)  # fmt: skip
+from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.control import WHILE, Body, loop_result
 
 from .lower import merges_dimensions
 from .simplify import simplify
@@ -57,7 +66,9 @@ def _simple(loop: LoopNode) -> LoopNode:
 
 
 def _without_invariants(loop: LoopNode) -> LoopNode:
-    """The loop with what depends on constants alone computed before it."""
+    """The loop with what depends on constants alone computed before it, unless it may have no step at all."""
+    if loop.is_dynamic or not loop.length:
+        return loop
     carries, stacked, constants = loop.split(loop.body.inputs)
     invariant: set[Node] = set(constants)
     needed: dict[Node, None] = {}
@@ -80,7 +91,7 @@ def _without_invariants(loop: LoopNode) -> LoopNode:
         substitute(loop.body.outputs, stand_ins),
         loop.body.origin,
     )
-    return make_loop(body, inits, rows, [*values, *outside], loop.length, loop.node.origin, loop.backwards)
+    return loop.again(body, inits, rows, [*values, *outside])
 
 
 def copy_what_is_viewed(body: Graph) -> Graph:
@@ -96,20 +107,40 @@ def copy_what_is_viewed(body: Graph) -> Graph:
 
 def share_loops(graph: Graph) -> Graph:
     """A loop whose body another loop extends, over the same operands, gives way to that one."""
-    extended = {}
+    extended: dict[tuple[Body, tuple[Node, ...]], Node] = {}
     for node in graph.nodes:
-        if is_loop(node) and (body := LoopNode(node).node.attributes["body"].extends) is not None:
-            extended[body, node.operands] = LoopNode(node)
-    replacements = {}
-    for node in graph.nodes if extended else ():
-        if node.operator is loop_result:
-            loop = node.operands[0]
-            while (found := extended.get((loop.attributes["body"], loop.operands))) is not None:
-                loop = found.node
-            if loop is not node.operands[0]:
-                result = LoopNode(loop).result(node.attributes["index"])
-                replacements[node] = result.renamed(node.name)
-    return graph.with_outputs(substitute(graph.outputs, replacements)) if replacements else graph
+        if is_loop(node) and (body := node.attributes["body"].extends) is not None:
+            extended[body, _given_to(node)] = node
+    made: dict[Node, Node] = {}
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        if is_loop(node):
+            last = node
+            while (found := extended.get((last.attributes["body"], _given_to(last)))) is not None:
+                last = found
+            if last not in made:
+                counts = LoopNode(node).goes_on and not LoopNode(last).goes_on
+                made[last] = _counting(last, operands) if counts else with_operands(last, operands)
+            return made[last]
+        if node.operator is loop_result and operands[0] is not node.operands[0]:
+            return LoopNode(operands[0]).result(node.attributes["index"]).renamed(node.name)
+        return with_operands(node, operands)
+
+    return rebuild(graph, change) if extended else graph
+
+
+def _given_to(node: Node) -> tuple[Node, ...]:
+    """The operands of a loop; one that runs as often as another has counted is given what that is given."""
+    trips = LoopNode(node).trips
+    if trips is None or trips.operator is not loop_result or trips.attributes["index"] != 1:
+        return node.operands
+    return node.operands[:-1] if LoopNode(trips.operands[0]).goes_on else node.operands
+
+
+def _counting(last: Node, operands: tuple[Node, ...]) -> Node:
+    """A loop that runs as often as another has counted, as one that counts by itself."""
+    attributes = {**last.attributes, "trips": WHILE}
+    return make_node(last.operator, operands, attributes, origin=last.origin, name="")
 
 
 def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:
@@ -165,7 +196,9 @@ def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
     loop = _with_distinct_inputs(loop)
     inputs, outputs = loop.body.inputs, loop.body.outputs
     unchanging = {index for index in range(loop.carries) if outputs[index] is inputs[index]}
-    kept = {index for index in read if index not in unchanging}
+    of_steps = {0, 1} if loop.goes_on else set()
+    unchanging -= of_steps
+    kept = of_steps.union(index for index in read if index not in unchanging)
     while True:
         nodes = set(toposort(outputs[index] for index in kept))
         more = kept | {index for index in range(loop.carries) if inputs[index] in nodes} - unchanging
@@ -182,7 +215,7 @@ def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
         if index in kept:
             places.setdefault(outputs[index], len(carries) + len(places))
     operands = loop.node.operands
-    new = make_loop(
+    new = loop.again(
         prune_loops(
             Graph(
                 loop.body.name,
@@ -194,9 +227,6 @@ def _pruned(loop: LoopNode, read: Iterable[int]) -> dict[int, Node]:
         [operands[index] for index in carries],
         [operands[index] for index in stacked],
         [operands[index] for index in constants],
-        loop.length,
-        loop.node.origin,
-        loop.backwards,
     )
     made = new.results
     found = {index: operands[index] for index in unchanging}

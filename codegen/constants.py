@@ -24,7 +24,7 @@ class Formulas:
     """Products of extents, and the products less one, by their value."""
 
     def __init__(self, symbols: Sequence[Symbol]) -> None:
-        distinct = list(dict.fromkeys(symbol.find() for symbol in symbols if symbol.find() is not ONE))[:12]
+        distinct = list(dict.fromkeys(symbol.find() for symbol in symbols if _is_shape(symbol.find())))[:12]
         self.products: dict[int, tuple[tuple[Symbol, ...], int]] = {}
         for count in range(1, MOST_FACTORS + 1):
             for factors in itertools.combinations(distinct, count):
@@ -53,3 +53,8 @@ class Formulas:
             for operation, target in (("*", value / numerator), ("/", numerator / value)):
                 if 0 < target < 2**53 and round(target) in self.products:
                     yield operation, numerator, round(target)
+
+
+def _is_shape(symbol: Symbol) -> bool:
+    """Whether an extent is one of a shape that all calls with this code share."""
+    return symbol is not ONE and not symbol.is_counted

@@ -37,7 +37,7 @@ from .expression import (
     parts,
 )
 from .extents import ONE, Symbol
-from .layout import ForLoop, Line
+from .layout import Block, ForLoop, Line
 from .names import BLOCK, EXTENTS, NamePool, noun
 from .tree import Loop, LoopTree, Root
 
@@ -55,6 +55,8 @@ class Arrays:
     pool: NamePool
     integers: dict[str, int] = field(default_factory=dict)
     """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
+    growing: dict[Symbol, str] = field(default_factory=dict)
+    """For numbers of steps that data decides, an array that must have as many rows."""
 
 
 @dataclass(eq=False)
@@ -63,7 +65,7 @@ class Scope:
 
     loop: Loop | None
     parent: Scope | None
-    lines: list[Line | ForLoop] = field(default_factory=list)
+    lines: list[Line | ForLoop | Block] = field(default_factory=list)
     known: dict[int, str] = field(default_factory=dict)
     checked: set[tuple[int, str]] = field(default_factory=set)
     """Positions from data that have been compared with an extent."""
@@ -115,6 +117,7 @@ class ElementWriter:
         if symbol is ONE or symbol in self.tree.small:
             return str(symbol.value)
         if symbol not in self._extent_names:
+            assert not symbol.is_counted, "a number of steps is read before it is known"
             source = self._array_with(symbol)
             name = self._extent_names[symbol] = self.reserved.get(symbol) or self.arrays.pool.take_first(
                 EXTENTS
@@ -358,7 +361,8 @@ class ElementWriter:
         if scope.is_branch or not isinstance(expression, Compute | Load) or self._is_conditional(expression):
             return scope
         chain = scope.chain
-        return chain[self._depth(expression, chain)]
+        choice = max((place for place, one in enumerate(chain) if one.loop and one.loop.once), default=0)
+        return chain[max(self._depth(expression, chain), choice)]
 
     def _is_conditional(self, expression: Expression) -> bool:
         expression = self.chosen(expression)
@@ -529,8 +533,10 @@ class ElementWriter:
         """The row of a history: of two the last bit decides."""
         if rows > 2:
             return position
-        if rows == 1 or isinstance(position, ast.Constant):
+        if rows == 1:
             return ast.Constant(0)
+        if isinstance(position, ast.Constant):
+            return ast.Constant(int(position.value) & 1)  # type: ignore[arg-type]
         return ast.BinOp(position, ast.BitAnd(), ast.Constant(1))
 
     def _checked(self, index: Expression, node: Node, dim: int, extent: str, scope: Scope) -> ast.expr:

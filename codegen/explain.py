@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .contractions import Indices
+from pullback.tracer.graph import Node
+from pullback.tracer.ops.control import loop_result
+
 from .cost import EXPENSIVE, arithmetic
 from .expression import Select, parts
 from .tree import Item, Loop, Root
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 VERBS = {
     "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
     "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
-    "update": "write at indices into", "check": "compare positions with the extent of",
+    "update": "write at indices into", "overwrite": "write a part of",
+    "check": "compare positions with the extent of", "trips": "count of steps",
 }  # fmt: skip
 
 
@@ -54,9 +57,8 @@ def _roots_in(item: Item) -> Iterator[Root]:
 def _operations(root: Root) -> int:
     """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
     if root.kind == "call":
-        indices = Indices.of(root.node.attributes["subscripts"], *root.node.operands)
-        extents = dict(zip(indices.left + indices.right, (n for x in root.node.operands for n in x.shape)))
-        return 2 * math.prod(extents.values())
+        assert root.product is not None
+        return 2 * math.prod(root.product.indices.extents.values())
     points = math.prod(axis.extent.value for axis in root.axes)
     own = arithmetic(root.value, set()) if root.value is not None else 0
     return points * (own + (root.kind in ("reduce", "scatter", "scan")))
@@ -66,7 +68,13 @@ def _item_lines(item: Item, plan: Plan, depth: int) -> list[str]:
     indent = "  " * depth
     if isinstance(item, Loop):
         inner = [line for one in item.items for line in _item_lines(one, plan, depth + 1)]
+        if item.once:
+            return [f"{indent}if that is 1", *inner]
+        if item.goes_on:
+            return [f"{indent}loop while its condition is true", *inner]
+        counted = item.extent.find().is_counted
         over = "the iterations of the block" if item.outer else str(item.extent.value)
+        over = "the steps counted" if counted else over
         blocks = f", in blocks of {item.block}" if item.block else ""
         return [f"{indent}loop over {over}{blocks}", *inner]
     return [f"{indent}{_root_line(item, plan)}"]
@@ -76,19 +84,33 @@ def _root_line(root: Root, plan: Plan) -> str:
     node = root.node
     origin = f"  # {node.origin.place}" if node.origin.line else ""
     verb = VERBS[root.kind].format(name=node.operator.name)
+    if root.kind == "trips":
+        return f"{verb} of the next loop, which data decides{origin}"
     if root.kind == "check":
         return f"{verb} what they index{origin}"
     name = plan.names.get(node)
-    kept = f"array {name} ({plan.storage_spec(node)})" if name else "a local variable"
+    kept = f"array {name} ({_spec_text(node, plan)})" if name else "a local variable"
     border = (
         "; border apart" if root.value and any(isinstance(one, Select) for one in parts(root.value)) else ""
     )
     return f"{verb} {kept}: {_reason(root, plan)}{border}{origin}"
 
 
+def _spec_text(node: Node, plan: Plan) -> str:
+    """Shape and dtype; what data decides is `steps`."""
+    spec = plan.storage_spec(node)
+    if node not in plan.growing:
+        return str(spec)
+    return f"{spec.dtype}[{', '.join(['steps', *map(str, spec.shape[1:])])}]"
+
+
 def _reason(root: Root, plan: Plan) -> str:
     """Why a value has a place of its own."""
     node, tree = root.node, plan.tree
+    is_stack = node.operator is loop_result and node not in tree.rows
+    if node in plan.residuals or (is_stack and not any(output.node is node for output in plan.outputs)):
+        each = ", a row each step" if root.steps else ""
+        return f"taped for backward{each}" if node in plan.residuals else f"a tape{each}"
     if any(output.node is node for output in plan.outputs):
         return "an output"
     if root.kind != "store":

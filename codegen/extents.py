@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
-from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
 
 
@@ -28,6 +28,8 @@ class Symbol:
     """The extent that this one is some elements more or less than, as slices and pads make them."""
     related: dict[int, Symbol] = field(default_factory=dict)
     """The extents that differ from this one by some elements, by how many."""
+    is_counted: bool = False
+    """Whether generated code finds it out as it runs: the number of steps of a loop that data decides."""
 
     def find(self) -> Symbol:
         root = self
@@ -52,11 +54,23 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
         return second
     assert first.value == second.value, (first, second)
     second.parent = first
+    first.is_counted |= second.is_counted
     for difference, symbol in second.related.items():
         unify(first.related.setdefault(difference, symbol), symbol)
-    if first.base is None and second.base is not None and second.base.find() is not first:
+    if first.base is None:
         first.base = second.base
+    if _is_based_on(first, first):
+        first.base = None
     return first
+
+
+def _is_based_on(symbol: Symbol, other: Symbol) -> bool:
+    """Whether the extents that one is some more or less than lead to the other."""
+    while symbol.base is not None:
+        symbol = symbol.base.find()
+        if symbol is other:
+            return True
+    return False
 
 
 def relative(symbol: Symbol, difference: int) -> Symbol:
@@ -88,7 +102,9 @@ class Extents:
 
     of: dict[Node, Symbols] = field(default_factory=dict)
     steps: dict[Node, Symbol] = field(default_factory=dict)
-    """The length of each loop of the graph."""
+    """The length of each loop of the graph: how many rows its stacks have."""
+    trips: dict[Node, Symbol] = field(default_factory=dict)
+    """The number of steps of each loop of which only data tells it."""
 
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
@@ -117,6 +133,8 @@ def _find(graph: Graph, extents: Extents) -> None:
 def _enter_body(loop: LoopNode, extents: Extents) -> None:
     """A body's inputs have the extents of the operands, its carries the same before and after a step."""
     steps = fresh(loop.length)
+    if loop.length == UNKNOWN_LENGTH and loop.is_dynamic:
+        steps.is_counted = True
     carries, stacked, constants = loop.split(loop.body.inputs)
     inits, wholes, values = loop.split(loop.node.operands)
     for node, operand in zip((*carries, *constants), (*inits, *values)):
@@ -125,6 +143,8 @@ def _enter_body(loop: LoopNode, extents: Extents) -> None:
         steps = unify(steps, extents.of[operand][0])
         extents.of[node] = extents.of[operand][1:]
     extents.steps[loop.node] = steps
+    if loop.is_dynamic:
+        extents.trips[loop.node] = steps if steps.is_counted else Symbol(loop.length, is_counted=True)
     _find(loop.body, extents)
     for start, end in zip(carries, loop.body.outputs):
         for first, second in zip(extents.of[start], extents.of[end]):

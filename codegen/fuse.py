@@ -30,6 +30,7 @@ from .expression import (
     of_axis,
     parts,
     plus,
+    times,
 )
 from .extents import ONE, Extents, Symbol, find_extents
 from .library import (
@@ -57,6 +58,7 @@ from .loops import (
 from .lower import Lowering, NotPlain, merges_dimensions
 from .positions import range_checks
 from .tree import Item, Loop, LoopTree, Root
+from .updates import MOST_CHOICES, row_of_updates, store_updates, visible_updates
 
 EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
@@ -118,7 +120,9 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
     stored.update(node for one in every for node in needed_before(one))
     required = set(stored)
     for one in every:
-        _store_what_repeats(one, stored)
+        users = _users(one)
+        store_updates(one, users, stored)
+        _store_what_repeats(one, users, stored)
     return stored, _store_padded(graph, stored, required)
 
 
@@ -140,14 +144,13 @@ def _store_padded(graph: Graph, stored: set[Node], required: set[Node]) -> dict[
     return padded
 
 
-def _store_what_repeats(graph: Graph, stored: set[Node]) -> None:
+def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set[Node]) -> None:
     """Add the values that movement would have computed again at several places, at a cost above storing.
 
     Each place is written out, so without this a stencil that is applied again and again would grow with the
     power of its rounds.
     """
     places = _places(graph, stored)
-    users = _users(graph)
     for node in graph.nodes:
         if node.operator.family == "elementwise" and node not in stored and places[node] > 1:
             budget = EFFORT_TO_REPEAT // (places[node] - 1)
@@ -268,7 +271,10 @@ def _roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> 
 def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
     """The carries before the first step; then the body, and what is stored of it after each step."""
     for init, history in zip(loop.node.node.operands, loop.histories):
-        yield _row_root(history, number(0), init, lowering.element, lowering)
+        if history not in loop.replaced:
+            yield _row_root(history, number(0), init, lowering.element, lowering)
+    if loop.node.trips is not None:
+        yield _root(loop.node.node, "trips", (), lowering.element(loop.node.trips, ()), ())
     inside = _roots(loop.node.body, lowering, loops)
     for value, storage, row in loop.stores:
         if loop.in_storage.get(value) != (storage, row):
@@ -315,6 +321,8 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         axes = _axes(extents[node])
         yield _root(node, "store", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
         yield _scatter(node, "update", node.operands[1], node.operands[2:], lowering)
+    elif node.operator is m.slice_update and len(row := _row_of_updates(node, lowering)) > MOST_CHOICES:
+        yield from _roots_of_updates(node, row, lowering)
     elif node.operator is m.concatenate:
         for part, offsets in _parts(node, lowering.stored - {node}):
             at = _at(axes := _axes(extents[part]))
@@ -322,6 +330,24 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     else:
         axes = _axes(extents[node])
         yield _root(node, "store", axes, lowering.computed(node, _at(axes)), _at(axes))
+
+
+def _row_of_updates(node: Node, lowering: Lowering) -> list[Node]:
+    return [*row_of_updates(node, lowering.stored - {node})][::-1]
+
+
+def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> Iterator[Root]:
+    """What there was, then the parts, each over what was there before."""
+    axes = _axes(lowering.extents[node])
+    yield _root(node, "store", axes, lowering.element(row[0].operands[0], _at(axes)), _at(axes))
+    for one in visible_updates(row):
+        part = one.operands[1]
+        axes = _axes(lowering.extents[part])
+        places = zip(_at(axes), one.attributes["starts"], one.attributes["steps"])
+        target = tuple(plus(times(index, step), number(start)) for index, start, step in places)
+        root = _root(node, "overwrite", axes, lowering.element(part, _at(axes)), target)
+        root.origin = one.origin
+        yield root
 
 
 def _roots_of_gemm(
@@ -457,7 +483,7 @@ def _place_all(roots: list[Root], by_node: dict[Node, list[Root]]) -> list[Item]
         made = {load.node: None for load in root.reads if not is_from_before(load, root)}
         made |= dict.fromkeys(reads.get(root.node, ()))
         sources = [one for node in made for one in by_node.get(node, ())]
-        if root.kind == "update":  # of what another root has stored
+        if root.kind in ("update", "overwrite"):  # of what other roots have stored
             sources += by_node[root.node]
         inside = inside_steps(items, root)
         _place(inside, root, _order_to_join(inside, root, looped, sources), sources)
@@ -555,7 +581,7 @@ def _storage(
     in_blocks: dict[Node, int] = {}
     for root in roots:
         every = tuple(range(root.node.spec.ndim))
-        if root.node in outputs or root.kind in ("view", "scan", "update"):
+        if root.node in outputs or root.kind in ("view", "scan", "update", "overwrite"):
             kept[root.node] = every
             continue
         common = root.complete_in

@@ -20,8 +20,16 @@ class ForLoop:
     variable: str
     start: str
     stop: str
-    body: tuple[Line | ForLoop, ...]
+    body: tuple[Line | ForLoop | Block, ...]
     step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`header:` around lines and loops: a choice, or a loop that goes on as long as something is true."""
+
+    header: str
+    body: tuple[Line | ForLoop | Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class Kernel:
     name: str
     parameters: tuple[str, ...]
     prologue: tuple[Line, ...]
-    body: tuple[Line | ForLoop, ...]
+    body: tuple[Line | ForLoop | Block, ...]
 
 
 @dataclass(frozen=True, slots=True)

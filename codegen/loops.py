@@ -7,6 +7,7 @@ operands are elements of the operands, and stacked results are written row by ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ from pullback.tracer.ops.control import loop_result
 from .calls import gemm, matrices_of
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
-from .extents import Extents, Symbol
+from .extents import ONE, Extents, Symbol
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
 from .names import noun
 from .tree import Item, Loop, Root
@@ -31,6 +32,9 @@ class StepLoop:
 
     node: LoopNode
     extent: Symbol
+    """How many rows its stacks have."""
+    count: Symbol
+    """How many steps it has."""
     histories: list[Node]
     results: dict[int, list[Node]]
     """The nodes that read each result."""
@@ -38,6 +42,8 @@ class StepLoop:
     """Results that are read in another shape, as an array of their own."""
     around: tuple[StepLoop, ...]
     """The step loops that it is inside of, outermost first."""
+    replaced: frozenset[Node] = frozenset()
+    """The histories that it shares with a choice before it, which has written them."""
     item: Loop = field(init=False)
     stacks: dict[int, Node] = field(default_factory=dict)
     """Results that are written row by row into an array of their own."""
@@ -52,7 +58,9 @@ class StepLoop:
     @property
     def row(self) -> Index:
         """Which row of the stacked operands and results the step is about."""
-        return minus(of_symbol(self.extent), plus(self.step, number(1))) if self.node.backwards else self.step
+        if self.extent is ONE:
+            return number(0)
+        return minus(of_symbol(self.count), plus(self.step, number(1))) if self.node.backwards else self.step
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -77,13 +85,38 @@ def find_step_loops(graph: Graph, extents: Extents, around: tuple[StepLoop, ...]
     viewed = {
         node.operands[0] for node in graph.nodes if node.operator is m.reshape and merges_dimensions(node)
     }
+    uses = Counter([*graph.outputs, *(one for node in graph.nodes for one in node.operands)])
     for node in graph.nodes:
         if is_loop(node):
             loop = LoopNode(node)
-            histories = [_history(loop, index, extents) for index in range(loop.carries)]
-            one = StepLoop(loop, extents.steps[node], histories, readers.get(node, {}), viewed, around)
+            shared = [_left_by_another(loop, index, found, uses) for index in range(loop.carries)]
+            histories = [
+                _history(loop, index, extents) if one is None else one for index, one in enumerate(shared)
+            ]
+            replaced = frozenset(one for one in shared if one is not None)
+            extent = extents.steps[node].find()
+            count = extents.trips.get(node, extent).find()
+            one = StepLoop(loop, extent, count, histories, readers.get(node, {}), viewed, around, replaced)
             found += [one, *find_step_loops(loop.body, extents, (*around, one))]
     return found
+
+
+def _left_by_another(loop: LoopNode, index: int, before: list[StepLoop], uses: Counter[Node]) -> Node | None:
+    """The history of a choice before that leaves a value for this one to replace: both write one place."""
+    init = loop.node.operands[index]
+    if init.operator is not loop_result or uses[init] > 1 or not _replaces(loop, index):
+        return None
+    place = init.attributes["index"]
+    found = next((one for one in before if one.node.node is init.operands[0]), None)
+    if found is None or place >= found.node.carries or not _replaces(found.node, place):
+        return None
+    return found.histories[place]
+
+
+def _replaces(loop: LoopNode, index: int) -> bool:
+    """Whether a loop is a choice that does not read what was there before."""
+    inside = loop.body.inputs[index]
+    return loop.is_choice and inside not in loop.body.nodes and inside not in loop.body.outputs
 
 
 def _history(loop: LoopNode, index: int, extents: Extents) -> Node:
@@ -108,9 +141,11 @@ def needed_before(graph: Graph) -> set[Node]:
     """
     found: set[Node] = set()
     for loop in loops_of(graph.nodes):
+        if loop.is_choice:  # which repeats nothing
+            continue
         in_calls = {one for node in loop.body.nodes if node.operator is gemm for one in matrices_of(node)}
-        for position, operand in enumerate(loop.node.operands):
-            if position >= loop.carries and loop.body.inputs[position] in in_calls and not operand.is_input:
+        for position, (operand, inside) in enumerate(zip(loop.node.operands, loop.body.inputs)):
+            if position >= loop.carries and inside in in_calls and not operand.is_input:
                 found.add(operand)
             if position >= loop.carries:
                 found |= {one for one in _moved(operand) if not one.is_input}
@@ -134,7 +169,10 @@ def _moved(node: Node) -> Iterator[Node]:
 def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None:
     """Tell the lowering where the values are that a loop's body reads, and those that it makes."""
     for one in loops:
-        one.item = Loop(one.extent, steps=Axis(one.extent))
+        one.item = Loop(one.count, steps=Axis(one.count))
+        one.item.once = one.node.is_choice
+        if one.node.goes_on:
+            one.item.goes_on = Load(one.histories[0], (one.step,))
         one.stacks, one.in_storage = {}, {}
         _enter_inputs(one, lowering)
         for index, end in enumerate(one.node.body.outputs[: one.node.carries]):
@@ -182,7 +220,7 @@ def _enter_result(
     output, carries = one.node.body.outputs[index], one.node.carries
     for reader in readers:
         if index < carries:
-            lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.extent))
+            lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.count))
             continue
         shift = _place_in_history(one, output)
         if shift is not None and reader not in outputs and reader not in one.viewed:
@@ -202,7 +240,7 @@ def _enter_result(
 
 def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:
     """The history that has a value as its rows, and from which row on."""
-    if one.node.backwards:
+    if one.node.backwards or one.node.is_dynamic:
         return None
     for index, history in enumerate(one.histories):
         if output is one.node.body.inputs[index]:

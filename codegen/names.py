@@ -6,14 +6,15 @@ import keyword
 import re
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
-BLOCK, BLOCK_STOP = "block", "block_stop"
+BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
+"""Variables of loops over blocks; where a function writes how many rows it needs of too small arrays."""
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 NOUNS = {
     "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference",
     "multiply": "product", "prod": "product", "contract": "product", "gemm": "product", "divide": "quotient",
     "reciprocal": "inverse", "negative": "opposite", "amax": "largest", "amin": "smallest",
     "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
-    "power_constant": "powered", "sqrt": "root", "convert": "converted",
+    "power_constant": "powered", "sqrt": "root", "convert": "converted", "loop_result": "result",
 }  # fmt: skip
 
 
@@ -26,7 +27,7 @@ class NamePool:
     """Hands out names that are valid, readable and distinct."""
 
     def __init__(self, taken: set[str]) -> None:
-        self._taken = {*taken, *keyword.kwlist, *LOOP_VARIABLES, BLOCK, BLOCK_STOP}
+        self._taken = {*taken, *keyword.kwlist, *LOOP_VARIABLES, BLOCK, BLOCK_STOP, NEEDED}
 
     def take(self, wanted: str) -> str:
         """`wanted`, or with the first number behind it that makes it new."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Node, toposort
+from pullback.tracer.loop import LoopNode
+from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 
 from .cost import EXPENSIVE
 
@@ -50,9 +52,10 @@ def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
     free = set(free)
     network = _Network()
     nodes = [node for node in toposort(needed) if not node.is_constant]
+    unsized = _unsized(nodes)
     for node in nodes:
-        network.add((node, "in"), (node, "out"), _bytes_to_keep(node, free))
-        if node in free or not _may_recompute(node):
+        network.add((node, "in"), (node, "out"), FOREVER if node in unsized else _bytes_to_keep(node, free))
+        if node not in unsized and (node in free or not _may_recompute(node)):
             network.add("source", (node, "in"), FOREVER)
         for operand in node.operands:
             if not operand.is_constant:
@@ -63,6 +66,20 @@ def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
     saved = tuple(node for node in nodes if (node, "in") in reached and (node, "out") not in reached)
     reasons = tuple((node, _reason(node)) for node in saved if node not in free)
     return Partition(saved, reasons, tuple(_recomputed(needed, set(saved))))
+
+
+def _unsized(nodes: Iterable[Node]) -> set[Node]:
+    """Tapes of loops whose length only data tells, and what is made of them: there is no room for them."""
+    found: set[Node] = set()
+    for node in nodes:
+        if node.operator is loop_result:
+            loop = LoopNode(node.operands[0])
+            is_stack = node.attributes["index"] >= loop.carries
+            if is_stack and loop.is_dynamic and loop.length == UNKNOWN_LENGTH:
+                found.update((node, loop.node))
+        elif UNKNOWN_LENGTH in node.shape and not found.isdisjoint(node.operands):
+            found.add(node)
+    return found
 
 
 def _recomputed(needed: Sequence[Node], saved: set[Node]) -> Iterator[Node]:

@@ -25,7 +25,8 @@ from .cost import arithmetic
 from .element import Arrays
 from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
-from .layout import ForLoop, Kernel, Line
+from .growing import counts_steps, growing_arrays, needed_node
+from .layout import Block, ForLoop, Kernel, Line
 from .names import NamePool, noun
 from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
@@ -77,7 +78,7 @@ class Stage:
     private: list[Node] = field(default_factory=list)
     """Scratch that each thread has for itself."""
     prologue: tuple[Line, ...] = ()
-    body: tuple[Line | ForLoop, ...] = ()
+    body: tuple[Line | ForLoop | Block, ...] = ()
     called: frozenset[str] = frozenset()
     parameters: tuple[str, ...] = ()
 
@@ -95,6 +96,7 @@ class Plan:
 
     def __init__(self, graph: Graph, stem: str, residuals: frozenset[Node], parallel: bool | None) -> None:
         self.graph = graph
+        self.residuals = residuals
         bases = [_base(node) for node in graph.outputs]
         stored = list(dict.fromkeys(node for node in bases if not node.is_input and not node.is_constant))
         self.tree: LoopTree = fuse(graph, stored)
@@ -110,6 +112,11 @@ class Plan:
         scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
         self.shared = shared_arrays(self.tree, scratch)
         self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
+        self.growing = growing_arrays(self.tree, self.filled)
+        """Arrays of which data decides how many rows they need; `needed` is where functions say so."""
+        self.counts = list(dict.fromkeys(self.growing.values()))
+        if self.counts:
+            self.filled.append(needed_node(len(self.counts)))
         self.names = self._array_names(NamePool({"np", "range", "kernel", stem}), len(stored), residuals)
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
@@ -119,6 +126,15 @@ class Plan:
     def allocated(self) -> list[Spec]:
         """The specs of the arrays that the program fills: outputs, then scratch."""
         return [self.storage_spec(node) for node in self.filled]
+
+    def allocated_for(self, rows: Sequence[int]) -> list[Spec]:
+        """The specs, with so many rows for each of `counts` in the arrays that grow."""
+        room = dict(zip(self.counts, rows))
+        specs = []
+        for node, spec in zip(self.filled, self.allocated):
+            grows = node in self.growing
+            specs.append(spec.with_shape((room[self.growing[node]], *spec.shape[1:])) if grows else spec)
+        return specs
 
     def storage_spec(self, node: Node) -> Spec:
         if node.is_input:
@@ -154,7 +170,7 @@ class Plan:
         roots = [root for root in self.tree.roots if root.node is node]
         if node in stored or any(root.kind == "view" for root in roots):
             return False
-        whole = any(root.kind in ("call", "scatter", "update", "scan") for root in roots)
+        whole = any(root.kind in ("call", "scatter", "update", "overwrite", "scan") for root in roots)
         return bool(self.tree.kept[node]) or whole or self._crosses_stages(node, roots)
 
     def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
@@ -169,6 +185,9 @@ class Plan:
     def _array_names(self, pool: NamePool, outputs: int, residuals: frozenset[Node]) -> dict[Node, str]:
         names = {node: pool.take(node.name or "x") for node in self.inputs}
         for place, node in enumerate(self.filled):
+            if node.is_input:
+                names[node] = node.name  # `needed`
+                continue
             holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
             named = next((one for one in holds if one.name), node)
             names[node] = pool.take(_array_name(named, place < outputs, node in residuals))
@@ -179,7 +198,9 @@ class Plan:
 
     def _write(self, stage: Stage, stem: str) -> None:
         pool = NamePool({"np", "range", "kernel", "start", "stop", stem, *self.names.values()})
-        arrays = Arrays(self.names, pool, stage.integers)
+        rooms = {symbol: self.names[node] for node, symbol in reversed(self.growing.items())}
+        growing = {symbol: rooms[symbol] for symbol in self.counts}
+        arrays = Arrays(self.names, pool, stage.integers, growing)
         writer = Writer(self.tree, arrays)
         self.extent_names = writer.reserved
         stage.body = writer.write(stage.items, stage.shared)
@@ -244,8 +265,15 @@ def _base(node: Node) -> Node:
 
 def _split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     stages: list[Stage] = []
-    for item in tree.items:
-        if isinstance(item, Loop) and _is_shared(item, tree, parallel):
+    counting = [place for place, item in enumerate(tree.items) if counts_steps(item, tree)]
+    first, last = (counting[0], counting[-1]) if counting else (0, -1)
+    for place, item in enumerate(tree.items):
+        begins = place == first <= last
+        if first < place <= last or (begins and stages and stages[-1].shared is None):
+            stages[-1].items.append(item)
+        elif begins:
+            stages.append(Stage([item]))
+        elif isinstance(item, Loop) and _is_shared(item, tree, parallel):
             stages.append(Stage([item], item))
         elif isinstance(item, Root) and parallel is not False and _is_large_product(item, tree):
             stages.append(Stage([item], Loop(tree.extents[item.node][0])))  # of the rows of the result
@@ -293,7 +321,7 @@ def _can_share(root: Root, loop: Loop) -> bool:
     axis = root.axis_of(loop)
     if root.kind == "check":
         return True
-    if root.kind in ("store", "reduce", "scatter", "search", "call"):
+    if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
         return axis not in root.reduced or root.node.operator.name in COMBINE
     return root.kind == "scan" and not _scans(root, axis)
 
@@ -307,7 +335,7 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     seen: set[Node] = set()
     total = 0.0
     for root in roots:
-        if root.kind == "call":
+        if root.product is not None:
             total += root.product.indices.nanoseconds
             continue
         points = math.prod(axis.extent.value for axis in root.axes)

@@ -22,6 +22,7 @@ from . import compile as machine
 from . import store
 from .blas import OneThread
 from .explain import explain_plan
+from .growing import Room
 from .layout import Module
 from .memory import SMALLEST_KEPT, allocator
 from .plan import Output, Plan, Stage, combined, stage_names
@@ -73,13 +74,7 @@ class Program:
 
         Raises DimensionError for an index array with a position outside of what it indexes.
         """
-        try:
-            return self._run(arrays)
-        except IndexError as error:
-            raise DimensionError(
-                f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
-                f"Indices count from 0 to the size of the dimension less one, or back from -1."
-            ) from None
+        return self._run(arrays)
 
     # --- generation ---------------------------------------------------------------------------------------
 
@@ -91,8 +86,11 @@ class Program:
     @property
     def name(self) -> str:
         """The name of the generated function: the user's, and a hash of what it does."""
-        text = repr([(stage.body, stage.parameters) for stage in self._plan.stages])
-        return f"{self.stem}_{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+        return f"{self.stem}_{hashlib.sha256(repr(self._statements).encode()).hexdigest()[:6]}"
+
+    @property
+    def _statements(self) -> list[Any]:
+        return [(stage.body, stage.parameters) for stage in self._plan.stages]
 
     @cached_property
     def source(self) -> str:
@@ -114,9 +112,24 @@ class Program:
         kernels = _compiled_kernels(self._plan, self.options)
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
-        self._run = make_runner(self._plan, kernels)
+        run = make_runner(self._plan, kernels)
+        self._run = self._explaining(run) if "raise IndexError" in repr(self._statements) else run
         self.compiled = True
         return self._run(arrays)
+
+    def _explaining(self, run: Runner) -> Runner:
+        """The runner, with an error of the kernel in words."""
+
+        def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+            try:
+                return run(arrays)
+            except IndexError as error:
+                raise DimensionError(
+                    f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
+                    f"Indices count from 0 to the size of the dimension less one, or back from -1."
+                ) from None
+
+        return run_explaining
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""
@@ -184,10 +197,11 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
 
 def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
+    runner = _with_room(plan, kernels) if plan.counts else None
     specs = plan.allocated
     if any("gemm" in stage.called for stage in plan.stages):
-        return _with_blas_in_one_thread(_runner(plan, kernels, specs))
-    return _runner(plan, kernels, specs)
+        return _with_blas_in_one_thread(runner or _runner(plan, kernels, specs))
+    return runner or _runner(plan, kernels, specs)
 
 
 _one_thread = OneThread()
@@ -237,9 +251,37 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], 
     return run
 
 
+def _with_room(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
+    """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
+    room = Room(len(plan.counts))
+    current = [_staged_runner(plan, kernels, plan.allocated_for(room.rows))]
+
+    def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        while True:
+            try:
+                return current[0](arrays)
+            except _TooSmall as error:
+                room.enlarge(error.needed)
+                current[0] = _staged_runner(plan, kernels, plan.allocated_for(room.rows))
+
+    return run
+
+
+class _TooSmall(Exception):
+    """There is not enough room for the tape of a loop."""
+
+    def __init__(self, needed: np.ndarray) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
 def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
     """Several functions, or shared loops: the stages in order, on a list of arrays by position."""
     allocators = [allocator(spec) for spec in specs]
+    counts = len(plan.counts)
+    if counts:
+        allocators[-1] = lambda: np.zeros(counts, np.int64)
+    nothing = bytes(8 * counts)
     position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
     stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
     used = plan.used_inputs
@@ -254,6 +296,8 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         values += [allocate() for allocate in allocators]
         for run_stage in stages:
             run_stage(values)
+            if counts and values[-1].tobytes() != nothing:
+                raise _TooSmall(values[-1])
         if as_they_are:
             return tuple([values[place] for place in places])
         if simple:

@@ -4,17 +4,24 @@ Its carries are the cotangents of the carries, and totals of the cotangents of c
 each step is either there anyway (rows, constants) or a row of the tape, a further stacked result of the
 forward loop. Which values are taped and which are computed again is decided by `partition`, on one step.
 
+A loop that goes on while something is true is reversed as one of so many steps as it has counted;
+`share_loops` lets it write the tape. A choice is a loop of one step or none (`tracer/ops/control.py`).
+
 A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 4.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
-from pullback.tracer.graph import Graph, Node, constant, make_input, substitute
+from pullback.tracer.graph import Graph, Node, constant, make_input, substitute, toposort
 from pullback.tracer.loop import LoopNode, make_loop
+from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.contraction import contract, split_subscripts
+from pullback.tracer.spec import BOOL
 
 from .bodies import share_loops
 from .differentiate import active_nodes, differentiate
@@ -24,8 +31,14 @@ from .simplify import expand_composites, simplify
 
 def active_results(loop: LoopNode, active: set[Node]) -> set[int]:
     """The results through which a derivative with respect to active operands passes."""
-    _, nodes = _active_inputs(loop, active)
-    return {index for index, node in enumerate(loop.body.outputs) if node in nodes}
+    positions, nodes = _active_inputs(loop, active)
+    return _active_outputs(loop, positions, nodes)
+
+
+def _active_outputs(loop: LoopNode, positions: set[int], nodes: set[Node]) -> set[int]:
+    """The results through which a derivative passes; if there is no step at all, a carry is what it was."""
+    found = {index for index, node in enumerate(loop.body.outputs) if node in nodes}
+    return found.union(index for index in positions if loop.is_dynamic and index < loop.carries)
 
 
 def _active_inputs(loop: LoopNode, active: set[Node]) -> tuple[set[int], set[Node]]:
@@ -53,6 +66,7 @@ class _Step:
 
 def pull_back_loop(loop: LoopNode, cotangents: Mapping[int, Node], active: set[Node]) -> dict[int, Node]:
     """The cotangents of a loop's operands, by position, given those of its results."""
+    loop = loop.counted()
     step = _differentiated_step(loop, cotangents, active)
     return _Reversed(loop, step, cotangents).gradients()
 
@@ -62,7 +76,7 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
     body = loop.body
     positions, nodes = _active_inputs(loop, active)
     wanted = sorted(positions)
-    with_cotangent = {index for index in given if body.outputs[index] in nodes}
+    with_cotangent = _active_outputs(loop, positions, nodes).intersection(given)
     while True:
         inputs = {index: _cotangent_input(loop, index) for index in sorted(with_cotangent)}
         total: dict[Node, Node] = {}
@@ -100,13 +114,11 @@ class _Reversed:
         self.cotangents = cotangents
         rows = [*loop.body.inputs[loop.carries :], *step.outputs[loop.carries :]]
         needed = needed_by_backward(list(step.gradients.values()), set(step.cotangents.values()))
-        self.saved = partition(needed, rows).saved
+        self.saved = _inputs_of(needed, loop) if loop.recompute else partition(needed, rows).saved
         self.stand_ins = {node: make_input(node.spec, node.name, node.origin) for node in self.saved}
         taped = [node for node in self.saved if node not in rows]
         body = Graph(loop.body.name, loop.body.inputs, (*step.outputs, *taped), loop.body.origin)
         self.forward = loop.with_body(body, extends=loop.node.attributes["body"])
-        self.products: dict[int, Node] = {}
-        """Gradients of constants that are products of what is stacked, summed over the steps at once."""
 
     def source(self, node: Node) -> tuple[Node, bool]:
         """Where the loop has a saved value from, and whether that has a row for each step."""
@@ -119,24 +131,25 @@ class _Reversed:
 
     def gradients(self) -> dict[int, Node]:
         loop, step = self.loop, self.step
-        carried = [index for index in step.cotangents if index < loop.carries]
+        replaced = self._replaced()
+        carried = [index for index in step.cotangents if index < loop.carries and index not in replaced]
         stacked = [index for index in step.cotangents if index >= loop.carries]
         rows = [position for position in step.gradients if loop.carries <= position < loop.constants_from]
         constants = [position for position in step.gradients if position >= loop.constants_from]
-        factors = {position: _factors(step.gradients[position]) for position in constants}
-        totals = [position for position in constants if factors[position] is None]
-        products = {position: found for position, found in factors.items() if found is not None}
-        factor_rows = [
-            one
-            for one in dict.fromkeys(one for pair in products.values() for one in pair)
-            if not self.is_row(one)
-        ]
+        keeps_totals = loop.is_dynamic or loop.recompute
+        terms = {
+            position: [] if keeps_totals else _products(step.gradients[position]) for position in constants
+        }
+        totals = [position for position in constants if not terms[position]]
+        products = {position: found for position, found in terms.items() if found}
+        factors = (one for found in products.values() for product in found for one in product.operands)
+        factor_rows = [one for one in dict.fromkeys(factors) if not self.is_row(one)]
 
         running = {p: make_input(loop.body.inputs[p].spec, f"d_{loop.body.inputs[p].name}") for p in totals}
         new = substitute(
             [
                 *(step.gradients[index] for index in carried),
-                *(running[position] + step.gradients[position] for position in totals),
+                *(self._total(running[position], step.gradients[position]) for position in totals),
                 *(step.gradients[position] for position in rows),
                 *factor_rows,
             ],
@@ -155,6 +168,7 @@ class _Reversed:
                 *(step.cotangents[index] for index in stacked),
                 *row_sources,
                 *constant_sources,
+                *(step.cotangents[index] for index in replaced),
             ),
             new,
             loop.body.origin,
@@ -165,17 +179,46 @@ class _Reversed:
             body,
             inits,
             [*(self.cotangents[index] for index in stacked), *row_sources.values()],
-            list(constant_sources.values()),
+            [*constant_sources.values(), *(self.cotangents[index] for index in replaced)],
             loop.length,
             loop.node.origin,
             backwards=not loop.backwards,
+            trips=loop.trips,
+            recompute=loop.recompute,
         )
         results = dict(zip((*carried, *totals, *rows, *factor_rows), reverse.results))
         found = {position: results[position] for position in (*carried, *totals, *rows)}
-        for position, pair in products.items():
-            stacks = [self.source(one)[0] if self.is_row(one) else results[one] for one in pair]
-            found[position] = _summed_product(step.gradients[position], stacks)
+        found |= {index: self._unless_taken(self.cotangents[index]) for index in replaced}
+        stacks = {one: results[one] for one in factor_rows}
+        for position, terms_of_one in products.items():
+            summed = [
+                _summed_product(
+                    product,
+                    [stacks[one] if one in stacks else self.source(one)[0] for one in product.operands],
+                )
+                for product in terms_of_one
+            ]
+            found[position] = reduce(operator.add, summed)
         return found
+
+    def _replaced(self) -> list[int]:
+        """The carries that a choice replaces: its reverse takes their cotangents, and carries none."""
+        if not self.loop.is_choice:
+            return []
+        read, inputs = set(toposort(self.step.outputs)), self.loop.body.inputs
+        carried = [index for index in self.step.cotangents if index < self.loop.carries]
+        return [index for index in carried if index in self.cotangents and inputs[index] not in read]
+
+    def _total(self, total: Node, more: Node) -> Node:
+        """What is added up over the steps; of a choice it is what the one step gives."""
+        return more if self.loop.is_choice else total + more
+
+    def _unless_taken(self, cotangent: Node) -> Node:
+        """The cotangent of what a choice leaves alone if it is not taken."""
+        trips = self.loop.trips
+        assert trips is not None
+        taken = trips if trips.dtype == BOOL else e.not_equal(trips, 0)
+        return e.where(taken, 0, cotangent)
 
     def is_row(self, node: Node) -> bool:
         """Whether a value has a row for each step already."""
@@ -183,17 +226,35 @@ class _Reversed:
         return node in loop.split(loop.body.inputs)[1] or (node in self.stand_ins and self.source(node)[1])
 
 
-def _factors(gradient: Node) -> tuple[Node, Node] | None:
-    """The factors of a product that is larger than they are: they are stacked, and multiplied once."""
-    if gradient.operator is not contract:
-        return None
-    left, right = gradient.operands
-    smaller = left.spec.nbytes + right.spec.nbytes < gradient.spec.nbytes
-    return (left, right) if smaller and gradient.spec.ndim >= 2 else None
+def _inputs_of(needed: Sequence[Node], loop: LoopNode) -> tuple[Node, ...]:
+    """The inputs of a step from which all that is needed of it can be computed again."""
+    nodes = set(toposort(needed))
+    return tuple(node for node in loop.body.inputs if node in nodes)
 
 
-def _summed_product(gradient: Node, stacks: Sequence[Node]) -> Node:
+def _products(gradient: Node) -> list[Node]:
+    """The products that a gradient is a sum of, if each is larger than its factors.
+
+    Then the factors are stacked, and multiplied once, after the loop.
+    """
+    found: list[Node] = []
+    pending = [gradient]
+    while pending:
+        node = pending.pop()
+        if node.operator is e.add and all(one.shape == gradient.shape for one in node.operands):
+            pending.extend(reversed(node.operands))
+        elif node.operator is contract and node.spec.ndim >= 2:
+            left, right = node.operands
+            if left.spec.nbytes + right.spec.nbytes >= node.spec.nbytes:
+                return []
+            found.append(node)
+        else:
+            return []
+    return found
+
+
+def _summed_product(product: Node, stacks: Sequence[Node]) -> Node:
     """The sum over all steps of a product, as a product of stacks."""
-    left, right, result = split_subscripts(gradient.attributes["subscripts"])
+    left, right, result = split_subscripts(product.attributes["subscripts"])
     step = next(letter for letter in "stuvwxyzabcdefghijklmnopqr" if letter not in left + right)
     return contract(*stacks, subscripts=f"{step}{left},{step}{right}->{result}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node
 
-from .bodies import share_loops, tidy_loops
+from .bodies import has_loops, share_loops, tidy_loops
 from .periods import Stretch, find_stretches
 from .rolled import RolledGraph
 from .steps import (
@@ -50,7 +50,8 @@ def roll(graph: Graph) -> Rolled:
         if done is None:
             break
         graph = done
-    graph = graph if graph is given else tidy_loops(share_loops(graph))
+    if graph is not given or has_loops(graph):
+        graph = tidy_loops(share_loops(graph))
     return Rolled(graph, (*notes, *refused))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pullback.tracer.graph import Node
+from pullback.tracer.graph import Node, constant
+from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 
 from .simplify import rewrite
 
 Region = list[range]
+PART = 2
+"""The least number of times that a small part of an array goes into it."""
 
 
 def region_of(node: Node) -> Region:
@@ -50,6 +53,68 @@ def _slice_of_pad(node: Node) -> Node | None:
     return m.slice_(padded, **bounds_of(region)) if within else None
 
 
+@rewrite("slice")
+def _slice_of_update(node: Node) -> Node | None:
+    """A slice of what was just written is one of that; a slice of other places does not see the write."""
+    (x,) = node.operands
+    if x.operator is not m.slice_update:
+        return None
+    base, part = x.operands
+    wanted, written = region_of(node), region_of(x)
+    inside = [places_in(one, whole) for one, whole in zip(wanted, written)]
+    if all(one is not None for one in inside):
+        return m.slice_(part, **bounds_of([one for one in inside if one is not None]))
+    apart = any(_are_apart(one, other) for one, other in zip(wanted, written))
+    return m.slice_(base, **bounds_of(wanted)) if apart else None
+
+
+@rewrite("add")
+def _add_to_part(node: Node) -> Node | None:
+    """A small part added to an array that is written part by part is a write of that part."""
+    for x, padded in (node.operands, node.operands[::-1]):
+        is_part = padded.operator is m.pad and padded.attributes["value"] == 0
+        if not is_part or x.operator is not m.slice_update or x.shape != padded.shape:
+            continue
+        (part,) = padded.operands
+        if PART * part.spec.size <= x.spec.size:
+            starts = [before for before, _ in padded.attributes["widths"]]
+            region = [range(start, start + extent) for start, extent in zip(starts, part.shape)]
+            bounds = bounds_of(region)
+            return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+    return None
+
+
+def places_in(wanted: range, written: range) -> range | None:
+    """Where the wanted positions lie among those that were written, if all of them do."""
+    if len(wanted) == 0 or not (wanted[0] in written and wanted[-1] in written):
+        return None
+    if len(wanted) > 1 and wanted.step % written.step:
+        return None
+    first, last = written.index(wanted[0]), written.index(wanted[-1])
+    return range(first, last + 1, max(wanted.step // written.step, 1))
+
+
+def _are_apart(one: range, other: range) -> bool:
+    """Whether two stretches do not overlap; of those with gaps that overlap nothing is known."""
+    return len(one) == 0 or len(other) == 0 or one[-1] < other[0] or other[-1] < one[0]
+
+
+@rewrite("slice_update")
+def _update_of_update(node: Node) -> Node | None:
+    """What is written over again need not have been written; a write everywhere leaves nothing of before."""
+    x, part = node.operands
+    written = region_of(node)
+    if part.spec.size == 0:
+        return x
+    if all(len(one) == extent for one, extent in zip(written, x.shape)):
+        return part
+    if x.operator is m.slice_update:
+        former = zip(region_of(x), written)
+        if all(places_in(one, now) is not None for one, now in former):
+            return m.slice_update(x.operands[0], part, **bounds_of(written))
+    return None
+
+
 def _lies_in(positions: range, extent: int) -> bool:
     return len(positions) > 0 and positions[0] >= 0 and positions[-1] < extent
 
@@ -64,6 +129,12 @@ def _dilate_is_pad(node: Node) -> Node | None:
         (one.start, whole - one.start - extent) for one, whole, extent in zip(region, node.shape, x.shape)
     )
     return m.pad(x, widths=widths, value=0)
+
+
+@rewrite("pad")
+def _pad_of_nothing(node: Node) -> Node | None:
+    (x,), value = node.operands, node.attributes["value"]
+    return constant(value, node.spec) if x.spec.size == 0 else None
 
 
 @rewrite("pad")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.origin import Origin
 
 from .calls import Product
 from .expression import AnyIndex, Axis, Compared, Expression, Load
@@ -17,7 +18,8 @@ class Root:
 
     node: Node
     kind: str
-    """"store", "reduce", "search", "scan", "scatter", "update", "check", "call"; a "view" has no space."""
+    """"store", "reduce", "search", "scan", "scatter", "update", "overwrite", "check", "call"; a "view"
+    has no space. "trips" is the number of steps of a loop, which data decides."""
     axes: tuple[Axis, ...] = ()
     """Those that loops walk. Others, in `target` and `reads`, are walked inside of a call."""
     value: Expression | None = None
@@ -31,6 +33,8 @@ class Root:
     bound: dict[Axis, Loop] = field(default_factory=dict)
     steps: tuple[Loop, ...] = ()
     """The loops over steps that it must be inside of, outermost first."""
+    origin: Origin | None = None
+    """Where the user wrote it, if that is not where the node comes from."""
 
     def axis_of(self, loop: Loop) -> Axis | None:
         """The axis that a loop walks; a loop over blocks walks that of the loops in it."""
@@ -60,6 +64,10 @@ class Loop:
     """The loop over blocks, one of which this loop runs over."""
     steps: Axis | None = None
     """Of a loop whose iterations follow one another, each with what the one before has left: its axis."""
+    goes_on: Load | None = None
+    """Of a loop over steps that has one more as long as this is true; its extent is known at its end."""
+    once: bool = False
+    """Whether it is a choice: one step, if its extent is 1 and not 0."""
 
 
 Item = Loop | Root

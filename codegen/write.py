@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import numpy as np
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.elementwise import logical_not
 from pullback.tracer.ops.indexing import index_update
+from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
 from . import spelling as sp
 from .blocking import is_imprecise_sum
 from .element import ElementWriter, Scope, comment_of, subscript
-from .expression import Expression, Index, Literal, Quotient, Within, number
+from .expression import Compute, Expression, Index, Literal, Quotient, Within, number
+from .extents import Symbol
 from .interior import Interior, find_interior
-from .layout import ForLoop, Line
+from .layout import Block, ForLoop, Line
 from .library import write_call
-from .names import BLOCK, BLOCK_STOP, loop_variable, noun
+from .names import BLOCK, BLOCK_STOP, NEEDED, loop_variable, noun
 from .tree import Item, Loop, Root
 
 ACCUMULATE = {
@@ -40,12 +44,14 @@ class Writer(ElementWriter):
 
     # --- loops and roots ----------------------------------------------------------------------------------
 
-    def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop, ...]:
+    def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop | Block, ...]:
         """The statements of a function that runs `items`; of a shared loop only `start` to `stop`."""
         self.shared = shared
         self._begun: dict[Node, Root] = {}
         self._all_within: dict[Root, str] = {}
         self._at_border = False
+        self._opposites: dict[str, str] = {}
+        """Of variables that say whether a choice is taken, the one that says the opposite."""
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = list(self.reserved.values())
@@ -80,7 +86,7 @@ class Writer(ElementWriter):
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop is self.shared else ("0", self.extent(loop.extent))
+        start, stop = ("start", "stop") if loop is self.shared else ("0", self._stop(loop))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
@@ -92,6 +98,9 @@ class Writer(ElementWriter):
         interior = find_interior(loop, self.tree.roots) if is_plain else None
         if interior:
             self._write_interior(loop, interior, start, stop, scope)
+        elif loop.once or loop.goes_on:
+            self._write_items(loop.items, inner)
+            self._write_dynamic(loop, inner, scope)
         else:
             self._write_items(loop.items, inner)
             step = str(loop.block) if loop.block else ""
@@ -100,6 +109,70 @@ class Writer(ElementWriter):
         self._add_parts(totals, scope)
         for root in roots:
             self._store_total(root, scope)
+
+    def _stop(self, loop: Loop) -> str:
+        return "" if loop.goes_on else self.extent(loop.extent)
+
+    def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
+        """A choice, or a loop that goes on as long as something is true."""
+        variable = self._variables[loop]
+        is_used = any(_mentions(variable, line) for line in inner.lines)
+        first = Line(f"{variable} = 0")
+        if loop.once:
+            lines = (first, *inner.lines) if is_used else tuple(inner.lines)
+            self._write_choice(self.extent(loop.extent), lines, scope)
+            return
+        assert loop.goes_on is not None and loop.steps is not None
+        self._root_variables[loop.steps] = variable
+        test = sp.unparse(self.element(loop.goes_on.node, loop.goes_on.indices, inner))
+        symbol = loop.extent.find()
+        count = self._extent_names[symbol] = self.arrays.pool.take("steps")
+        room: tuple[Line, ...] = ()
+        if symbol in self.arrays.growing:
+            room = self._require_room(f"{variable} >=", symbol, f"2 * {variable}")
+        scope.lines.append(first)
+        scope.lines.append(Block(f"while {test}", (*room, *inner.lines, Line(f"{variable} += 1"))))
+        scope.lines.append(Line(f"{count} = {variable}"))
+
+    def _write_choice(self, truth: str, lines: tuple[Line | ForLoop | Block, ...], scope: Scope) -> None:
+        """`if` around lines; `else`, where they are to run if those just before do not."""
+        opposite = self._opposites.get(truth)
+        written = scope.lines
+        if len(written) > 1 and getattr(written[-1], "text", "") == f"{truth} = not {opposite}":
+            last_but_one = getattr(written[-2], "header", "")
+            written[-2:] = written[-2:] if last_but_one != f"if {opposite}" else reversed(written[-2:])
+        is_other = bool(written) and getattr(written[-1], "header", "") == f"if {opposite}"
+        written.append(Block("else" if is_other else f"if {truth}", lines))
+
+    def _trips(self, root: Root, scope: Scope) -> None:
+        """The number of steps of a loop, and whether there is room for what it tapes."""
+        assert root.value is not None
+        symbol = self.tree.extents.trips[root.node].find()
+        value = self.value(root.value, scope)
+        if symbol in self._extent_names:  # of another loop of as many steps
+            return
+        if isinstance(value, ast.Name):
+            name = value.id
+        else:
+            name = self.arrays.pool.take("taken" if _is_truth(root.value) else "steps")
+            self.line(scope, f"{name} = {sp.unparse(value)}", value, root.node.origin, root.value)
+        self._extent_names[symbol] = name
+        expression = self.chosen(root.value)
+        if isinstance(expression, Compute) and expression.node.operator is logical_not:
+            opposite = self.value(expression.operands[0], scope)
+            if isinstance(opposite, ast.Name):
+                self._opposites[name], self._opposites[opposite.id] = opposite.id, name
+        if symbol in self.arrays.growing:
+            scope.lines.extend(self._require_room(f"{name} >", symbol, name))
+
+    def _require_room(self, comparison: str, symbol: Symbol, needed: str) -> tuple[Line, ...]:
+        """Return if there are too few rows for what a loop tapes, and say how many are needed."""
+        place = list(self.arrays.growing).index(symbol)
+        return (
+            Line(f"if {comparison} {self.arrays.growing[symbol]}.shape[0]:"),
+            Line(f"    {NEEDED}[{place}] = {needed}"),
+            Line("    return"),
+        )
 
     def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Node, str]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
@@ -174,12 +247,15 @@ class Writer(ElementWriter):
             place = self.element(node, root.target, scope)
             if sp.unparse(place) == sp.unparse(value):  # it is there already
                 return
-            origin = None if isinstance(value, ast.Name) else node.origin
+            origin = None if isinstance(value, ast.Name) else root.origin or node.origin
             inlined = None if isinstance(value, ast.Name) else expression
             self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)
         key = self._keys.setdefault(("load", node, *map(self.key, root.target)), len(self._keys))
-        if isinstance(value, ast.Name) and node.operator is not index_update:  # which is yet to be updated
+        is_final = node.operator not in (index_update, slice_update)  # others are yet to be updated
+        if isinstance(value, ast.Name) and is_final:
             scope.known[key] = value.id
+
+    _overwrite = _store
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ast.expr:
         """The value, without a name of its own if the store is its only use."""
@@ -385,6 +461,11 @@ def _depth(scope: Scope) -> int:
     return sum(one.loop is not None and not one.loop.block for one in scope.chain)
 
 
+def _mentions(name: str, item: Line | ForLoop | Block) -> bool:
+    """Whether statements read a variable."""
+    return re.search(rf"\b{name}\b", repr(item)) is not None
+
+
 def _extreme(function: str, values: list[str]) -> str:
     """The text of max(...) or min(...), numbers put together."""
     pick = {"max": max, "min": min}[function]
@@ -392,6 +473,11 @@ def _extreme(function: str, values: list[str]) -> str:
     rest = [value for value in dict.fromkeys(values) if not value.lstrip("-").isdigit()]
     found = [*([str(pick(plain))] if plain else []), *rest]
     return found[0] if len(found) == 1 else f"{function}({', '.join(found)})"
+
+
+def _is_truth(expression: Expression) -> bool:
+    node = getattr(expression, "node", None)
+    return node is not None and node.dtype == BOOL
 
 
 def worst(name: str, dtype: np.dtype) -> float | int | bool:

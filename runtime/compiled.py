@@ -19,10 +19,10 @@ from .front import plain_call
 from .inspection import Inspection
 from .modes import is_recording
 from .paths import Paths
-from .signature import EXACT, Call, Signature, positional_parameters
+from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor
 from .tracing import trace_call
-from .variant import STALE, Counters, Variant, conform
+from .variant import STALE, Counters, Variant
 
 if TYPE_CHECKING:
     from ..codegen.pipeline import Options
@@ -150,6 +150,7 @@ class CompiledFunction(Inspection):
                 return self._call_in_general(args, kwargs)
         key: list[Any] = [dtypes._default]
         leaves: list[Any] = []
+        fits = True
         add = key.append
         for argument in args:
             kind = type(argument)
@@ -159,8 +160,8 @@ class CompiledFunction(Inspection):
                 value = argument._value
                 add(argument._requires_grad and is_recording())
             elif kind is ndarray:
-                value = argument if argument.flags.carray else conform(argument)
-                argument = value
+                value = argument
+                fits = fits and argument.flags.carray
             elif kind in EXACT:
                 add(kind)
                 add(argument)
@@ -177,7 +178,7 @@ class CompiledFunction(Inspection):
         entry = self._entries.get(tuple(key))
         if entry is not None:
             entry.hits += 1
-            result = entry.run(leaves)
+            result = entry.run(leaves if fits else Conformed.of(leaves))
             if result is not STALE:
                 return result
             entry.hits -= 1
@@ -234,16 +235,18 @@ class CompiledFunction(Inspection):
             draw.forget()
         return variant
 
-    def _enter(self, call: Call, variant: Variant, calls: int) -> None:
-        """Keep a variant that has run so many times."""
+    def _enter(self, call: Call, variant: Variant, calls: int) -> Variant | Paths:
+        """Keep a variant that has run so many times; where values decide, as the first of its paths."""
         key, entry = call.key, self._entries.get(call.key)
         if entry is None:
             entry = _Entry()
             while len(self._entries) >= self.maxsize:
                 self._evict()
-        entry.add(Paths(self, call, variant, calls) if variant.traced.guards else variant)
+        made = Paths(self, call, variant, calls) if variant.traced.guards else variant
+        entry.add(made)
         self._entries[key] = entry
         self._latest = None, None
+        return made
 
     def _evict(self) -> None:
         """The clock algorithm: the oldest goes, unless it was used since it was last looked at."""
@@ -290,17 +293,19 @@ class CompiledFunction(Inspection):
 
     # --- inspection ---------------------------------------------------------------------------------------
 
-    def _variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
-        """The variant that a call would run, traced if need be; it does not run."""
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
+        """What a call would run, traced if need be; it does not run."""
         call = self.signature.call(args, kwargs)
         with self._lock:
             entry = self._entries.get(call.key)
             for known in entry.variants if entry is not None else ():
                 if known.is_valid():
-                    return known.path_of(call.arrays).variant if isinstance(known, Paths) else known
+                    if isinstance(known, Paths):
+                        return known.path_of(call.arrays).variant, known
+                    return known, None
             variant = self._trace_only(call)
-            self._enter(call, variant, calls=0)
-            return variant
+            made = self._enter(call, variant, calls=0)
+            return variant, made if isinstance(made, Paths) else None
 
     # --- methods ------------------------------------------------------------------------------------------
 
@@ -359,8 +364,8 @@ class CompiledMethod(Inspection):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
 
-    def _variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
-        return self.__func__._variant_for((self.__self__, *args), kwargs)
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
+        return self.__func__._known_for((self.__self__, *args), kwargs)
 
     def transformed(
         self, function: Callable[..., Any], name: str, dynamic: Iterable[int | str]
@@ -409,7 +414,9 @@ def compile(
     `functools.partial`, or as `compile(function, fastmath=False)`. Arguments may be nested in lists, tuples,
     dicts, namedtuples and dataclasses. Arguments that are no arrays are static: another value is traced anew,
     so pass varying numbers as `np.float64(x)` or as 0-d arrays. Arrays that the function reaches through
-    closures, globals and attributes are read in every call.
+    closures, globals and attributes are read in every call. What the function writes into its arguments
+    (`x[1:-1] = ...`, `x += 1`, `np.add(a, b, out=x)`) the caller's arrays hold after the call, as of a plain
+    NumPy function; an argument that a gradient is asked for cannot be written.
 
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a
@@ -430,7 +437,7 @@ def compile(
         A CompiledFunction; without `function` a decorator that makes one.
 
     Raises:
-        ArgumentError: `function` is not callable, or it has no such static argument.
+        ArgumentError: `function` is not callable, it has no such static argument, or `max_paths` is below 1.
 
     Example:
         >>> @compile
@@ -465,6 +472,8 @@ def compile(
         )
     if isinstance(function, CompiledFunction):
         function = function.__wrapped__
+    if type(max_paths) is not int or max_paths < 1:
+        raise ArgumentError(f"compile: max_paths must be an integer from 1 on, found {max_paths!r}.")
     options = None
     if not fastmath or parallel is not None:
         from ..codegen.pipeline import Options

@@ -8,6 +8,7 @@ each call by a generated function, with an expression such as `(o0, {'w': o1})`.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -123,8 +124,8 @@ class Results:
         for position in range(len(self.leaves)):
             text = text.replace(f"\0{position}\0", form(position))
         values = "".join(f"o{position}, " for position in range(len(self.leaves)))
-        unpacked = f"    {values}= produce(argument)\n" if values else ""
-        code = _compiled(f"def build(argument):\n{unpacked}    return {text}\n")
+        unpacked = f"{values}= produce(argument)" if values else "produce(argument)"
+        code = _compiled(f"def build(argument):\n    {unpacked}\n    return {text}\n")
         namespace = {**self._namespace, **names, "produce": produce}
         exec(code, namespace)
         return namespace["build"]
@@ -193,4 +194,4 @@ class Results:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> CodeType:
-    return compile(text, "<results of a compiled function>", "exec")
+    return compile(text, os.path.join(os.path.dirname(__file__), "<results of a compiled function>"), "exec")

@@ -6,6 +6,7 @@ it. So for each arity there is one generated `__call__`; read `TEMPLATE`, which 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,8 @@ import numpy as np
 
 from ..tracer import trace
 from . import dtypes
-from .variant import STALE, conform
+from .signature import Conformed
+from .variant import STALE
 
 MOST = 32
 """Functions with more parameters take the general way."""
@@ -31,7 +33,7 @@ def __call__(self, /, *args, **keywords):
                 self._latest = key, entry
             if entry is not None:
                 entry.hits += 1
-                result = entry.run(args if {all_fit} else [conform(one) for one in args])
+                result = entry.run(args if {all_fit} else Conformed.of(args))
                 if result is not STALE:
                     return result
                 entry.hits -= 1
@@ -54,8 +56,9 @@ def plain_call(count: int) -> Callable[..., Any] | None:
         all_fit=" and ".join(f"{name}.flags.carray" for name in names),
     )
     namespace: dict[str, Any] = {
-        "STALE": STALE, "conform": conform, "current_trace": trace.innermost, "dtypes": dtypes,
+        "STALE": STALE, "Conformed": Conformed, "current_trace": trace.innermost, "dtypes": dtypes,
         "ndarray": np.ndarray,
     }  # fmt: skip
-    exec(compile(text, f"<call with {count} arguments>", "exec"), namespace)
+    place = os.path.join(os.path.dirname(__file__), f"<call with {count} arguments>")  # no user's code
+    exec(compile(text, place, "exec"), namespace)
     return namespace["__call__"]

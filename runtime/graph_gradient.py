@@ -42,7 +42,7 @@ def pull_back_rolled(
     questions, places = packed(asked)
     graph = Graph(trace.name, (), (*nodes, *questions))
     rolled = roll(graph)
-    if rolled.graph is graph:
+    if not rolled.notes:
         return None
     value, *others = rolled.graph.outputs
     values, others = others[: len(results)], others[len(results) :]

@@ -6,17 +6,21 @@ The outputs are one array for each dtype, so that comparing all guards of a path
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 
 from ..tracer.graph import Node
-from ..tracer.ops.elementwise import stop_gradient
+from ..tracer.ops.elementwise import identity, stop_gradient
 from ..tracer.ops.movement import concatenate, reshape
 from ..tracer.origin import Origin, located_at
 from ..tracer.trace import Guard
 
 CLOSE = {2: 1e-2, 4: 1e-4, 8: 1e-9}
 """By itemsize, how near two floats are that may be the same value, rounded differently by other code."""
+
+MOST_LINES = 24
+"""That a path is shown with."""
 
 
 class Deviated(Exception):
@@ -55,15 +59,17 @@ def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, in
 
 
 def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
-    """All elements in one vector, without gradient."""
+    """All elements in one vector, without gradient; one node is given as it is."""
     parts = []
     for node in nodes:
         with located_at(origins[node]):
             part = stop_gradient(node) if node.spec.is_float else node
-            parts.append(reshape(part, shape=(node.spec.size,)))
+            parts.append(part if len(nodes) == 1 else reshape(part, shape=(node.spec.size,)))
     with located_at(origins[nodes[0]]):
-        joined = parts[0] if len(parts) == 1 else concatenate(*parts, dim=0)
-    return joined.renamed("guards")
+        if len(parts) > 1:
+            return concatenate(*parts, dim=0).renamed("guards")
+        only = identity(parts[0]) if parts[0].is_input else parts[0]
+        return only if only.name else only.renamed("guard")
 
 
 class Guards:
@@ -72,26 +78,46 @@ class Guards:
     Attributes:
         outputs: the nodes that give all answers.
         places: of each guard, which output, and from which element to which.
-        expected: the bytes of the outputs on this path; None until its code has run, for the trace's call.
+        owners: of each element of each output, the position of its guard.
+        expected: the bytes of the outputs on this path; None if the next call takes it in any case.
+        has_run: whether the code has run on this path, so that `expected` are its bits and not NumPy's.
     """
 
     def __init__(self, guards: Sequence[Guard]) -> None:
         self.guards = tuple(guards)
         self.outputs, self.places = packed(guards)
-        answers = [np.zeros(node.shape, node.dtype) for node in self.outputs]
+        answers = [np.zeros(node.spec.size, node.dtype) for node in self.outputs]
         for guard, (pack, start, stop) in zip(self.guards, self.places):
             answers[pack][start:stop] = guard.answer.reshape(-1)
         self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
+        self.has_run = False
+        self.owners = [np.zeros(node.spec.size, np.int64) for node in self.outputs]
+        for position, (pack, start, stop) in enumerate(self.places):
+            self.owners[pack][start:stop] = position
 
     def __len__(self) -> int:
         return len(self.guards)
+
+    def lines(self) -> list[str]:
+        """The guards as text, with the user's lines: `model.py:5  while y < 3:  True 7 times, False`."""
+        lines = []
+        for (place, text), guards in groupby(self.guards, lambda one: (one.origin.place, one.origin.text)):
+            answers = []
+            for answer, repeated in groupby(_answer_text(guard) for guard in guards):
+                count = len(list(repeated))
+                answers.append(answer if count == 1 else f"{answer} {count} times")
+            lines.append(f"{place}  {text}  {', '.join(answers)}")
+        hidden = len(lines) - MOST_LINES
+        return lines if hidden <= 0 else [*lines[:MOST_LINES], f"... and {hidden:,} more"]
 
     # --- comparing ----------------------------------------------------------------------------------------
 
     def check(self, found: Sequence[np.ndarray]) -> None:
         """Raise Deviated if the answers of a call, given as the outputs, are not those of the path."""
-        if self.expected is None:
-            self.expected = self._confirmed(found)
+        if self.expected is None or not self.has_run:
+            if self.expected is not None:
+                self.check_closely(found)
+            self.expected, self.has_run = self._confirmed(found), True
             return
         for array, expected in zip(found, self.expected):
             if array.tobytes() != expected:
@@ -105,7 +131,7 @@ class Guards:
         """
         expected = []
         for number, array in enumerate(found):
-            array = np.array(array)
+            array = np.array(array).reshape(-1)
             for guard, (pack, start, stop) in zip(self.guards, self.places):
                 if pack == number and guard.node.dtype.kind != "f":
                     array[start:stop] = guard.answer.reshape(-1)
@@ -115,19 +141,33 @@ class Guards:
     def deviation(self, found: Sequence[np.ndarray]) -> Deviated:
         """The first guard with another answer, in the order of the questions."""
         assert self.expected is not None
-        packs = [np.frombuffer(one, array.dtype) for one, array in zip(self.expected, found)]
-        for position, (pack, start, stop) in enumerate(self.places):
-            answer = found[pack][start:stop]
-            if answer.tobytes() != packs[pack][start:stop].tobytes():
-                return Deviated(position, np.array(answer).reshape(self.guards[position].answer.shape))
-        raise AssertionError("checked before")
+        position = len(self.guards)
+        for array, expected, owners in zip(found, self.expected, self.owners):
+            if array.tobytes() != expected:
+                if len(owners) > 1:
+                    bits = f"u{array.itemsize}"
+                    owners = owners[array.reshape(-1).view(bits) != np.frombuffer(expected, bits)]
+                position = min(position, int(owners.min()))
+        pack, start, stop = self.places[position]
+        return Deviated(
+            position, found[pack].reshape(-1)[start:stop].reshape(self.guards[position].answer.shape)
+        )
 
     def check_closely(self, found: Sequence[np.ndarray]) -> None:
-        """As `check`, for answers that NumPy computed: floats need only be close."""
+        """As `check`, between NumPy's answers and those of the code: floats need only be close."""
         for position, (guard, (pack, start, stop)) in enumerate(zip(self.guards, self.places)):
-            answer = found[pack][start:stop].reshape(guard.answer.shape)
+            answer = found[pack].reshape(-1)[start:stop].reshape(guard.answer.shape)
             if not is_close(answer, guard.answer):
                 raise Deviated(position, answer)
+
+
+def _answer_text(guard: Guard) -> str:
+    answer = guard.answer
+    if answer.dtype.kind == "b" and answer.size == 1:
+        return str(bool(answer.item()))
+    if answer.size == 1:
+        return f"{guard.question} is {answer.item()}"
+    return f"{guard.question} is an array of {answer.size}"
 
 
 def is_close(one: np.ndarray, other: np.ndarray) -> bool:

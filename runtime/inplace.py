@@ -17,7 +17,7 @@ from ..tracer.errors import DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.graph import Node
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import convert, identity, where
-from ..tracer.ops.movement import expand, inverse_permutation, permute, reshape, slice_, slice_update
+from ..tracer.ops.movement import expand, flip, inverse_permutation, permute, reshape, slice_, slice_update
 from ..tracer.origin import place_of_caller
 from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
@@ -88,6 +88,7 @@ def require_assignable(target: Tensor) -> None:
     if not is_recording():
         return
     target.refresh()
+    require_writable(target)  # whose message says more
     if target._requires_grad and target._grad_fn is None:
         raise GradientError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = target._view
@@ -164,6 +165,8 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
     if operator is permute:
         return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
+    if operator is flip:
+        return apply(flip, value, grad_name="CopySlices", **attributes)
     raise GradientError(
         "a write into an expanded tensor: one element of the written-to tensor stands for several. "
         "clone() the tensor before writing."

@@ -19,12 +19,17 @@ from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
     from ..codegen.pipeline import Pair
+    from .paths import Paths
 
 
 class Inspection:
     """The methods that a compiled function and a compiled method share."""
 
     def _variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
+        return self._known_for(args, kwargs)[0]
+
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
+        """What a call would run, and where values decide, the paths that it is one of."""
         raise NotImplementedError
 
     def forward_source(self, *args: Any, **kwargs: Any) -> str:
@@ -53,12 +58,22 @@ class Inspection:
         return pair.backward.source
 
     def source(self, *args: Any, **kwargs: Any) -> str:
-        """The generated Python for such arguments: forward, and backward where there is a gradient."""
-        variant = self._variant_for(args, kwargs)
+        """The generated Python for such arguments: forward, and backward where there is a gradient.
+
+        Where values decide, the path of these arguments is first, and the other known ones follow.
+        """
+        variant, paths = self._known_for(args, kwargs)
         pair = None if variant.is_gradient else self._pair_or_none(variant, args, kwargs)
-        if pair is None:
-            return variant.forward.source
-        return f"{pair.forward.source.rstrip()}\n\n\n{pair.backward.source}"
+        own = _source(variant, pair)
+        if paths is None:
+            return own
+        found = [f"# The path of these arguments\n{_commented(variant)}\n{own}"]
+        for path in paths.paths:
+            other = path.variant
+            if other is not variant:
+                text = _source(other, other.pair if other.differentiable else None)
+                found.append(f"# Another path\n{_commented(other)}\n{text}")
+        return "\n\n".join(found)
 
     def _pair_or_none(self, variant: Variant, args: Any, kwargs: Any) -> Pair | TapePair | None:
         """Forward and backward, with respect to all floats if to none; None if no gradient exists."""
@@ -72,9 +87,12 @@ class Inspection:
         return self._variant_for(args, kwargs).traced.graph
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        """How the function runs for such arguments: inputs, loops, what is saved, what is a constant."""
-        variant = self._variant_for(args, kwargs)
-        lines = [*_input_lines(variant), variant.forward.explain()]
+        """How the function runs for such arguments: inputs, loops, what is saved, what is a constant.
+
+        Where values decide, it lists the known paths with their guards, and how often each has run.
+        """
+        variant, paths = self._known_for(args, kwargs)
+        lines = [*_input_lines(variant), *_path_lines(variant, paths), variant.forward.explain()]
         pair = None if variant.is_gradient else self._pair_or_none(variant, args, kwargs)
         if pair is not None:
             lines += [*_saved_lines(variant, pair), pair.backward.explain()]
@@ -114,6 +132,28 @@ def _input_lines(variant: Variant) -> list[str]:
         lines.append(f"  constant of the trace: {_array_text(array)}, made while the function was traced")
     lines += [f"  random numbers, drawn in every call: input {number}" for number in range(len(traced.drawn))]
     return lines
+
+
+def _path_lines(variant: Variant, paths: Paths | None) -> list[str]:
+    """The known paths, each with its guards."""
+    if paths is None:
+        return []
+    lines = [f"values decide: {len(paths.paths)} of at most {paths.function.max_paths} paths are known"]
+    for path in paths.paths:
+        this = ", that of these arguments" if path.variant is variant else ""
+        calls = "1 call" if path.calls == 1 else f"{path.calls:,} calls"
+        lines += [f"  path of {calls}{this}", *(f"    {line}" for line in path.variant.traced.guards.lines())]
+    return lines
+
+
+def _source(variant: Variant, pair: Pair | TapePair | None) -> str:
+    if pair is None:
+        return variant.forward.source
+    return f"{pair.forward.source.rstrip()}\n\n\n{pair.backward.source}"
+
+
+def _commented(variant: Variant) -> str:
+    return "\n".join(f"#   {line}" for line in variant.traced.guards.lines())
 
 
 def _saved_lines(variant: Variant, pair: Pair | TapePair) -> list[str]:

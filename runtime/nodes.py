@@ -45,6 +45,8 @@ class GradNode:
 
     __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence")
     outputs = 1
+    is_in_graph = False
+    """Whether, in a trace, the graph shows what the node's backward is."""
     edges: Sequence[Edge | None]
     hooks: Hooks | None
     sequence: int
@@ -62,6 +64,10 @@ class GradNode:
         each output; None for an output that nothing depends on.
         """
         raise NotImplementedError
+
+    def value_of(self, number: int) -> Node | None:
+        """In a trace the graph node of an output, if the node knows it."""
+        return None
 
     def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
         """Do a whole backward pass from `output`, if the node has a shorter way than the engine's."""
@@ -268,6 +274,10 @@ class OperatorNode(GradNode):
     forward: Node | None
     """In a trace the graph node of the result."""
     freed: bool
+    is_in_graph = True
+
+    def value_of(self, number: int) -> Node | None:
+        return self.forward
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.freed:

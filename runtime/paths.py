@@ -12,13 +12,13 @@ stream of random numbers is put back.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.origin import Origin
+from ..tracer.origin import Origin, user_frame
 from ..tracer.trace import Guard, Stream
 from .guards import Deviated, is_close
 from .signature import Call
@@ -104,91 +104,66 @@ class Paths:
                 return self._follow(path, leaves)
         try:
             result = path.variant.run(leaves)
-        except Exception as error:  # Deviated, or what the kernel of a wrong path met
-            return self._follow(path, leaves, error)
-        if result is not STALE:
-            path.calls += 1
-        return result
+        except Exception as raised:  # Deviated, or what the kernel of a wrong path met
+            error = raised
+        else:
+            if result is not STALE:
+                path.calls += 1
+            return result
+        return self._follow(path, leaves, error)  # not in the handler: an error of the user's has no context
 
     def _follow(self, path: Path, leaves: Sequence[Any], error: Exception | None = None) -> Any:
-        """Run paths from one deviation to the next, `path` first; without a known path trace a new one."""
-        result: Any = STALE
+        """Run paths from one deviation to the next, `path` first; without a known path trace a new one.
+
+        `error` is what running the first path raised, if it has run.
+        """
         known = self.traces
-
-        def run(path: Path) -> None:
-            nonlocal result
-            result = path.variant.run(leaves)
-
-        found, answers, origin = self._search(path, run, error)
-        if found is None:
-            return self._run_anew(leaves, answers, origin, known)
+        search = _Search(self, path)
+        if error is not None:
+            search.go_on(error)
+        result: Any = STALE
+        while search.path is not None:
+            try:
+                result = search.path.variant.run(leaves)
+                break
+            except Exception as raised:
+                search.go_on(raised)
+        if search.path is None:
+            return self._run_anew(leaves, search, known)
         if result is not STALE:
-            found.calls += 1
-            self._remember(found)
+            search.path.calls += 1
+            self._remember(search.path)
         return result
 
-    def _search(
-        self, path: Path, attempt: Callable[[Path], None], error: Exception | None = None
-    ) -> tuple[Path | None, list[np.ndarray], Origin | None]:
-        """The path for which `attempt` does not raise, `path` first.
-
-        If there is none: None, the answers that the call is known to give, and where the last one is asked.
-        `error` is what the attempt with `path` raised, if it has been made.
-        """
-        tried = {path}
-        streams = self._states()
-        while True:
-            try:
-                if error is not None:
-                    raise error
-                attempt(path)
-                return path, [], None
-            except Deviated as deviation:
-                guards = path.guards
-                position, answer = deviation.position, deviation.answer
-                answers = [guard.answer for guard in guards[:position]] + [answer]
-                origin = guards[position].origin
-                fork = path.forks[position].branch(answer)
-                following = None if fork is None else fork.likely
-            except Exception:  # of a wrong path, or the call's own: then the trace's path raises it again
-                answers, origin = [], None
-                following = next((one for one in reversed(self.paths) if one not in tried), None)
-            error = None
-            _restore(streams)
-            if following is None or following in tried:
-                return None, answers, origin
-            tried.add(following)
-            path = following
-
-    def _run_anew(
-        self, leaves: Sequence[Any], answers: list[np.ndarray], origin: Origin | None, known: int
-    ) -> Any:
-        """Trace the path that begins with `answers`, and run it; `known` paths have been searched."""
+    def _run_anew(self, leaves: Sequence[Any], search: _Search, known: int) -> Any:
+        """Trace the path that begins with the answers found, and run it; `known` paths have been searched."""
         function = self.function
         with function._lock:
             if self.traces != known:  # another thread was quicker, perhaps with this path
                 return self.run(leaves)
             function._later_misses += 1
             if self.traces < function.max_paths:
-                variant = function._trace(self.call.with_arrays(leaves), answers)
+                variant = function._trace(self.call.with_arrays(leaves), search.answers())
                 result = variant.run_traced(leaves)
                 if result is not STALE:
                     self.latest = self._enter(variant, calls=1)
                 return result
-        if origin is not None and not function._warned:
+        if search.deviation is not None and not function._warned:
             function._warned = True
-            self._warn(origin)
-        return run_uncompiled(function.__wrapped__, self.call.with_arrays(leaves), function.name)
+            self._warn(search.tried[-1].guards[search.deviation.position].origin)
+        given = getattr(leaves, "given", leaves)  # which it may write into
+        return run_uncompiled(function.__wrapped__, self.call.with_arrays(given), function.name)
 
     def _warn(self, origin: Origin) -> None:
-        function = self.function
-        warnings.warn(
+        function, frame = self.function, user_frame()
+        message = (
             f"{function.name} takes more than max_paths={function.max_paths} paths; values decide at "
             f"{origin.place}  {origin.text}\nCalls with an unknown path run uncompiled from now on. Keep "
             "what decides in the graph (pullback.where, pullback.cond, pullback.while_loop), pass it as a "
-            "static argument, or raise max_paths.",
-            stacklevel=2,
+            "static argument, or raise max_paths."
         )
+        place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        warnings.warn_explicit(message, UserWarning, *place)
 
     # --- the tree -----------------------------------------------------------------------------------------
 
@@ -217,8 +192,9 @@ class Paths:
     def _remember(self, path: Path) -> None:
         """Begin with this path next time, and choose it of those that know as much."""
         self.latest = path
+        depth = len(path.forks)
         for fork in path.forks:
-            if fork.likely is not None and len(fork.likely.forks) == len(path.forks):
+            if len(fork.likely.forks) == depth:  # type: ignore[union-attr]
                 fork.likely = path
 
     # --- inspection ---------------------------------------------------------------------------------------
@@ -226,20 +202,58 @@ class Paths:
     def path_of(self, leaves: Sequence[Any]) -> Path:
         """The path that a call takes, traced if need be; nothing is compiled, and nothing stays drawn."""
         with self.function._lock:
-            states = self._states()
-            found, _, _ = self._search(self.latest, lambda path: path.variant.check_guards(leaves))
-            _restore(states)
-            if found is not None:
-                return found
+            search = _Search(self, self.latest)
+            while search.path is not None:
+                try:
+                    search.path.variant.check_guards(leaves)
+                    search.put_back()
+                    return search.path
+                except Exception as raised:
+                    search.go_on(raised)
             variant = self.function._trace_only(self.call.with_arrays(leaves))
             return self._enter(variant, calls=0) if self.traces < self.function.max_paths else Path(variant)
 
-    # --- random numbers -----------------------------------------------------------------------------------
 
-    def _states(self) -> dict[Stream, Any]:
-        return {stream: stream.get_state() for stream in self.streams}
+class _Search:
+    """A search for the path of one call: which one to try next, after what the last one raised.
 
+    Attributes:
+        path: the one to try; None if no known path is left.
+        tried: all so far.
+        deviation: where the last one deviated, None if it failed.
+    """
 
-def _restore(states: dict[Stream, Any]) -> None:
-    for stream, state in states.items():
-        stream.set_state(state)
+    def __init__(self, paths: Paths, first: Path) -> None:
+        self.paths = paths
+        self.path: Path | None = first
+        self.tried = [first]
+        self.deviation: Deviated | None = None
+        self._states = {stream: stream.get_state() for stream in paths.streams}
+
+    def go_on(self, raised: Exception) -> None:
+        """Choose the next path."""
+        self.put_back()
+        last = self.tried[-1]
+        if isinstance(raised, Deviated):
+            self.deviation = raised
+            fork = last.forks[raised.position].branch(raised.answer)
+            self.path = None if fork is None else fork.likely
+        else:  # of a wrong path, or the call's own: then the path that is traced raises it again
+            self.deviation = None
+            self.path = next((one for one in reversed(self.paths.paths) if one not in self.tried), None)
+        if self.path in self.tried:
+            self.path = None
+        if self.path is not None:
+            self.tried.append(self.path)
+
+    def put_back(self) -> None:
+        """Undo what was drawn from streams of random numbers."""
+        for stream, state in self._states.items():
+            stream.set_state(state)
+
+    def answers(self) -> list[np.ndarray]:
+        """What the call is known to answer to the first questions."""
+        if self.deviation is None:
+            return []
+        guards = self.tried[-1].guards[: self.deviation.position]
+        return [*(guard.answer for guard in guards), self.deviation.answer]

@@ -177,16 +177,20 @@ class Signature:
         key: list[Any] = [dtypes.default_float()]
         if keywords or len(args) != self.plain_count or any(one is not None for one in structures):
             key.append((len(args), keywords, *structures))
-        arrays: list[Any] = []
+        arrays = Conformed()
+        arrays.given = given = []
         is_array: list[bool] = []
         call = Call(self, (), leaves, arrays, is_array, len(args), keywords, structures)
         for leaf in leaves:
             if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED and not places:
                 key += (leaf.dtype, leaf.shape)
                 arrays.append(leaf)
+                given.append(leaf)
                 is_array.append(True)
                 continue
             concrete = isinstance(leaf, ARRAYS) and len(is_array) not in places
+            if concrete:
+                given.append(leaf)
             key += self._array_key(leaf, arrays, call) if concrete else self._static_key(leaf, call)
             is_array.append(concrete)
         call.key = tuple(key)
@@ -267,6 +271,18 @@ class Signature:
 
         args = tuple(map(converted, self.argument_names(len(args), ()), args))
         return args, {name: converted(name, value) for name, value in kwargs.items()}
+
+
+class Conformed(list[Any]):
+    """The array leaves of a call as programs take them, with those that the caller `given` has."""
+
+    given: Sequence[Any]
+
+    @staticmethod
+    def of(leaves: Sequence[Any]) -> Conformed:
+        found = Conformed(one if isinstance(one, Tensor) else conform(one) for one in leaves)
+        found.given = leaves
+        return found
 
 
 def conform(value: Any) -> np.ndarray:

@@ -15,8 +15,9 @@ import numpy as np
 from ..tracer.errors import LeakedTraceError, PullbackError
 from ..tracer.graph import Node, make_node
 from ..tracer.operator import Operator
+from ..tracer.ops.control import loop
 from ..tracer.ops.elementwise import stop_gradient
-from ..tracer.ops.movement import expand, permute, reshape, slice_
+from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.spec import Spec
 from ..tracer.trace import current_trace, is_tracing
 from .local import is_local, local
@@ -26,7 +27,7 @@ from .saved import saved_values
 from .tensor import Tensor, View, make
 
 ndarray = np.ndarray
-VIEWS = frozenset((reshape, permute, expand, slice_))
+VIEWS = frozenset((reshape, permute, expand, slice_, flip))
 """Operators whose result shows the memory of their operand."""
 COMPUTING = frozenset(("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom"))
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
@@ -215,6 +216,15 @@ def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dic
         tensor._view = View(view.base, view.steps + step, cell[0], view.tracks and is_recording())
 
 
+def with_own_memory(tensor: Tensor) -> Tensor:
+    """A new result as one that shows no other's memory, where PyTorch copies."""
+    if tensor._view is not None:
+        tensor._view, tensor._cell, tensor._frozen = None, [0, None], ""
+        if type(tensor._value) is ndarray:
+            tensor._value = tensor._value.copy()
+    return tensor
+
+
 def wrap(value: Any) -> Tensor:
     """A tensor around an ndarray (not copied), NumPy scalar or graph node; a Tensor stays itself."""
     if isinstance(value, Tensor):
@@ -236,7 +246,11 @@ def unwrap(operand: Any) -> Any:
     return operand
 
 
-def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Tensor:
+def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Any:
+    if operator is loop:
+        from .loops import apply_loop
+
+        return apply_loop(operands, attributes)
     return apply(operator, *operands, **attributes)
 
 

@@ -389,8 +389,8 @@ class Tensor(Value):
             return value
         raise TraceError(
             f"{wanted} needs the value of {value!r}, but the function is being traced and has no values yet"
-            f"{_at(place_of_caller())}. Keep the value a tensor: use pullback.where in place of `if`, return "
-            f"the tensor and convert it outside, or pass what decides as a static argument."
+            f"{_at(place_of_caller())}. Keep it a tensor: use pullback.where or pullback.cond in place "
+            "of `if`, return the tensor and convert it outside, or pass what decides as a static argument."
         )
 
     def item(self) -> Any:
@@ -554,6 +554,17 @@ def require_writable(tensor: Tensor) -> None:
     """MutationError for an argument of the function that is being traced."""
     if tensor._frozen:
         raise MutationError(f"{tensor._frozen}{_at(place_of_caller())}.")
+    trace = innermost()
+    if trace is not None and trace.bodies and _is_older(tensor, trace.bodies[-1]):
+        raise MutationError(
+            "The body of a loop or a choice writes into a tensor from outside of it"
+            f"{_at(place_of_caller())}. Make it a carry, write into a clone() of it, and return that."
+        )
+
+
+def _is_older(tensor: Tensor, serial: int) -> bool:
+    value = (tensor if tensor._view is None else tensor._view.base)._value
+    return type(value) is ndarray or value.serial < serial
 
 
 def describe(place: tuple[str, int]) -> str:

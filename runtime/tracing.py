@@ -21,7 +21,6 @@ from .element_stores import raised_in_store
 from .flatten import Results, is_container
 from .guards import Guards
 from .modes import is_recording
-from .nodes import OperatorNode
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -44,7 +43,8 @@ class TapeGradient:
 class Traced:
     """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
 
-    Its outputs are the leaves of the results, then what `guards` are compared with.
+    Its outputs are the leaves of the results, then what the function wrote into the arguments at the
+    positions `written`, then what `guards` are compared with.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Traced:
     sources: tuple[int, ...]
     """Which of the arrays that `reading.read()` gives the graph takes."""
     constants: tuple[np.ndarray, ...]
+    written: tuple[int, ...]
     drawn: tuple[Draw, ...]
     streams: Mapping[Stream, Any]
     """Where `drawn` comes from, with the state before the trace."""
@@ -67,6 +68,11 @@ class Traced:
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
 
+    @property
+    def first_guard(self) -> int:
+        """The position of the first output that guards are compared with."""
+        return len(self.results.leaves) + len(self.written)
+
 
 def trace_call(
     function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray] = ()
@@ -78,11 +84,22 @@ def trace_call(
 
     Raises:
         OutputError: it returns what is no tensor.
-        MutationError: it writes to its arguments or to what it reaches.
+        MutationError: it writes to what it reaches, or what has a gradient to an argument.
         LeakedTraceError: it stores a traced value outside.
         TraceError: it calls itself without end.
     """
     return _Run(function, call, name, answers).traced()
+
+
+def explore_call(function: Callable[..., Any], call: Call, name: str) -> tuple[Reading, list[int]]:
+    """What a call reaches: the first root is the function, the others are the static leaves at positions."""
+    statics = [
+        index
+        for index, (leaf, is_array) in enumerate(zip(call.leaves, call.is_array))
+        if not is_array and (callable(leaf) or hasattr(leaf, "__dict__"))
+    ]
+    names = call.leaf_names() if statics else []
+    return explore([(function, name), *((call.leaves[index], names[index]) for index in statics)]), statics
 
 
 class _Run:
@@ -95,14 +112,7 @@ class _Run:
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.statics = [
-            (index, leaf)
-            for index, (leaf, described) in enumerate(zip(call.leaves, self.leaves))
-            if not described.is_array and (callable(leaf) or hasattr(leaf, "__dict__"))
-        ]
-        self.reading = explore(
-            [(function, name), *((leaf, self.leaves[index].name) for index, leaf in self.statics)]
-        )
+        self.reading, self.statics = explore_call(function, call, name)
         self.source_nodes: dict[Source, Node] = {}
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
@@ -127,6 +137,8 @@ class _Run:
         results = Results(value, self.name)
         with tracing(self.trace):
             outputs = [self._output(leaf) for leaf in results.leaves]
+            written = self._written(len(arguments))
+            outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
             guards = Guards(self.trace.guards)
         outputs += guards.outputs
@@ -135,7 +147,7 @@ class _Run:
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
         constants = [(array, node) for array, node in self.trace.captured if node in used]
-        drawn = [(draw, node) for draw, node in self.trace.drawn if node in used]
+        drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling
         taken = [self.reading.sources[index] for index in sources]
         graph = Graph(
             self.name,
@@ -158,6 +170,7 @@ class _Run:
             argument_names=tuple(one.name for one in self.leaves if one.is_array),
             sources=tuple(sources),
             constants=tuple(conform(array) for array, _ in constants),
+            written=written,
             drawn=tuple(draw for draw, _ in drawn),
             streams=self.trace.streams,
             guards=guards,
@@ -198,6 +211,7 @@ class _Run:
         return Origin(code.co_filename, code.co_firstlineno, "")
 
     def _stand_in(self, leaf: Any, label: str, description: str, node: Node | None = None) -> Tensor:
+        is_source = node is not None
         if node is None:
             node = make_input(spec_of_leaf(leaf), label)
             if isinstance(leaf, Tensor):
@@ -205,10 +219,11 @@ class _Run:
             self.trace.values.give(node, conform(leaf))
         tensor = make(node)
         tensor._requires_grad = self._needs_grad(leaf)
-        tensor._frozen = (
-            f"{self.name} writes into {description} while it is traced, which a compiled function may not "
-            "do; write into a clone() of it"
-        )
+        if is_source:
+            tensor._frozen = (
+                f"{self.name} writes into {description}, which it reaches from outside. A compiled function "
+                "may write into its arguments alone: pass the array as one, or write into a clone() of it"
+            )
         self.stand_ins.append((tensor, node, description))
         return tensor
 
@@ -221,8 +236,8 @@ class _Run:
         function = substitution.root(0, self.function)
         waiting = iter(arguments)
         leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
-        for position, (index, leaf) in enumerate(self.statics, 1):
-            leaves[index] = substitution.root(position, leaf)
+        for position, index in enumerate(self.statics, 1):
+            leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
         with tracing(self.trace):
@@ -231,8 +246,8 @@ class _Run:
             except RecursionError:
                 raise TraceError(
                     f"{self.name} calls itself without end while it is traced: the depth of Python's stack "
-                    "is used up. What ends a recursion must not depend on traced values: pass it as a "
-                    "static argument, e.g. @compile(static_argnames=...), or write a loop."
+                    "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
+                    "@compile(static_argnames=...)."
                 ) from None
             except ValueError as error:
                 raise raised_in_store(error)  # noqa: B904
@@ -240,10 +255,23 @@ class _Run:
         substitution.check(self.name)
         return result
 
+    def _written(self, arguments: int) -> tuple[int, ...]:
+        """The positions of the arguments that the function has written into."""
+        found = []
+        for position, (tensor, node, description) in enumerate(self.stand_ins[:arguments]):
+            tensor.refresh()
+            if tensor._value is node:
+                continue
+            if tensor._requires_grad:
+                raise MutationError(
+                    f"{self.name} writes a value with a gradient into {description}. A gradient cannot flow "
+                    "into the caller's memory: return the value, or write tensor.detach()."
+                )
+            found.append(position)
+        return tuple(found)
+
     def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
-        for tensor, node, description in self.stand_ins:
-            if tensor._value is not node:
-                raise MutationError(f"{tensor._frozen}.")
+        for tensor, _, description in self.stand_ins:
             if tensor._grad is not None:
                 raise MutationError(
                     f"{self.name} calls backward() while it is traced, which writes .grad of {description}. "
@@ -313,7 +341,7 @@ def has_own_backward(tensor: Tensor) -> bool:
                 return True
         elif target is not None and id(target) not in seen:
             seen.add(id(target))
-            if not isinstance(target, OperatorNode) or target.hooks is not None:
+            if not target.is_in_graph or target.hooks is not None:
                 return True
             pending.extend(edge[0] for edge in target.edges if edge is not None)
     return False

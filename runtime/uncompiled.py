@@ -7,24 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from .closure import explore
 from .flatten import Results
 from .signature import Call
 from .substitution import Substitution
 from .tape import wrap
 from .tensor import Tensor
+from .tracing import explore_call
 
 
 def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     """What the compiled function would return, with the history that the tape records.
 
-    As in a trace the function gets a Tensor in the place of each array.
+    As in a trace the function gets a Tensor in the place of each array, also of those that it reaches.
     """
-    reading = explore([(function, name)])
+    reading, statics = explore_call(function, call, name)
     substitution = Substitution(reading, lambda source: wrap(source.value))
     leaves = [wrap(leaf) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
+    for position, index in enumerate(statics, 1):
+        leaves[index] = substitution.root(position, leaves[index])
     args, kwargs = call.rebuild(leaves)
     value = substitution.root(0, function)(*args, **kwargs)
+    substitution.check(name)
     given = [*call.arrays, *(source.value for source in reading.sources)]
     results = Results(value, name)
     if any(isinstance(one, Tensor) for one in given):

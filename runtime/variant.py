@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.errors import GradientError
+from ..tracer.errors import GradientError, MutationError
 from ..tracer.interpret import evaluate_graph
 from ..tracer.ops.movement import reshape
 from ..tracer.trace import innermost
 from .engine import accumulate
+from .inplace import require_assignable
+from .modes import is_recording
 from .nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
 from .signature import conform
 from .tape import wrap
-from .tensor import Tensor, make
+from .tensor import Tensor, make, mark_written
 from .tracing import Traced
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ class Variant:
             """As `pair.backward_inputs`, residuals counted behind the results."""
         else:
             self.forward = self._build_forward()
-        self.run_forward = self._counted(self.forward, "run_forward")
+        self.run_forward = self._counting = self._counted(self.forward, "run_forward")
         self.run: Runner = self._first_run
 
     @cached_property
@@ -152,7 +154,7 @@ class Variant:
         try:
             return self._make_runner()(leaves)
         finally:
-            if self.forward.compiled:
+            if self.run_forward is not self._counting:
                 self.run = self._make_runner()
 
     @property
@@ -162,7 +164,7 @@ class Variant:
 
     def run_traced(self, leaves: Sequence[Any]) -> Any:
         """`run` for the call that was traced: it takes this path, whatever the code makes of the guards."""
-        self.traced.guards.expected = None
+        self.traced.guards.expected, self.traced.guards.has_run = None, False
         return self.run(leaves)
 
     # --- runners: closures with everything that a call needs in local variables -------------------------
@@ -172,6 +174,8 @@ class Variant:
         core = self._recording_core() if self.differentiable else self._core()
         reading, sources = traced.reading.read, traced.sources
         constants, drawn = traced.constants, traced.drawn
+        if traced.written:
+            core = self._writing(core)
         if not sources and not constants and not drawn:
             if reading is None:
                 return core
@@ -187,6 +191,27 @@ class Variant:
             return core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
 
         return run_with_sources
+
+    def _written_places(self) -> list[tuple[int, int]]:
+        """Of each argument that the function writes into: its position, and that of the output for it."""
+        first = len(self.traced.results.leaves)
+        return [(position, place) for place, position in enumerate(self.traced.written, first)]
+
+    def _writing(self, core: Runner) -> Runner:
+        """A runner for a function that writes into arguments, which must be memory of their own."""
+        name, written, names = self.traced.name, self.traced.written, self.traced.argument_names
+
+        def run_writing(leaves: Sequence[Any]) -> Any:
+            given = getattr(leaves, "given", leaves)[: len(names)]
+            for position in written:
+                require_own_memory(given, position, name, names)
+            result = core(leaves)
+            for position in written:
+                if given[position] is not leaves[position]:
+                    np.copyto(given[position], leaves[position])
+            return result
+
+        return run_writing
 
     def check_guards(self, leaves: Sequence[Any]) -> None:
         """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
@@ -206,12 +231,12 @@ class Variant:
         forward, guards = self.run_forward, self.traced.guards
         if not guards:
             return forward
-        first = len(self.traced.results.leaves)
+        first = self.traced.first_guard
 
         def run_checked(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             produced = forward(arrays)
             expected = guards.expected
-            if expected is None or produced[first].tobytes() != expected[0] or len(expected) > 1:
+            if expected is None or len(expected) > 1 or produced[first].tobytes() != expected[0]:
                 guards.check(produced[first : first + len(guards.outputs)])
             return produced
 
@@ -221,11 +246,18 @@ class Variant:
         """Without gradients. Results are Tensors where an argument is one."""
         checked, results = self._checked_forward(), self.traced.results
         count = len(results.leaves)
-        forward: Kernel = (lambda arrays: checked(arrays)[:count]) if self.traced.guards else checked
-        if self.traced.returns_tensors:
-            return results.builder(
-                lambda leaves: forward([payload(leaf) for leaf in leaves]), "make(o{})".format, make=make
-            )
+        written = self._written_places()
+        as_tensors = self.traced.returns_tensors
+
+        def run_whole(leaves: Sequence[Any]) -> tuple[ndarray, ...]:
+            produced = checked([payload(leaf) for leaf in leaves] if as_tensors else leaves)
+            for position, place in written:
+                write_back(leaves[position], produced[place])
+            return produced[:count]
+
+        forward: Kernel = run_whole if self.traced.guards or written or as_tensors else checked
+        if as_tensors:
+            return results.builder(forward, "make(o{})".format, make=make)
         outputs = self.traced.graph.outputs[:count]
         forms = [f"o{position}{'' if node.ndim else '[()]'}" for position, node in enumerate(outputs)]
         return results.builder(forward, forms.__getitem__)  # NumPy's reductions give scalars as well
@@ -236,7 +268,8 @@ class Variant:
         count = len(self.traced.results.leaves)
         recorded = self.pair.cotangent_outputs
         new = node_class.__new__
-        unwritten = [NEVER_WRITTEN[0]] * len(self.traced.guards.outputs)
+        unwritten = [NEVER_WRITTEN[0]] * (len(self.traced.graph.outputs) - count)
+        written = self._written_places()
 
         def run_recorded(leaves: Sequence[Any]) -> list[Tensor]:
             arrays = []
@@ -249,7 +282,11 @@ class Variant:
                     value = leaf
                     saved.append(NEVER_WRITTEN)
                 arrays.append(value if type(value) is ndarray and value.flags.carray else conform(value))
+            for position, _ in written:  # backward wants what was there before
+                arrays[position], saved[position] = arrays[position].copy(), NEVER_WRITTEN
             produced = forward(arrays)
+            for position, place in written:
+                write_back(leaves[position], produced[place])
             node = new(node_class)
             edges = node.edges = []
             for position in wrt:
@@ -398,6 +435,34 @@ class CompiledNode(GradNode):
     def release(self) -> None:
         self.arrays = None
         self.saved = self.produced = self.output_cells = ()
+
+
+def write_back(leaf: Any, value: ndarray) -> None:
+    """Put into an argument what the function has written into it."""
+    if isinstance(leaf, Tensor):
+        np.copyto(leaf._value, value)
+        mark_written(leaf)
+    else:
+        np.copyto(leaf, value)
+
+
+def require_own_memory(leaves: Sequence[Any], position: int, function: str, names: Sequence[str]) -> None:
+    """MutationError if an argument cannot be written, or another one would change with it."""
+    arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    array = arrays[position]
+    if not array.flags.writeable:
+        raise MutationError(
+            f"{function} writes into its argument '{names[position]}', which is a read-only array of shape "
+            f"{array.shape}. Pass a copy of it."
+        )
+    if isinstance(leaves[position], Tensor) and is_recording():
+        require_assignable(leaves[position])
+    for other, one in enumerate(arrays):
+        if other != position and np.may_share_memory(one, array):
+            raise MutationError(
+                f"{function} writes into its argument '{names[position]}', whose memory its argument "
+                f"'{names[other]}' shows as well. Pass a copy of one of them."
+            )
 
 
 def _is_concrete(cotangent: Any) -> bool:

@@ -193,33 +193,16 @@ def test_recursion_without_end() -> None:
         endless(X)
 
 
-def test_arguments_that_are_overwritten() -> None:
-    @pb.compile
-    def adds(x: Any) -> Any:
-        x += 1
-        return x
-
-    @pb.compile
-    def assigns(x: Any) -> Any:
-        x[0] = 3.0
-        return x
-
+def test_containers_that_are_changed() -> None:
     @pb.compile
     def stores(params: Any, x: Any) -> Any:
         params["w"] = x
         return x
 
     with pytest.raises(
-        MutationError, match=r"adds writes into its argument 'x'.*clone.*test_bad_input.py:\d+  x \+= 1"
-    ):
-        adds(X)
-    with pytest.raises(MutationError, match="assigns writes into its argument 'x'"):
-        assigns(pb.tensor(X))
-    with pytest.raises(
         MutationError, match=r"stores changes a container among its arguments at argument 0\['w'\]"
     ):
         stores({"w": X}, X)
-    assert X[0] == 0.1
 
 
 def test_what_is_reached_from_outside_and_overwritten() -> None:

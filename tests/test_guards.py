@@ -1,6 +1,7 @@
 """Compiled Python that asks for values: each way through a function is a path, found again by its guards."""
 
 import math
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,9 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pullback as pb
-from pullback.tracer.errors import DimensionError, GradientError, TraceError
+from pullback.runtime.guards import Deviated, Guards
+from pullback.tracer.errors import ArgumentError, DimensionError, GradientError, TraceError
+from pullback.tracer.graph import make_input
+from pullback.tracer.origin import UNKNOWN
+from pullback.tracer.spec import spec_of
+from pullback.tracer.trace import Guard
 
 X = np.array([0.5, -1.5, 2.0])
 Function = Callable[..., Any]
@@ -144,6 +152,25 @@ def clipped(x):
     return y.sum() if y.sum() > 1 else (y * 3).sum()
 
 
+def masks(x):
+    chosen = x > 0.2
+    rows = pb.outer(x, x * 2)
+    total = (x[chosen] ** 2).sum() + (rows[chosen, 1:] * 3).sum() + rows[rows > 1].sum()
+    filled = pb.masked_scatter(x * 0, chosen, pb.masked_select(x, chosen) * 5)
+    return total + filled.sum() + pb.nonzero(rows < 0)[:, 0].sum() * x[0]
+
+
+def shared_condition(x):
+    """A guard is read by the backward function as well."""
+    large = (x * x).sum() > 3
+    y = pb.where(large, pb.sin(x), x * 3)
+    return y.sum() if large else (y * y).sum()
+
+
+def recursion(x):
+    return (x * x).sum() if x.sum() > 9 else recursion(x + 0.7)
+
+
 def early_return(x):
     for step in range(20):
         x = x * 1.5
@@ -154,17 +181,77 @@ def early_return(x):
 
 PROGRAMS = [
     branch, nested_branches, loop, loop_in_branch_in_loop, asserted, as_float, as_item, as_list, as_array,
-    prefix, positions, extremes, membership, compared, numpy_bool, without_gradient, clipped, early_return,
+    prefix, positions, extremes, membership, compared, numpy_bool, without_gradient, clipped, masks,
+    shared_condition, recursion, early_return,
 ]  # fmt: skip
 INPUTS = [X, -X, X[::-1].copy(), X * 0.1, np.array([3.0, 2.0, 1.0]), X]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_compiled_agrees_with_eager(program: Function) -> None:
-    compiled = pb.compile(program)
+    compiled, slope = pb.compile(program), pb.compile(pb.grad(program))
     with no_warning():
         for array in INPUTS:
             agree(program, array, compiled=compiled)
+            np.testing.assert_allclose(slope(array), gradient(program, array)[1], rtol=1e-12)
+
+
+# --- random programs ----------------------------------------------------------------------------------------
+
+CONDITIONS = (
+    "(a * b).sum() > 0.1", "a[0] < b[1] + 0.05", "max(a[0], c[1]) > 0.3", "not (c > -0.7).all()",
+    "0.2 < abs(b.sum()) < 1.1", "len(a) > 2 and c.norm() > 0.9", "int(a.sum() * 2) == 1",
+    "b.max().item() > 2",
+)  # fmt: skip
+ASSIGNMENTS = (
+    "a = pb.sin(a * 1.3) + 0.4 * c", "b = a * b + 0.2", "c = pb.tanh(c - b)", "a, b = b, a", "b = b * 0.7",
+    "c = pb.where(a > b, a * c, b)", "a = a + int(c.sum())", "c = c * float((a > 0).any()) + a",
+    "b = pb.cat((b[: 1 + bool(a[1] > 0)], c))[:3]",
+)  # fmt: skip
+
+
+@st.composite
+def blocks(draw: Any, depth: int = 2) -> list[str]:
+    """Statements on the vectors a, b and c: assignments, branches and loops in each other."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(("assign", "if", "while", "for") if depth else ("assign",)))
+        if kind == "assign":
+            lines.append(draw(st.sampled_from(ASSIGNMENTS)))
+            continue
+        condition = draw(st.sampled_from(CONDITIONS))
+        body = [f"    {line}" for line in draw(blocks(depth=depth - 1))]
+        if kind == "if":
+            other = [f"    {line}" for line in draw(blocks(depth=depth - 1))]
+            lines += [f"if {condition}:", *body, "else:", *other]
+        elif kind == "while":
+            count = f"n{depth}"
+            lines += [f"{count} = 0", f"while {condition} and {count} < 4:", *body, f"    {count} += 1"]
+        else:
+            lines += [f"for _ in range({draw(st.integers(1, 3))}):", *body]
+    return lines
+
+
+@given(blocks(), st.integers(0, 2**16))
+@settings(max_examples=25, derandomize=True)
+def test_random_programs(lines: list[str], seed: int) -> None:
+    text = "\n".join(["def program(a, b):", "    c = a * b", *(f"    {line}" for line in lines)])
+    namespace: dict[str, Any] = {"pb": pb}
+    exec(f"{text}\n    return (a * b).sum() + (c * c).sum()", namespace)
+    program = namespace["program"]
+    compiled = pb.compile(program)
+    slope = pb.value_and_grad(compiled, (0, 1))
+    rng = np.random.default_rng(seed)
+    for number in range(4):
+        arrays = rng.normal(size=(2, 3))
+        expected = gradient(program, *arrays)
+        value, slopes = slope(*arrays)
+        found = gradient(compiled, *arrays) if number % 2 else [value, *slopes]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+# --- paths --------------------------------------------------------------------------------------------------
 
 
 def test_a_known_path_is_not_traced_again() -> None:
@@ -205,11 +292,26 @@ def test_each_exact_value_is_a_path() -> None:
     assert compiled.cache_info().traces == 6
 
 
+def test_a_function_without_arrays_as_results() -> None:
+    compiled = pb.compile(lambda x: (float(x[0]), bool(x.sum() > 0)))
+    only = pb.compile(lambda x: int(x.argmax()))
+    for array in (X, -X, X, np.ones(3)):
+        assert compiled(array)[0] == array[0]
+        assert only(array) == only(pb.tensor(array, requires_grad=True)) == array.argmax()
+
+
 def test_int_asks_for_the_whole_part() -> None:
     compiled = pb.compile(lambda x: x[: int(x[0])] * 2)
     for number in (2.0, 2.25, 2.75, 1.5):
         np.testing.assert_array_equal(compiled(np.array([number, 1.0, 3.0])).shape, (int(number),))
     assert compiled.cache_info().traces == 2
+
+
+def test_a_mask_asks_for_the_number_of_elements() -> None:
+    compiled = pb.compile(lambda x: x[x > 0] * 2)
+    for array in (X, X[::-1].copy(), -X, np.abs(X)):
+        np.testing.assert_array_equal(compiled(array), array[array > 0] * 2)
+    assert compiled.cache_info().traces == 3
 
 
 def test_what_is_the_same_in_all_calls_is_no_guard() -> None:
@@ -229,7 +331,60 @@ def test_a_question_is_asked_once() -> None:
         return (x if positive else -x) * (2 if positive else 3)
 
     compiled = pb.compile(function)
-    assert compiled.graph(X).outputs[-1].shape == (1,)
+    assert len(compiled.graph(X).outputs) == 2 and compiled.graph(X).outputs[-1].shape == ()
+
+
+def test_questions_of_several_kinds() -> None:
+    compiled = pb.compile(lambda x: x[: int(x[0])] * float(x[1]) if x.sum() > 0 else x)
+    for numbers in ((1, 2, 3), (2, 2, 3), (2, 5, 3), (2, 5, -9), (1, 2, 3)):
+        x = np.array(numbers, float)
+        expected = x[: numbers[0]] * x[1] if sum(numbers) > 0 else x
+        np.testing.assert_array_equal(compiled(x), expected)
+    assert compiled.cache_info().traces == 4
+
+
+def test_a_sum_in_another_order_is_the_same_path() -> None:
+    compiled = pb.compile(lambda x: x * float(x.sum()))
+    for seed in range(3):
+        compiled.forward_source(np.random.default_rng(seed).normal(size=5001))
+    for _ in range(2):
+        for seed in range(4):
+            x = np.random.default_rng(seed).normal(size=5001)
+            np.testing.assert_allclose(compiled(x), x * x.sum(), rtol=1e-10)
+    assert compiled.cache_info().traces == 4
+
+
+def test_the_trace_decides_truths_and_the_code_the_bits_of_floats() -> None:
+    truth, number = make_input(spec_of(np.array(True)), "truth"), make_input(spec_of(X[0]), "number")
+    asked = [Guard(truth, np.array(True), "bool", UNKNOWN), Guard(number, X[0:1], "float()", UNKNOWN)]
+    guards = Guards(asked)
+    right, near = np.array([True]), np.nextafter(X[0:1], 1)
+    guards.expected = None
+    guards.check([~right, near])
+    guards.check([right, near])
+    for found, position in (([~right, near], 0), ([right, X[0:1]], 1), ([~right, X[0:1]], 0)):
+        with pytest.raises(Deviated) as caught:
+            guards.check(found)
+        assert caught.value.position == position
+
+
+def test_a_long_loop_is_rolled_with_its_guards() -> None:
+    def descend(x: Any, a: Any) -> Any:
+        while (x * x).sum() > 1e-6:
+            x = x - 0.05 * (a @ x)
+        return (x * x).sum() * 1e6
+
+    matrix = np.eye(3) + 0.1
+    compiled = pb.compile(descend)
+    slope = pb.value_and_grad(compiled)
+    for scale in (1.0, 2.0, 4.0, 1.0):
+        agree(descend, X * scale, matrix, compiled=compiled)
+        slope(X * scale, matrix)
+    assert len(slope.graph(X, matrix).nodes) < 60 < len(compiled.graph(X, matrix).nodes)
+    for one in (compiled, slope):
+        info = one.cache_info()
+        assert info.size >= 3 and len(one.source(X, matrix).splitlines()) < 300
+        assert info.compilations + info.disk_hits <= 3, "the trip count is an argument"
 
 
 # --- wrong guesses have no effect ---------------------------------------------------------------------------
@@ -253,7 +408,7 @@ def test_an_error_of_the_right_path_is_raised_every_time() -> None:
 
     for _ in range(2):
         assert picked(X, np.int64(1)) == X[1]
-        with pytest.raises((DimensionError, IndexError)):
+        with pytest.raises(DimensionError, match="position that is out of range of x"):
             picked(X, np.int64(5))
         assert picked(X, np.int64(-5)) == X.sum()
 
@@ -262,13 +417,15 @@ def test_a_failing_assertion_is_raised_every_time() -> None:
     compiled = pb.compile(asserted)
     for _ in range(2):
         assert compiled(X) == (X * X).sum()
-        with pytest.raises(AssertionError, match="too large"):
+        with pytest.raises(AssertionError, match="too large") as caught:
             compiled(X * 1e7)
+        assert caught.value.__context__ is None
     assert compiled.cache_info().size == 1
 
 
 def test_random_numbers_are_those_of_the_eager_function() -> None:
     def noisy(x: Any) -> Any:
+        pb.rand(2)
         y = x * pb.rand(3, dtype=pb.float64)
         if y.sum() > 0:
             y = y + pb.randn(3, dtype=pb.float64)
@@ -459,14 +616,22 @@ def test_past_the_bound_calls_run_uncompiled_with_one_warning() -> None:
         for number in (1.0, 2.0, 3.0):
             agree(function.__wrapped__, np.array([number, 1.0]), compiled=pb.compile(function, max_paths=9))
             function(np.array([number, 1.0]))
-    with pytest.warns(UserWarning, match=r"(?s)max_paths=3.*test_guards.py:\d+.*int\(x\[0\]\).*while_loop"):
+    asked = r"(?s)max_paths=3.*test_guards.py:\d+.*int\(x\[0\]\).*while_loop"
+    with pytest.warns(UserWarning, match=asked) as caught:
         assert function(np.array([4.0, 1.0])) == 20.0
+    assert caught[0].filename == __file__
     with no_warning():
         assert function(np.array([5.0, 1.0])) == 30.0
         assert function(np.array([2.0, 1.0])) == 6.0
     assert function.cache_info().traces == 3
     found = function(np.array([6.0, 1.0]))
     assert type(found) is np.float64 and found == 42.0
+
+
+def test_the_bound_must_be_a_number() -> None:
+    for wrong in (0, -1, 2.0, None):
+        with pytest.raises(ArgumentError, match="max_paths must be an integer from 1 on"):
+            pb.compile(branch, max_paths=wrong)
 
 
 def test_uncompiled_calls_record_and_differentiate() -> None:
@@ -485,6 +650,23 @@ def test_uncompiled_calls_record_and_differentiate() -> None:
             assert type(found) is np.ndarray and type(value) is np.float64
 
 
+def test_uncompiled_calls_reach_what_compiled_ones_reach() -> None:
+    scale = np.array([1.0, 2.0])
+
+    class Model:
+        def __init__(self) -> None:
+            self.weights = np.array([3.0, 4.0])
+
+        @pb.compile(max_paths=1)
+        def size(self, x: Any) -> Any:
+            return (x * scale).norm() * (self.weights.norm() if x[0] > 0 else 1.0)
+
+    model = Model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [model.size(np.array([number, 0.0])) for number in (-2.0, 2.0)] == [2.0, 10.0]
+
+
 def test_uncompiled_results_share_no_memory_with_arguments() -> None:
     compiled = pb.compile(lambda x: x if x[0] > 0 else x[1:], max_paths=1)
     compiled(X)
@@ -497,6 +679,34 @@ def test_uncompiled_results_share_no_memory_with_arguments() -> None:
 
 
 # --- what it shows ------------------------------------------------------------------------------------------
+
+
+def test_explain_lists_paths_with_lines_and_calls() -> None:
+    compiled = pb.compile(early_return)
+    for array in (X, X, X * 3, X):
+        compiled(array)
+    text = compiled.explain(X * 3)
+    assert "values decide: 2 of at most 64 paths are known" in text
+    line = r"test_guards.py:\d+  if x.abs\(\).max\(\) > 10:  "
+    assert re.search(rf"path of 3 calls\n +{line}False 3 times, True\n", text)
+    assert re.search(rf"path of 1 call, that of these arguments\n +{line}False, True\n", text)
+    assert compiled.cache_info().hits == 2
+
+
+def test_source_shows_the_paths() -> None:
+    compiled = pb.compile(branch)
+    compiled(X)
+    text = compiled.source(-X)
+    first, second = text.split("# Another path")
+    assert " sin(" in first and re.search(r"#   test_guards.py:\d+  return .*  False\n", first)
+    assert " sin(" not in second and "_backward" in compiled.backward_source(X)
+    compile(text, "<source>", "exec")
+    assert compiled.source(X * 3).index(" sin(") > len(second)
+
+
+def test_exact_values_are_explained() -> None:
+    text = pb.compile(as_float).explain(X)
+    assert re.search(r"return \(x \* float\(x.sum\(\)\)\).sum\(\)  float\(\) is 1.0\n", text)
 
 
 def test_side_effects_happen_once_for_each_trace(capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,13 @@ def test_blocks_and_empty_ranges() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["while n:\n        n -= 1", "for i in x:\n        n += 1", "n = [0]", "n = x.sum(axis=0)"]
+    "statement",
+    [
+        "with n:\n        n -= 1",
+        "for i in x:\n        n += 1",
+        "n = [0]",
+        "n = x.sum(axis=0)",
+    ],
 )
 def test_other_statements_are_refused(statement: str) -> None:
     with pytest.raises(pb.errors.CompilationError):

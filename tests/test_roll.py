@@ -236,6 +236,11 @@ def test_a_stack_of_all_steps_is_no_concatenation() -> None:
     assert not any(node.operator.name == "concatenate" for node in nodes)
 
 
+def test_explain_counts_the_products_of_a_reverse_loop() -> None:
+    text = pb.compile(network).explain(*arrays(*SHAPES))
+    assert "gemm into array d_w" in text and "operations" in text
+
+
 def test_explain_says_what_was_rolled() -> None:
     text = pb.value_and_grad(pb.compile(network)).explain(*arrays(*SHAPES))
     assert f"rolled: {STEPS} steps" in text or f"rolled: {STEPS - 1} steps" in text

@@ -108,6 +108,8 @@ class Trace:
         """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
+        self.bodies: list[int] = []
+        """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
         self._captured: list[_Captured] = []
         self._latest: dict[int, _Captured] = {}
@@ -168,10 +170,6 @@ class Trace:
         if varies:
             self.guards.append(Guard(asked, answer, question, current_origin()))
         return answer
-
-    def constant(self, node: Node) -> np.ndarray | None:
-        """The value of a node if it is the same in all calls; else None."""
-        return None if self.values.varies(node) else self.values.of(node)
 
     @property
     def captured(self) -> list[tuple[np.ndarray, Node]]:

@@ -24,6 +24,7 @@ NAMES = (
     "training",
     "minimise",
     "filtering",
+    "loops",
 )
 
 _MODULES: list[ModuleType] = [

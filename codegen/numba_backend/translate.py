@@ -204,6 +204,16 @@ class _Translator:
         self._jump(head)
         self._enter(end)
 
+    def _statement_While(self, node: ast.While) -> None:
+        head = self._new_block()
+        self._jump(head)
+        self._enter(head)
+        body, end = self._branch(self._value(node.test))
+        self._enter(body)
+        self._statements(node.body)
+        self._jump(head)
+        self._enter(end)
+
     def _statement_If(self, node: ast.If) -> None:
         yes, no = self._branch(self._value(node.test))
         end = self._new_block() if node.orelse else no

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DimensionError, TraceError
-from ...tracer.graph import Node
+from ...tracer.errors import ArgumentError, DimensionError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
+from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
-from ...tracer.trace import current_trace, is_tracing
+from ...tracer.trace import is_tracing
 from ..local import is_local, local
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
-from .common import array_dtype, as_dtype, fail, require_broadcast, tensor
+from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
 from .movement import expand_to, permuted, reshape_to
 from .parts import sliced
 
@@ -69,12 +69,11 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     Args:
         input: a tensor.
         index: integers, slices (also with negative steps), None, Ellipsis, integer tensors, arrays or lists,
-        bool
-            masks, or a tuple of them. A mask needs values, so it cannot be used while a function is traced.
+        bool masks, or a tuple of them. In a compiled function each number of elements that a mask selects
+        is a path of its own.
 
     Raises:
         DimensionError: an index out of bounds, or more indices than dimensions.
-        TraceError: a mask in a traced function.
         ShapeError: index arrays that do not broadcast.
 
     Example:
@@ -271,17 +270,7 @@ def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...], kinds: list
 
 
 def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor]:
-    """A mask as index arrays, which takes its values."""
-    values = unwrap(mask)
-    if is_tracing():
-        trace = current_trace()
-        values = trace.constant(values if isinstance(values, Node) else trace.capture(values))
-    if values is None:
-        fail(
-            TraceError,
-            f"__getitem__: a bool mask of shape {tuple(mask.shape)} selects a number of elements that is "
-            "not known while the function is traced. Use where(mask, x, 0) and keep the shape.",
-        )
+    """A mask as index arrays."""
     expected = shape[dim : dim + mask.ndim]
     if tuple(mask.shape) != expected:
         fail(
@@ -290,8 +279,31 @@ def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor
             f"tensor {list(shape)} at index {dim}",
         )
     if not mask.ndim:
-        return [wrap(np.zeros(int(values), np.int64))]
-    return [(local if is_local(mask) else wrap)(positions) for positions in np.nonzero(values)]
+        return [wrap(np.zeros(int(bool(mask)), np.int64))]
+    return true_positions(mask)
+
+
+def true_positions(mask: Tensor) -> list[Tensor]:
+    """Where a mask is true, in order: an index array for each dimension, of which there is at least one.
+
+    In a traced function their number is what Python asks for, and makes the path; the positions are computed.
+    """
+    values = unwrap(mask)
+    if isinstance(values, np.ndarray) and (is_local(mask) or not is_tracing()):
+        return [local(positions) for positions in np.nonzero(values)]
+    shape, size = tuple(mask.shape), mask.numel()
+    flat = mask.reshape(size)
+    chosen = as_dtype(flat, INT64)
+    count = int(apply(sum_, chosen, dims=(0,), keepdim=False))
+    rank = apply(e.subtract, apply(cumsum, chosen, dim=0), 1)
+    place = apply(e.where, flat, rank, size)  # what is not chosen goes behind the end
+    found = apply(x_ops.scatter_add, iota(size), place, shape=(size + 1,))
+    rest = sliced(found, (0,), (count,), (1,))
+    positions = []
+    for extent in reversed(shape[1:]):
+        positions.append(apply(e.remainder, rest, extent))
+        rest = apply(e.floor_divide, rest, extent)
+    return [rest, *reversed(positions)]
 
 
 def _wrapped(indices: Tensor, extent: int, dim: int) -> Tensor:

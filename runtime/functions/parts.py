@@ -11,7 +11,7 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
-from ..tape import apply
+from ..tape import apply, with_own_memory
 from ..tensor import Tensor
 from .common import array_dtype, fail, iota, numpy_names, one_dim, sizes, tensor
 from .movement import expand_to, moved_to_end, reshape_to, transpose, view
@@ -107,7 +107,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
     """
     x = tensor(input, "flip")
     order = tuple(one_dim(dim, x.ndim, "flip") for dim in sizes(dims))
-    return apply(m.flip, x, dims=order)
+    return with_own_memory(apply(m.flip, x, dims=order))
 
 
 def fliplr(input: Tensor) -> Tensor:

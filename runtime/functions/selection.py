@@ -37,7 +37,8 @@ from .common import (
     scalar_of,
     tensor,
 )  # fmt: skip
-from .indexing import checked_indices, getitem, updated
+from .indexing import checked_indices, getitem, true_positions, updated
+from .joining import stack
 from .movement import expand_to, permuted, reshape_to
 from .parts import along, part, positions_along
 
@@ -339,10 +340,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask is true, as a vector. It needs the mask's values.
+    """The elements where the mask is true, as a vector.
 
-    Raises:
-        TraceError: in a traced function.
+    In a compiled function each number of elements is a path of its own.
 
     Example:
         >>> masked_select(tensor([1, 2, 3]), tensor([True, False, True]))
@@ -351,26 +351,24 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     x, found = tensor(input, "masked_select"), _mask(mask, "masked_select")
     require_broadcast("masked_select", [x, found])
     shape = np.broadcast_shapes(tuple(x.shape), tuple(found.shape))
-    places = [wrap(one) for one in np.nonzero(np.broadcast_to(values_of(found, "masked_select"), shape))]
-    if not places:
+    if not shape:
         return getitem(x, found)
+    places = true_positions(expand_to(found, shape))
     return apply(x_ops.gather, expand_to(x, shape), *places, grad_name="MaskedSelectBackward0")
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """input with the elements of source, in order, where the mask is true. It needs the mask's values.
+    """input with the elements of source, in order, where the mask is true.
 
-    Raises:
-        TraceError: in a traced function.
+    In a compiled function each number of elements is a path of its own.
 
     Example:
         >>> masked_scatter(tensor([1, 2]), tensor([False, True]), tensor([9]))
         tensor([1, 9])
     """
     x, found = tensor(input, "masked_scatter"), _mask(mask, "masked_scatter")
-    chosen = np.broadcast_to(values_of(found, "masked_scatter"), tuple(x.shape))
-    count = int(np.count_nonzero(chosen))
-    return updated(x, wrap(chosen), part(source.reshape(-1), 0, 0, count))
+    chosen = expand_to(found, tuple(x.shape))
+    return updated(x, chosen, part(source.reshape(-1), 0, 0, int(chosen.sum())))
 
 
 def values_of(x: Tensor, function: str) -> np.ndarray:
@@ -380,8 +378,7 @@ def values_of(x: Tensor, function: str) -> np.ndarray:
         fail(
             TraceError,
             f"{function}() needs the elements of a tensor of shape {tuple(x.shape)}, which are not known "
-            "while the function is traced. Use where(mask, x, 0), which keeps the shape, or call it "
-            "outside.",
+            "while the function is traced. Call it outside, and pass the result in.",
         )
     return values
 
@@ -390,20 +387,21 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a row for each, or a tuple with a vector for each
     dimension.
 
-    Raises:
-        TraceError: in a traced function.
+    In a compiled function each number of elements is a path of its own.
 
     Example:
         >>> nonzero(tensor([0, 1, 2]))
         tensor([[1],
                 [2]])
     """
-    values = values_of(tensor(input, "nonzero"), "nonzero")
-    if not values.ndim:
-        values = values.reshape(1) if as_tuple else values
-    if as_tuple:
-        return tuple(wrap(one) for one in np.nonzero(values))
-    return wrap(np.argwhere(values))
+    x = tensor(input, "nonzero")
+    if not x.ndim and as_tuple:
+        x = x.reshape(1)
+    found = x if array_dtype(x) == BOOL else apply(e.not_equal, x, 0)
+    if not x.ndim:
+        return wrap(np.zeros((int(bool(found)), 0), np.int64))
+    positions = true_positions(found)
+    return tuple(positions) if as_tuple else stack(positions, dim=1)
 
 
 def argwhere(input: Tensor) -> Tensor:
@@ -421,7 +419,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Args:
         tensor: integers from 0 on.
-        num_classes: the size of the new dimension; -1 for the largest integer plus 1, which needs values.
+        num_classes: the size of the new dimension; -1 for the largest integer plus 1: in a compiled function
+            each is a path of its own.
 
     Raises:
         DTypeError: not integers. ArgumentError: an integer below 0 or too large.
@@ -435,8 +434,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if array_dtype(x).kind not in "iu":
         fail(DTypeError, f"one_hot is only applicable to index tensor of type LongTensor, found {x.dtype}")
     if num_classes == -1:
-        values = values_of(x, "one_hot without num_classes")
-        num_classes = int(values.max()) + 1 if values.size else 0
+        num_classes = int(x.max()) + 1 if x.numel() else 0
     if isinstance(unwrap(x), np.ndarray) and not is_tracing() and x.numel():
         low, high = int(np.min(unwrap(x))), int(np.max(unwrap(x)))
         if low < 0 or high >= num_classes:

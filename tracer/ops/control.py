@@ -2,10 +2,14 @@
 
 A loop has several results, a node one value. So `loop` itself has none (its spec is a placeholder), and
 `loop_result` names one result of it. `tracer/loop.py` makes both and says what the operands are.
+
+A choice is a loop of one step or none, so what holds for loops (reverse, tape, code) holds for choices.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +18,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..operator import Array, declare
-from ..spec import BOOL, Spec
+from ..spec import BOOL, INT64, Spec
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -46,10 +50,25 @@ class Body:
         return f"<body of {len(self.graph.nodes)} nodes at {id(self):#x}>"
 
 
-def _infer_loop(*specs: Spec, body: Body, length: int, carries: int, stacked: int, backwards: bool) -> Spec:
+UNKNOWN_LENGTH = 1021
+"""What the specs of stacks say of a loop whose number of steps only data tells: a number unlike others."""
+ALL, GIVEN, WHILE = "all", "given", "while"
+
+
+def _infer_loop(
+    *specs: Spec,
+    body: Body,
+    length: int,
+    carries: int,
+    stacked: int,
+    backwards: bool,
+    trips: str = ALL,
+    recompute: bool = False,
+) -> Spec:
     graph = body.graph
-    if len(specs) != len(graph.inputs):
-        raise ShapeError(f"loop: {len(graph.inputs)} operands expected, found {len(specs)}.")
+    count = len(specs) - (trips == GIVEN)
+    if count != len(graph.inputs):
+        raise ShapeError(f"loop: {len(graph.inputs)} operands expected, found {count}.")
     for position, (spec, one) in enumerate(zip(specs, graph.inputs)):
         is_stacked = carries <= position < carries + stacked
         expected = one.spec.with_shape((length, *one.shape)) if is_stacked else one.spec
@@ -58,23 +77,43 @@ def _infer_loop(*specs: Spec, body: Body, length: int, carries: int, stacked: in
     for position, (start, end) in enumerate(zip(graph.inputs[:carries], graph.outputs)):
         if start.spec != end.spec:
             raise ShapeError(f"loop: carry {position} is {start.spec} before a step, {end.spec} after it.")
+    if trips == GIVEN and (specs[-1].shape != () or specs[-1].is_float):
+        raise ShapeError(f"loop: the number of steps is an integer or a bool, found {specs[-1]}.")
+    if trips == WHILE and (specs[0] != NO_VALUE or specs[1] != Spec((), INT64)):
+        raise ShapeError("loop: the first carries say whether it goes on, and count the steps.")
     return NO_VALUE
 
 
 def run_body(
-    *operands: Array, body: Body, length: int, carries: int, stacked: int, backwards: bool
+    *operands: Array,
+    body: Body,
+    length: int,
+    carries: int,
+    stacked: int,
+    backwards: bool,
+    trips: str = ALL,
+    recompute: bool = False,
 ) -> tuple[Array, ...]:
     """The results of a loop: the carries after the last step, then the stacked results.
 
     With `backwards` the first step takes the last rows, and makes the last rows of the stacks.
+
+    Args:
+        trips: ALL for `length` steps; GIVEN for as many as the last operand says (at most `length`, unless
+            that is UNKNOWN_LENGTH); WHILE for as many as the first carry is true, counted by the second.
+        recompute: whether the reverse gets the inputs of each step only, and computes the step again.
     """
     from ..interpret import evaluate_graph
 
     values = list(operands[:carries])
     rows = operands[carries : carries + stacked]
-    constants = operands[carries + stacked :]
+    constants = operands[carries + stacked : len(body.graph.inputs)]
+    count = int(operands[-1]) if trips == GIVEN else length
+    steps: Iterable[int] = reversed(range(count)) if backwards else range(count)
     collected: list[tuple[Array, ...]] = []
-    for step in reversed(range(length)) if backwards else range(length):
+    for step in steps if trips != WHILE else itertools.count():
+        if trips == WHILE and not values[0]:
+            break
         found = evaluate_graph(body.graph, [*values, *(one[step] for one in rows), *constants])
         values = list(found[:carries])
         collected.append(found[carries:])

@@ -1,0 +1,169 @@
+"""`checkpoint`: a function whose backward computes the forward values again instead of keeping them.
+
+A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), chapter 12.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...tracer.errors import GradientError
+from ...tracer.graph import constant, make_input
+from ...tracer.loop import attributes_of_loop
+from ...tracer.origin import current_origin
+from ...tracer.trace import is_tracing
+from ..bodies import outer_edges, trace_body
+from ..engine import Buffer, Pass
+from ..flatten import flatten, unflatten
+from ..loops import apply_loop
+from ..modes import enable_grad, is_recording
+from ..nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
+from ..sampling import get_rng_state, set_rng_state
+from ..tensor import Tensor, make
+from .structures import Structured, structured
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, of which backward keeps the arguments only, and runs it again for all else.
+
+    It costs one more evaluation, and saves the memory of what is between arguments and results. What the
+    function takes from outside is differentiated as well; random numbers are the same both times.
+
+    Example:
+        >>> layer = checkpoint(lambda x, w: tanh(x @ w))
+        >>> layer(ones(2, 2), ones(2, 2)).sum()
+        tensor(3.8561)
+    """
+
+    @functools.wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        if is_tracing():
+            return _traced(function, args, kwargs)
+        return _recorded(function, args, kwargs) if is_recording() else function(*args, **kwargs)
+
+    return checkpointed
+
+
+# --- in a trace -------------------------------------------------------------------------------------------
+
+
+def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A loop of one step whose reverse computes the step again."""
+    leaves, structure = flatten((args, kwargs))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    found: list[Structured] = []
+
+    def run(tensors: list[Tensor]) -> list[Tensor]:
+        values = list(leaves)
+        for place, tensor in zip(places, tensors):
+            values[place] = tensor
+        again_args, again_kwargs = unflatten(structure, values)
+        found[:] = [structured(function(*again_args, **again_kwargs), "checkpoint", "result")]
+        return found[0].tensors
+
+    given = structured([leaves[place] for place in places], "checkpoint", "arguments")
+    names = [one.payload.name or "x" for one in given.tensors if hasattr(one.payload, "name")]
+    names += ["x"] * (len(given.tensors) - len(names))
+    body = trace_body("checkpoint", run, list(zip(given.specs, names)), may_draw=True)
+    specs = found[0].specs
+    before = [make_input(spec, "") for spec in specs]
+    graph = body.graph("checkpoint", current_origin(), before)
+    attributes = attributes_of_loop(graph, 1, len(specs), recompute=True)
+    inits = [make(constant(0, spec)) for spec in specs]
+    return found[0].restored(apply_loop([*inits, *given.tensors, *body.constants], attributes).tensors)
+
+
+# --- on the tape ------------------------------------------------------------------------------------------
+
+
+def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result with one tape node, in place of those that the function has recorded."""
+    leaves, structure = flatten((args, kwargs))
+    saved = [
+        Saved(one.payload, edge_of(one), one._cell) if isinstance(one, Tensor) else one for one in leaves
+    ]
+    state = get_rng_state()
+    first = next_sequence()
+    result = structured(function(*args, **kwargs), "checkpoint", "result")
+    edges = outer_edges(result.tensors, first)
+    outputs = [one if not _is_inside(one, first) else make(one.payload) for one in result.tensors]
+    node = CheckpointBackward(function, saved, structure, state, edges, len(outputs))
+    for number, (output, one) in enumerate(zip(outputs, result.tensors)):
+        if output is not one:
+            output._grad_fn, output._output_nr, output._requires_grad = node, number, True
+    return result.restored(outputs)
+
+
+def _is_inside(one: Tensor, first: int) -> bool:
+    """Whether the function has computed a result that has a gradient."""
+    return one.requires_grad and one.grad_fn is not None and one.grad_fn.sequence > first
+
+
+class CheckpointBackward(GradNode):
+    """The tape's node of a checkpointed call."""
+
+    __slots__ = ("function", "outputs", "saved", "state", "structure")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        saved: Sequence[Any],
+        structure: Any,
+        state: Any,
+        edges: Sequence[Edge],
+        outputs: int,
+    ) -> None:
+        super().__init__(edges)
+        self.function = function
+        self.saved: Sequence[Any] | None = saved
+        self.structure = structure
+        self.state = state
+        self.outputs = outputs
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        if self.saved is None:
+            raise GradientError(FREED)
+        leaves = [one.as_tensor() if isinstance(one, Saved) else one for one in self.saved]
+        args, kwargs = unflatten(self.structure, leaves)
+        now = get_rng_state()
+        set_rng_state(self.state)
+        try:
+            with enable_grad():
+                result = structured(self.function(*args, **kwargs), "checkpoint", "result")
+        finally:
+            set_rng_state(now)
+        pairs = [
+            (edge_of(one), cotangent)
+            for one, cotangent in zip(result.tensors, cotangents)
+            if cotangent is not None and one.requires_grad
+        ]
+        inside = _Segment(create_graph, [edge for edge in self.edges if edge is not None])
+        inside.run([edge for edge, _ in pairs if edge], [one for _, one in pairs])
+        return [inside.caught_at(edge) if edge else None for edge in self.edges]
+
+    def release(self) -> None:
+        self.saved = None
+
+
+class _Segment(Pass):
+    """A backward pass that ends at some edges, and keeps what arrives there."""
+
+    def __init__(self, create_graph: bool, ends: Sequence[Edge]) -> None:
+        super().__init__(create_graph, create_graph, None)
+        self.ends = {(id(target), number) for target, number in ends}
+        self.caught: dict[tuple[int, int], Buffer] = {}
+
+    def arrive(self, edge: Edge, cotangent: Any, owned: bool) -> None:
+        key = (id(edge[0]), edge[1])
+        if key not in self.ends:
+            super().arrive(edge, cotangent, owned)
+        elif key in self.caught:
+            self.caught[key].add(cotangent, owned, edge[0])
+        else:
+            self.caught[key] = Buffer(cotangent, owned)
+
+    def caught_at(self, edge: Edge) -> Any:
+        found = self.caught.get((id(edge[0]), edge[1]))
+        return None if found is None else found.value

@@ -1,0 +1,438 @@
+"""Loops as functions: `scan`, `map`, `fori_loop`, `while_loop`.
+
+Outside of compiled functions they are Python's own loops, on the tape. In a compiled function the body is
+traced once, whatever the number of steps, and becomes a real loop in the generated code, as does its
+reverse. JAX's names and signatures (jax.lax); but a `while_loop` has a gradient, and needs no bound for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.graph import Node, constant
+from ...tracer.loop import attributes_of_loop
+from ...tracer.ops import creation
+from ...tracer.ops import elementwise as e
+from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
+from ...tracer.origin import current_origin
+from ...tracer.spec import BOOL, INT64, Spec
+from ...tracer.trace import Trace, is_tracing, tracing
+from .. import dtypes
+from ..bodies import TracedBody, trace_body
+from ..creation import zeros
+from ..loops import apply_loop
+from ..rows import with_rows
+from ..tape import apply, wrap
+from ..tensor import Tensor, make
+from .checkpointing import checkpoint
+from .common import fail
+from .decisions import integer_of, truth_of
+from .joining import cat, stack
+from .structures import Structured, name_of, require_same, structured
+
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
+
+Function = Callable[..., Any]
+COUNT = Spec((), INT64)
+BEFORE = "the carry before the step"
+
+
+# --- scan and its kin -------------------------------------------------------------------------------------
+
+
+def scan(
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    *,
+    checkpoint: bool = False,
+    checkpoint_every: int | Sequence[int] | None = None,
+) -> tuple[Any, Any]:
+    """The last carry, and the stacked `y`, of `carry, y = f(carry, x)` for each row `x` of `xs`.
+
+    Args:
+        f: the step; what it takes from outside is differentiated as well.
+        init: the first carry: tensors, arrays and numbers, in any nested structure.
+        xs: a structure of tensors with one leading extent, over which the loop runs; None for none.
+        length: the number of steps, where `xs` does not tell it.
+        reverse: from the last row to the first; `y` lies where `x` did.
+        checkpoint: backward is given the carries only, and computes each step again.
+        checkpoint_every: backward is given every k-th carry only, and computes k steps at a time again. Of
+            several numbers, the largest first, each divides what the one before it leaves: `(64, 8)` keeps
+            n / 64 + 8 + 8 carries, and computes each step three times (A. Griewank and A. Walther,
+            Evaluating Derivatives, SIAM 2008, chapter 12).
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the carry changes from step to step, extents differ, or `f`
+            returns no pair; the message names the leaf.
+
+    Example:
+        >>> scan(lambda total, x: (total + x, total * x), 0.0, tensor([1.0, 2.0, 3.0]))
+        (tensor(6.), tensor([0., 2., 9.]))
+    """
+    carry, rows = structured(init, "scan", "init"), structured(xs, "scan", "xs")
+    length = _length("scan", rows, length)
+    if checkpoint_every is not None and checkpoint_every != ():
+        return _scan_in_blocks(f, carry, rows, length, reverse, checkpoint_every)
+
+    def step(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
+        pair = f(carry.restored(values), rows.restored(inputs))
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            fail(
+                ArgumentError,
+                f"scan: f returned {type(pair).__name__} {pair!r}; expected a pair (carry, y). "
+                "Return y as None where nothing is to be stacked.",
+            )
+        return structured(pair[0], "scan", "carry"), structured(pair[1], "scan", "y")
+
+    if is_tracing() and length:
+        return _traced_scan("scan", step, carry, rows, length, reverse, checkpoint)
+    chosen = _checkpointed(step) if checkpoint else step
+    return _run_scan("scan", chosen, carry, rows, length, reverse)
+
+
+def map(f: Function, xs: Any) -> Any:
+    """`f` of each row of `xs`, stacked: a loop over the leading extent.
+
+    Raises:
+        ArgumentError: `xs` holds no tensor. ShapeError: its leading extents differ.
+
+    Example:
+        >>> map(lambda x: x * x, tensor([1.0, 2.0, 3.0]))
+        tensor([1., 4., 9.])
+    """
+    return scan(lambda carry, x: (None, f(x)), None, xs)[1]
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Function,
+    init: Any,
+    *,
+    checkpoint: bool = False,
+    checkpoint_every: int | Sequence[int] | None = None,
+) -> Any:
+    """The last `value = body_fun(i, value)` for `i` from `lower` to `upper - 1`; `i` is a 0-d integer tensor.
+
+    Args:
+        lower, upper: integers, or 0-d integer tensors, whose values are then those of each call.
+        checkpoint, checkpoint_every: as in `scan`; `checkpoint_every` needs bounds that are integers.
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the value changes from step to step; bounds are no integers.
+
+    Example:
+        >>> fori_loop(0, 5, lambda i, total: total + i, 0)
+        tensor(10)
+    """
+    bounds = [integer_of("fori_loop", one, name) for one, name in ((lower, "lower"), (upper, "upper"))]
+    carry = structured(init, "fori_loop", "init")
+    if all(isinstance(one, int) for one in bounds):
+        first, last = bounds
+
+        def body(value: Any, row: Any) -> tuple[Any, None]:
+            return body_fun(apply(e.add, row["i"], first) if first else row["i"], value), None
+
+        options: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+        return scan(body, init, {"i": _positions(max(last - first, 0))}, **options)[0]
+    if checkpoint_every is not None:
+        fail(ArgumentError, "fori_loop: checkpoint_every needs bounds that are Python integers.")
+    return _loop_between(bounds[0], bounds[1], body_fun, carry, checkpoint)
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
+    """The first `value = body_fun(value)`, beginning with `init`, of which `cond_fun(value)` is false.
+
+    It has a gradient, and no bound is asked for: the compiled loop counts its steps and its tape grows.
+
+    Raises:
+        ShapeError, DTypeError, ArgumentError: the value changes from step to step, or the condition is not
+            one truth value.
+
+    Example:
+        >>> while_loop(lambda x: x < 100, lambda x: x * x, tensor(2.0))
+        tensor(256.)
+    """
+    carry = structured(init, "while_loop", "init")
+
+    def goes_on(values: Sequence[Tensor]) -> Tensor:
+        return truth_of(cond_fun(carry.restored(values)), "while_loop", "the result of cond_fun")
+
+    def step(values: Sequence[Tensor]) -> Structured:
+        return structured(body_fun(carry.restored(values)), "while_loop", "value")
+
+    if is_tracing():
+        return _traced_while(goes_on, step, carry)
+    values: Sequence[Tensor] = carry.tensors
+    while bool(goes_on(values)):
+        result = step(values)
+        while values is carry.tensors and _differ(result, carry):
+            carry = carry.converted(result.specs)
+            values = carry.tensors
+            result = step(values)
+        require_same("while_loop", result, carry, BEFORE)
+        values = result.tensors
+    return carry.restored(values)
+
+
+Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Structured, Structured]]
+
+
+def _length(name: str, rows: Structured, length: int | None) -> int:
+    """The number of steps: the leading extent of all rows.
+
+    Raises:
+        ShapeError: they have none, or different ones. ArgumentError: nothing tells.
+    """
+    if length is not None and (isinstance(length, bool) or not isinstance(length, int | np.integer)):
+        fail(ArgumentError, f"{name}: length must be an integer, found {type(length).__name__} {length!r}.")
+    if length is not None and length < 0:
+        fail(ArgumentError, f"{name}: length must not be negative, found {length}.")
+    found, source = length, "length"
+    for spec, label in zip(rows.specs, rows.labels):
+        if not spec.shape:
+            fail(ShapeError, f"{name}: {label} is {spec}, and has no leading dimension to run over.")
+        if found is not None and spec.shape[0] != found:
+            fail(
+                ShapeError,
+                f"{name}: {label} is {spec}, of {spec.shape[0]} rows, but {source} says {found}. "
+                "All must have the same number of rows.",
+            )
+        found, source = spec.shape[0], label
+    if found is None:
+        fail(ArgumentError, f"{name}: neither xs nor length tells the number of steps. Give length=...")
+    return int(found)
+
+
+def _run_scan(
+    name: str, step: Step, carry: Structured, rows: Structured, length: int, reverse: bool
+) -> tuple[Any, Any]:
+    """The loop as Python's own."""
+    collected: list[Structured] = []
+    values: Sequence[Tensor] = carry.tensors
+    for position in reversed(range(length)) if reverse else range(length):
+        inputs = [row[position] for row in rows.tensors]
+        after, y = step(values, inputs)
+        while not collected and _differ(after, carry):
+            carry = carry.converted(after.specs)
+            after, y = step(carry.tensors, inputs)
+        require_same(name, after, carry, BEFORE)
+        if collected:
+            require_same(name, y, collected[0], "the first step")
+        values = after.tensors
+        collected.append(y)
+    if not collected:
+        return carry.restored(carry.tensors), _no_rows(name, step, carry, rows)
+    if reverse:
+        collected.reverse()
+    stacks = [stack(every) for every in zip(*(one.tensors for one in collected))]
+    return carry.restored(values), collected[0].restored(stacks)
+
+
+def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
+    """What a loop of no steps stacks: the step is traced for its shapes, and does not run."""
+    found: list[Structured] = []
+
+    def run(tensors: list[Tensor]) -> list[Tensor]:
+        found.append(step(tensors[: len(carry.tensors)], tensors[len(carry.tensors) :])[1])
+        return found[0].tensors
+
+    inputs = [(spec, "carry") for spec in carry.specs]
+    inputs += [(Spec(spec.shape[1:], spec.dtype), "x") for spec in rows.specs]
+    with tracing(Trace(name)):
+        trace_body(name, run, inputs)
+        specs = found[0].specs
+    empty = [zeros(0, *spec.shape, dtype=dtypes.of(spec.dtype)) for spec in specs]
+    return found[0].restored(empty)
+
+
+def _traced_scan(
+    name: str, step: Step, carry: Structured, rows: Structured, length: int, reverse: bool, recompute: bool
+) -> tuple[Any, Any]:
+    """The loop as a node of the graph."""
+    stacked: list[Structured] = []
+    count = len(carry.tensors)
+
+    def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
+        after, y = step(tensors[:count], tensors[count:])
+        stacked[:] = [y]
+        return _settled(name, after, before) + y.tensors
+
+    each = [
+        (Spec(spec.shape[1:], spec.dtype), name_of(label)) for spec, label in zip(rows.specs, rows.labels)
+    ]
+    body, carry = _carrying(name, run, carry, last=each)
+    body, stacks = with_rows(body, rows.tensors, count, length)
+    graph = body.graph(name, current_origin())
+    attributes = attributes_of_loop(graph, length, count, len(stacks), backwards=reverse, recompute=recompute)
+    results = apply_loop([*carry.tensors, *stacks, *body.constants], attributes).tensors
+    return carry.restored(results[:count]), stacked[0].restored(results[count:])
+
+
+def _scan_in_blocks(
+    f: Function,
+    carry: Structured,
+    rows: Structured,
+    length: int,
+    reverse: bool,
+    every: int | Sequence[int],
+) -> tuple[Any, Any]:
+    """Loops of `size` steps inside of a loop of which backward is given the carries only; then the rest."""
+    size, *inner = [every] if isinstance(every, int | np.integer) else list(every)
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        fail(ArgumentError, f"scan: checkpoint_every must be positive integers, found {every!r}.")
+    within: dict[str, Any] = {"checkpoint_every": inner} if inner else {}
+    size = int(size)
+    blocks, rest = divmod(length, size)
+    if not blocks:
+        return scan(f, carry.restored(carry.tensors), rows.restored(rows.tensors), length, reverse, **within)
+    start = rest if reverse else 0
+    stop = start + blocks * size
+
+    def part(first: int, last: int) -> Any:
+        return rows.restored([row[first:last] for row in rows.tensors])
+
+    def in_blocks(values: Any) -> tuple[Any, Any]:
+        whole = [row[start:stop].reshape(blocks, size, *row.shape[1:]) for row in rows.tensors]
+        return scan(
+            lambda value, block: scan(f, value, block, size, reverse, **within),
+            values,
+            rows.restored(whole),
+            blocks,
+            reverse,
+            checkpoint=True,
+        )
+
+    def flat(ys: Any) -> Structured:
+        found = structured(ys, "scan", "y")
+        tensors = [one.reshape(blocks * size, *one.shape[2:]) for one in found.tensors]
+        return Structured(tensors, found.labels, found.weak, found.structure, found.present)
+
+    value, ys = in_blocks(carry.restored(carry.tensors))
+    of_blocks = flat(ys)
+    if not rest:
+        return value, of_blocks.restored(of_blocks.tensors)
+    others = part(0, rest) if reverse else part(stop, length)
+    value, ys = scan(f, value, others, rest, reverse, **within)
+    of_rest = structured(ys, "scan", "y")
+    pairs = zip(of_rest.tensors, of_blocks.tensors) if reverse else zip(of_blocks.tensors, of_rest.tensors)
+    return value, of_blocks.restored([cat(pair) for pair in pairs])
+
+
+def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured, recompute: bool) -> Any:
+    """A loop in a trace between bounds that are values."""
+    first, last = (make(constant(one, COUNT)) if isinstance(one, int) else one for one in (lower, upper))
+
+    def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
+        after = structured(body_fun(tensors[0], before.restored(tensors[1:])), "fori_loop", "value")
+        return [_next(tensors[0], "i"), *_settled("fori_loop", after, before)]
+
+    body, carry = _carrying("fori_loop", run, carry, [(COUNT, "i")])
+    graph = body.graph("fori_loop", current_origin())
+    count = 1 + len(carry.tensors)
+    attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, count, trips=GIVEN, recompute=recompute)
+    steps = apply(e.subtract, last, first)
+    trips = apply(e.where, apply(e.greater, steps, 0), steps, 0)
+    results = apply_loop([first, *carry.tensors, *body.constants, trips], attributes).tensors
+    return carry.restored(results[1:])
+
+
+def _traced_while(goes_on: Function, step: Function, carry: Structured) -> Any:
+    def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
+        values = _settled("while_loop", step(tensors[2:]), before)
+        return [_named(goes_on(values), "goes_on"), _next(tensors[1], "steps"), *values]
+
+    body, carry = _carrying("while_loop", run, carry, [(Spec((), BOOL), "goes_on"), (COUNT, "steps")])
+    graph = body.graph("while_loop", current_origin())
+    attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, 2 + len(carry.tensors), trips=WHILE)
+    inits = [goes_on(carry.tensors), make(constant(0, COUNT)), *carry.tensors]
+    return carry.restored(apply_loop([*inits, *body.constants], attributes).tensors[2:])
+
+
+Inputs = Sequence[tuple[Spec, str]]
+
+
+def _carrying(
+    name: str,
+    run: Callable[..., Sequence[Any]],
+    carry: Structured,
+    first: Inputs = (),
+    last: Inputs = (),
+) -> tuple[TracedBody, Structured]:
+    """The body that `run` is, and what is carried, its Python numbers in the dtypes that the body gives them.
+
+    Args:
+        run: from the inputs, and what is carried in the right dtypes, to the results.
+        first, last: further inputs of the body, around the carry.
+    """
+    while True:
+        carried = [(spec, name_of(label)) for spec, label in zip(carry.specs, carry.labels)]
+        try:
+            return trace_body(name, partial(run, before=carry), [*first, *carried, *last]), carry
+        except _OtherDTypes as other:
+            carry = carry.converted(other.specs)
+
+
+class _OtherDTypes(Exception):
+    """The numbers that a loop begins with have other dtypes than what it goes on with."""
+
+    def __init__(self, specs: list[Spec]) -> None:
+        super().__init__(specs)
+        self.specs = specs
+
+
+def _settled(name: str, after: Structured, before: Structured) -> list[Tensor]:
+    if _differ(after, before):
+        raise _OtherDTypes(after.specs)
+    require_same(name, after, before, BEFORE)
+    return after.tensors
+
+
+def _differ(after: Structured, carry: Structured) -> bool:
+    """Whether Python numbers among the first carries must be converted."""
+    if len(after.tensors) != len(carry.tensors):
+        return False
+    specs = zip(after.specs, carry.specs, carry.weak)
+    return any(weak and one.dtype != other.dtype for one, other, weak in specs)
+
+
+def _checkpointed(step: Step) -> Step:
+    """The step as a function of which backward is given the arguments only."""
+
+    def again(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
+        found: list[tuple[Structured, Structured]] = []
+
+        def run(values: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
+            found[:] = [step(values, inputs)]
+            return [*found[0][0].tensors, *found[0][1].tensors]
+
+        tensors = checkpoint(run)(list(values), list(inputs))
+        carry, y = found[0]
+        count = len(carry.tensors)
+        return carry.with_tensors(tensors[:count]), y.with_tensors(tensors[count:])
+
+    return again
+
+
+def _next(count: Tensor, name: str) -> Tensor:
+    return _named(apply(e.add, count, 1), name)
+
+
+def _named(one: Tensor, name: str) -> Tensor:
+    """The same under a name of its own in generated code, not that of the user's result."""
+    if isinstance(one.payload, Node) and one.payload.operands:
+        one.payload.renamed(name)
+    return one
+
+
+def _positions(count: int) -> Tensor:
+    """0, 1, ..., as many as asked for."""
+    return apply(creation.iota, size=count, dtype=INT64) if is_tracing() else wrap(np.arange(count))

@@ -1,0 +1,211 @@
+"""Arguments that a compiled function writes into: the caller sees it, as of a plain NumPy function."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.errors import MutationError
+
+Array = np.ndarray
+
+
+def sweep(steps: int, a: Any, b: Any) -> None:
+    for _ in range(steps):
+        b[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / 3.0
+        a[1:-1] = (b[:-2] + b[1:-1] + b[2:]) / 3.0
+
+
+def arrays(seed: int = 0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(12), rng.standard_normal(12)
+
+
+def test_arrays_are_written() -> None:
+    compiled = pb.compile(sweep)
+    for seed in range(3):
+        found, expected = arrays(seed), arrays(seed)
+        assert compiled(4, *found) is None
+        sweep(4, *expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize(
+    "made", [lambda a: np.repeat(a, 2)[::2], lambda a: a[::-1].copy()[::-1], lambda a: a.astype(">f8")]
+)
+def test_arrays_that_do_not_lie_in_a_row(made: Any) -> None:
+    compiled = pb.compile(sweep)
+    a, b = arrays()
+    expected = arrays()
+    sweep(2, *expected)
+    found = made(a)
+    compiled(2, found, b)
+    compiled_again = made(arrays()[0])
+    compiled(2, compiled_again, arrays()[1])
+    for one in (found, compiled_again):
+        np.testing.assert_allclose(one, expected[0], rtol=1e-14)
+
+
+def test_columns_are_written_in_their_matrix() -> None:
+    matrix = np.arange(12.0).reshape(4, 3)
+    compiled = pb.compile(lambda column: column.__setitem__(slice(1, None), column[:-1] * 2.0))
+    compiled(matrix[:, 1])
+    assert matrix[:, 1].tolist() == [1, 2, 8, 14]
+    assert matrix[:, 0].tolist() == [0, 3, 6, 9]
+
+
+def test_nested_arguments_and_results() -> None:
+    @pb.compile
+    def step(state: dict[str, Any], gradient: Any) -> Any:
+        state["velocity"] *= 0.5
+        state["velocity"] += gradient
+        state["position"] -= state["velocity"]
+        return np.sum(state["position"])
+
+    state = {"position": np.ones(3), "velocity": np.full(3, 2.0)}
+    assert step(state, np.arange(3.0)) == 3 - 3 - 3
+    assert state["velocity"].tolist() == [1, 2, 3]
+    assert state["position"].tolist() == [0, -1, -2]
+
+
+def test_tensors_are_written_and_count_it() -> None:
+    @pb.compile
+    def normalised(x: Any, weight: Any, mean: Any) -> Any:
+        with pb.no_grad():
+            mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        return ((x - mean) * weight).square().sum()
+
+    def eager(x: Any, weight: Any, mean: Any) -> Any:
+        return normalised.__wrapped__(x, weight, mean)
+
+    results = []
+    for function in (normalised, eager):
+        pb.manual_seed(0)
+        x, weight, mean = pb.randn(5, 3), pb.ones(3, requires_grad=True), pb.zeros(3)
+        for _ in range(2):
+            function(x, weight, mean).backward()
+        results.append((mean.numpy(), weight.grad.numpy()))
+        assert mean._version > 0
+    for found, expected in zip(*results):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_backward_has_what_was_there_before() -> None:
+    @pb.compile
+    def scaled(x: Any, factor: Any) -> Any:
+        result = (x * factor).sum()
+        factor *= 2.0
+        return result
+
+    x, factor = pb.ones(3, dtype=pb.float64, requires_grad=True), np.full(3, 5.0)
+    scaled(x, factor).backward()
+    assert factor.tolist() == [10, 10, 10]
+    assert x.grad.tolist() == [5, 5, 5]
+
+
+def test_gradients_with_respect_to_other_arguments() -> None:
+    def loss(x: Any, scratch: Any) -> Any:
+        scratch[:] = 2.0
+        return np.sum(x * x) * np.sum(scratch)
+
+    x, scratch = np.arange(3.0), np.zeros(3)
+    value, gradient = pb.value_and_grad(pb.compile(loss))(x, scratch)
+    assert (value, gradient.tolist(), scratch.tolist()) == (30.0, [0, 12, 24], [2, 2, 2])
+
+
+def test_each_path_writes_its_own() -> None:
+    @pb.compile
+    def clipped(x: Any, out: Any) -> None:
+        if x.sum() > 0:
+            out[:] = x
+        elif x.sum() < -10:
+            out[0] = -1.0
+
+    out = np.zeros(2)
+    seen = []
+    for x in ([1.0, 2], [-20, 0], [-1, 0], [3, 4], [-30, 0]):
+        clipped(np.array(x), out)
+        seen.append(out.tolist())
+    assert seen == [[1, 2], [-1, 2], [-1, 2], [3, 4], [-1, 4]]
+
+
+def test_paths_that_are_not_compiled_write_as_well() -> None:
+    @pb.compile(max_paths=1)
+    def clipped(x: Any, out: Any) -> None:
+        out[:] = x if x.sum() > 0 else -x
+
+    out = np.zeros((2, 2))
+    clipped(np.ones(2), out[:, 0])
+    with pytest.warns(UserWarning, match="max_paths"):
+        clipped(-np.ones(2), out[:, 1])
+    assert out.tolist() == [[1, 1], [1, 1]]
+
+
+def test_ufuncs_write_into_out() -> None:
+    @pb.compile
+    def program(a: Any, b: Any, c: Any) -> None:
+        np.add(a, b, out=c)
+        np.multiply(c, 2.0, out=c)
+        c[a > 0] = 0.0
+
+    a, b = arrays()
+    program(a, b, c := np.empty(12))
+    np.testing.assert_allclose(c, np.where(a > 0, 0, 2 * (a + b)))
+
+
+def test_threads_write_into_their_own() -> None:
+    compiled = pb.compile(sweep)
+    compiled(3, *arrays())
+    found = [arrays(seed) for seed in range(8)]
+    threads = [threading.Thread(target=compiled, args=(3, *pair)) for pair in found]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    for seed, pair in enumerate(found):
+        expected = arrays(seed)
+        sweep(3, *expected)
+        np.testing.assert_allclose(pair, expected, rtol=1e-14)
+
+
+# --- what is refused --------------------------------------------------------------------------------------
+
+
+def test_read_only_arrays() -> None:
+    a, b = arrays()
+    b.flags.writeable = False
+    before = a.copy()
+    with pytest.raises(MutationError, match=r"sweep writes into its argument 'b', which is a read-only"):
+        pb.compile(sweep)(2, a, b)
+    np.testing.assert_array_equal(a, before)
+
+
+def test_arguments_that_share_memory() -> None:
+    a, _ = arrays()
+    with pytest.raises(MutationError, match="'a', whose memory its argument 'b' shows as well"):
+        pb.compile(sweep)(2, a, a)
+
+
+def test_values_with_a_gradient() -> None:
+    with pytest.raises(MutationError, match="value with a gradient into its argument 'out'"):
+        pb.compile(lambda x, out: out.copy_(x * 2))(pb.ones(3, requires_grad=True), pb.zeros(3))
+
+
+def test_leaves_that_require_grad() -> None:
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        pb.compile(lambda x: x.mul_(2.0))(pb.ones(3, requires_grad=True))
+
+
+outside = np.zeros(3)
+
+
+def test_arrays_from_outside() -> None:
+    def program(x: Any) -> None:
+        outside[:] = x
+
+    with pytest.raises(MutationError, match="writes into outside, which it reaches from outside"):
+        pb.compile(program)(np.ones(3))
+    assert outside.tolist() == [0, 0, 0]
