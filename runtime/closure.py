@@ -27,7 +27,7 @@ import numpy as np
 
 from .dtypes import DType
 from .modes import is_grad_enabled
-from .numpy_creation import JOINED, WRITABLE, StandIns
+from .stand_ins import JOINED, WRITABLE, StandIns
 from .tensor import Tensor
 from .writes import writes_of
 

@@ -1,14 +1,13 @@
 """NumPy's functions that make arrays, making Tensors: what `np.zeros(n)` is in a function that fills it.
 
 A plain ndarray can hold neither a gradient nor a traced value. So in functions that are differentiated or
-traced, and write into arrays, a stand-in takes the place of NumPy: see `numpy_programs.py` and
-`substitution.py`. With `like=tensor` NumPy's own functions come here as well.
+traced, and write into arrays, these take the place of NumPy's: see `stand_ins.py`. With `like=tensor` NumPy's
+own functions come here as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,11 @@ import numpy as np
 from ..tracer.ops.elementwise import identity
 from ..tracer.ops.movement import expand
 from ..tracer.spec import SUPPORTED
-from ..tracer.trace import is_tracing
 from .creation import size_of
 from .functions.common import as_dtype
 from .functions.joining import stack
 from .local import local
 from .numpy_functions import FUNCTIONS, promoted
-from .saved import saved_values
 from .tape import apply, wrap
 from .tensor import Tensor
 
@@ -130,15 +127,6 @@ def asarray(
     return array(a, dtype, copy=copy)
 
 
-def _join(real: Creation, joining: Creation) -> Creation:
-    """`joining` for data with Tensors, else NumPy's own."""
-
-    def create(data: Any, *arguments: Any, **options: Any) -> Any:
-        return (joining if holds_tensor(data) else real)(data, *arguments, **options)
-
-    return create
-
-
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
     """`np.copy` as a Tensor."""
     return array(a)
@@ -154,50 +142,3 @@ CREATION: dict[Any, Creation] = {
 JOINING: dict[Any, Creation] = {np.array: array, np.asarray: asarray}
 """Those that take lists with Tensors."""
 FUNCTIONS.update(CREATION)
-
-
-# --- what stands for NumPy --------------------------------------------------------------------------------
-
-
-class StandIns:
-    """What stands for NumPy and for some of its functions, where code reaches them."""
-
-    def __init__(self, functions: dict[Any, Creation]) -> None:
-        own = {real: _while_wanted(real, function) for real, function in functions.items()}
-        self.names = frozenset(real.__name__ for real in functions)
-        self._by_id = {id(real): function for real, function in own.items()}
-        self._module = _NumPy("numpy")
-        for real, function in own.items():
-            setattr(self._module, real.__name__, function)
-
-    def of(self, value: Any, names: frozenset[str]) -> Any:
-        """What stands for `value` where code reads the attributes `names`; None if it stays itself."""
-        if value is np:
-            return None if self.names.isdisjoint(names) else self._module
-        return self._by_id.get(id(value))
-
-
-class _NumPy(ModuleType):
-    """NumPy but for what is set here."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-
-def _while_wanted(real: Creation, function: Creation) -> Creation:
-    """`function` while something is traced or differentiated; functions that outlive that get ndarrays."""
-
-    def create(*arguments: Any, like: Any = None, **options: Any) -> Any:
-        if is_tracing() or saved_values() is not None or isinstance(like, Tensor):
-            return function(*arguments, **options)
-        return real(*arguments, **options)
-
-    create.__name__ = create.__qualname__ = real.__name__
-    create.__doc__ = real.__doc__
-    return create
-
-
-WRITABLE = StandIns(CREATION)
-"""For functions that write into arrays."""
-JOINED = StandIns({real: _join(real, function) for real, function in JOINING.items()})
-"""For functions that do not: only lists with Tensors are taken."""

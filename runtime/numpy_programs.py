@@ -20,9 +20,9 @@ import numpy as np
 
 from ..tracer.spec import SUPPORTED
 from .closure import code_names, is_opaque
-from .element_stores import raised_in_store
-from .numpy_creation import JOINED, WRITABLE, StandIns
+from .lost_gradients import raised_in_store
 from .saved import saved_values
+from .stand_ins import JOINED, MODULES, WRITABLE, StandIns
 from .tensor import make
 from .writes import writes_of
 
@@ -164,7 +164,7 @@ def _reached(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
 def _concerns(value: Any) -> bool:
     kind = type(value)
     if kind is ModuleType:
-        return value is np or not is_opaque(value.__name__)
+        return value in MODULES or not is_opaque(value.__name__)
     if kind is FunctionType or WRITABLE.of(value, frozenset()) is not None:
         return True
     return not is_opaque((value if isinstance(value, type) else kind).__module__)
@@ -173,7 +173,7 @@ def _concerns(value: Any) -> bool:
 def _functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
     if type(value) is FunctionType:
         return [value]
-    if type(value) is not ModuleType or value is np:
+    if type(value) is not ModuleType or value in MODULES:
         return []
     return [one for name in attributes if type(one := vars(value).get(name)) is FunctionType]
 

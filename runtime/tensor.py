@@ -28,7 +28,7 @@ from ..tracer.operator import Operator, Value
 from ..tracer.origin import place_of_caller, user_frame
 from ..tracer.trace import innermost, itself, truth, whole
 from . import dtypes
-from .element_stores import refuse_store
+from .lost_gradients import refuse_loss
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
@@ -454,11 +454,11 @@ class Tensor(Value):
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
-        refuse_store(self)
+        refuse_loss(self)
         return float(self._one("float()"))
 
     def __int__(self) -> int:
-        refuse_store(self)
+        refuse_loss(self)
         return int(self._one("int()", whole))
 
     def __index__(self) -> int:

@@ -17,9 +17,9 @@ from ..tracer.spec import SUPPORTED
 from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
 from .closure import Reading, Source, explore
-from .element_stores import raised_in_store
 from .flatten import Results, is_container
 from .guards import Guards
+from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -441,3 +443,37 @@ def test_a_traced_loop_fills_an_array_that_was_read_before() -> None:
         return (x * x).sum()
 
     check(function, random(3, 3), random(3))
+
+
+# --- functions of math ----------------------------------------------------------------------------------
+
+
+def distances(x: np.ndarray) -> Any:
+    total = 0.0
+    for i in range(3):
+        total += math.sqrt(x[i] ** 2 + x[i - 1] ** 2) * math.exp(-x[i]) + math.pi * math.log(x[i], 2)
+    return total + math.atan2(x[0], 2.0) + math.floor(x[1])
+
+
+def test_functions_of_math_have_gradients() -> None:
+    check(distances, np.array([1.2, 0.7, 1.9]))
+    assert np.isclose(pb.grad(lambda t: math.sin(t))(0.5), math.cos(0.5))
+    assert np.isclose(pb.grad(lambda t: sqrt(t))(4.0), 0.25)
+
+
+class Energy:
+    def of(self, x: Any) -> Any:
+        return math.exp(x[0]) + x.sum()
+
+    def checked(self, x: Any) -> Any:
+        assert math.isfinite(x[0]) and sqrt(float(x[1])) > 0
+        return x.sum()
+
+
+def test_where_math_is_not_replaced_a_lost_gradient_is_an_error() -> None:
+    energy = Energy()
+    for function in (lambda x: energy.of(x), lambda x: getattr(energy, "o" + "f")(x)):
+        with pytest.raises(pb.errors.GradientError, match=r"math\.exp .* Use numpy\.exp"):
+            pb.grad(function)(np.ones(2))
+    assert np.allclose(pb.grad(lambda x: energy.checked(x))(np.ones(2)), 1.0)
+    assert np.allclose(pb.grad(pb.compile(lambda x: energy.of(x)))(np.zeros(2)), [2.0, 1.0])
