@@ -50,8 +50,7 @@ class _Changed(ModuleType):
 
     def __init__(self, module: ModuleType, functions: dict[str, Function]) -> None:
         super().__init__(module.__name__)
-        vars(self).update(functions)
-        self.__getattr__ = module.__getattribute__
+        vars(self).update(functions, __getattr__=module.__getattribute__)
 
 
 def _while_wanted(real: Function, function: Function) -> Function:
