@@ -270,7 +270,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     from .functions.indexing import updated
 
     if not isinstance(value, Tensor):
-        is_number = isinstance(value, bool | int | float) and is_local(self)
+        is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
         array = np.asarray(value, self._value.dtype) if is_number else None
         value = as_tensor(value, dtype=self.dtype) if array is None else local(array)
     if _is_basic(index):

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from ..tracer.errors import GradientError
 from ..tracer.spec import SUPPORTED
 from .closure import code_names, is_opaque
 from .lost_gradients import raised_in_store
 from .saved import saved_values
 from .stand_ins import JOINED, MODULES, WRITABLE, StandIns
-from .tensor import make
+from .tensor import Tensor, make
 from .writes import writes_of
 
 Function = Callable[..., Any]
@@ -58,7 +59,7 @@ class NumpyProgram:
         helpers = [one for one in reached.values() if one.function is not plain]
         writes = writes_of(plain.__code__)
         self._written = writes.parameters
-        if any(writes_of(one.function.__code__).parameters for one in helpers):
+        if writes.perhaps_more or any(_writes_arguments(one.function) for one in helpers):
             self._written = None
         is_writing = writes.any or any(writes_of(one.function.__code__).any for one in helpers)
         if is_writing and (noted := saved_values()) is not None:
@@ -73,19 +74,59 @@ class NumpyProgram:
     ) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The arguments with Tensors in the place of arrays that are written into."""
         written, names = self._written, _parameters(self._function)
+        shared = _Shared([*arguments, *keywords.values()], written is not None)
         changed = [
-            _shared(one) if written is None or position >= len(names) or names[position] in written else one
+            shared(one) if written is None or position >= len(names) or names[position] in written else one
             for position, one in enumerate(arguments)
         ]
         return changed, {
-            name: _shared(one) if written is None or name in written else one
-            for name, one in keywords.items()
+            name: shared(one) if written is None or name in written else one for name, one in keywords.items()
         }
 
 
-def _shared(value: Any) -> Any:
-    """A Tensor in the memory of an ndarray."""
-    return make(value) if type(value) is np.ndarray and value.dtype in SUPPORTED else value
+class _Shared:
+    """Gives Tensors in the memory of the ndarrays among the arguments of a call."""
+
+    def __init__(self, arguments: Sequence[Any], is_certain: bool) -> None:
+        arrays = [one._value if isinstance(one, Tensor) else one for one in arguments]
+        self._arrays = {id(one): one for one in arrays if isinstance(one, np.ndarray)}
+        self._differentiated = {id(one._value) for one in arguments if isinstance(one, Tensor)}
+        self._is_certain = is_certain
+        self._tensors: dict[int, Tensor] = {}
+
+    def __call__(self, value: Any) -> Any:
+        """A Tensor for an ndarray, the same for the same one; anything else as it is.
+
+        Where another argument shows the same memory, which would change unnoticed, the array is read-only.
+
+        Raises:
+            GradientError: that is so, and the function is known to write into the array.
+        """
+        if type(value) is not np.ndarray or value.dtype not in SUPPORTED:
+            return value
+        others = [one for key, one in self._arrays.items() if key != id(value)]
+        if id(value) not in self._differentiated and not any(_overlap(one, value) for one in others):
+            return self._tensors.setdefault(id(value), make(value))
+        if self._is_certain:
+            raise GradientError(
+                "an array that the function writes into shares its memory with another argument, of which "
+                "the gradient would be wrong. Pass a copy() of one of them."
+            )
+        shown = value.view()
+        shown.flags.writeable = False
+        return shown
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _writes_arguments(function: FunctionType) -> bool:
+    writes = writes_of(function.__code__)
+    return writes.perhaps_more or bool(writes.parameters - {"self"})
 
 
 def _plain_function(function: Function) -> FunctionType | None:

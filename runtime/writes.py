@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 
-WRITING_METHODS = frozenset(("copyto", "fill", "fill_diagonal", "itemset", "place", "put", "putmask", "sort"))
+WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place", "put", "putmask"))
 """NumPy's functions and methods that write into their array."""
 ITEM_STORES = ("STORE_SUBSCR", "STORE_SLICE")
 
@@ -23,22 +23,25 @@ class Writes:
 
     any: bool
     parameters: frozenset[str]
+    perhaps_more: bool
+    """Whether any parameter may be: inner functions and NumPy's write into what they are given."""
 
 
 @lru_cache(maxsize=1024)
 def writes_of(code: CodeType) -> Writes:
     """What a code object and those nested in it write to."""
     parameters = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    if WRITING_METHODS.intersection(code.co_names) or _names_out(code):
-        return Writes(True, parameters)
     targets = _written_names(code, parameters)
-    found = targets is not None
+    is_given = bool(WRITING_FUNCTIONS.intersection(code.co_names)) or _names_out(code)
+    found = targets is not None or is_given
+    targets = targets or set()
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = writes_of(constant)
             found |= inner.any
-            targets = (targets or set()) | inner.parameters | set(constant.co_freevars if inner.any else ())
-    return Writes(found, parameters & (targets or set()))
+            is_given |= inner.perhaps_more or bool(inner.parameters)
+            targets |= set(constant.co_freevars if inner.any else ())
+    return Writes(found, parameters & targets, is_given)
 
 
 def _names_out(code: CodeType) -> bool:

@@ -209,6 +209,30 @@ def test_a_function_written_in_place_that_is_given_the_place() -> None:
     assert np.isclose(gradient @ x, slope(lambda x: fill(np.zeros(3), x), [x], [x]))
 
 
+def test_arguments_in_the_same_memory_are_an_error() -> None:
+    def fill(out: np.ndarray, x: np.ndarray) -> Any:
+        out[0] = x[0] * x[1]
+        return (out * x).sum()
+
+    x = random(2)
+    with pytest.raises(pb.errors.GradientError, match="shares its memory"):
+        pb.grad(fill, 1)(x, x)
+    table = random(2, 2)
+    assert pb.grad(fill, 1)(table[:, 0], table[:, 1]).shape == (2,)
+
+    def through_helper(target: np.ndarray, x: np.ndarray, write: bool) -> Any:
+        def note(place: np.ndarray) -> None:
+            place[0] = 2.0
+
+        if write:
+            note(target)
+        return (target * x).sum()
+
+    assert np.allclose(pb.grad(through_helper, 1)(x, x, False), x)
+    with pytest.raises(ValueError, match="read-only"):
+        pb.grad(through_helper, 1)(x, x, True)
+
+
 def test_integers_and_masks_that_are_written_in_place() -> None:
     def function(x: np.ndarray) -> Any:
         order = np.zeros(3, dtype=np.int64)
