@@ -17,6 +17,7 @@ from ..tracer.graph import Node
 from ..tracer.operator import Value
 from ..tracer.origin import place_of_caller
 from ..tracer.trace import innermost, itself, truth, whole
+from .lost_gradients import refuse_loss
 
 ndarray = np.ndarray
 
@@ -106,9 +107,11 @@ class Asked(Value):
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
+        refuse_loss(self)
         return float(self._one("float()"))
 
     def __int__(self) -> int:
+        refuse_loss(self)
         return int(self._one("int()", whole))
 
     def __index__(self) -> int:

@@ -6,7 +6,8 @@ names that occur in the code. Each array on the way is a `Source`, an input of t
 (a number, a string, the identity of a helper function) is a guard: when it differs, the function is traced
 anew. Both are read by one generated function, `Reading.read`.
 
-Not explored: NumPy, SciPy, the standard library and pullback itself.
+Not explored: NumPy, SciPy, the standard library and pullback itself. But where NumPy, or a function of it, is
+reached that makes arrays which a traced function could not fill, there is a `StandIn`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ import numpy as np
 
 from .dtypes import DType
 from .modes import is_grad_enabled
+from .stand_ins import JOINED, WRITABLE, StandIns
 from .tensor import Tensor
+from .writes import writes_of
 
 OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | {"numpy", "scipy", "numba", "pullback", "_pytest"}
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
@@ -45,6 +48,13 @@ class Source:
     label: str
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class StandIn:
+    """NumPy, or a function of it, with what takes its place in a trace."""
+
+    value: Any
+
+
 @dataclass(eq=False, slots=True)
 class Holder:
     """An object on the way to others. `kind` says what, and how a child is put in its place."""
@@ -53,15 +63,18 @@ class Holder:
     value: Any
     label: str
     variable: str
-    children: list[tuple[Any, Holder | Source]] = field(default_factory=list)
+    children: list[tuple[Any, Place]] = field(default_factory=list)
 
-    def holds_arrays(self, seen: set[int] | None = None) -> bool:
-        """Whether an array is reached through this object; cycles end the search."""
+    def is_copied(self, seen: set[int] | None = None) -> bool:
+        """Whether an array or a stand-in is reached through this object; cycles end the search."""
         seen = set() if seen is None else seen
         if id(self) in seen:
             return False
         seen.add(id(self))
-        return any(isinstance(child, Source) or child.holds_arrays(seen) for _, child in self.children)
+        return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)
+
+
+Place = Holder | Source | StandIn
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +85,7 @@ class Reading:
     there is nothing to read or to guard.
     """
 
-    roots: tuple[Holder | Source | None, ...]
+    roots: tuple[Place | None, ...]
     sources: tuple[Source, ...]
     holders: tuple[Holder, ...]
     stored_globals: tuple[tuple[dict[str, Any], str], ...]
@@ -83,14 +96,18 @@ class Reading:
 def explore(roots: Sequence[tuple[Any, str]]) -> Reading:
     """Explore a function and the objects among its static arguments, each with what to call it."""
     names: frozenset[str] = frozenset()
+    stand_ins = JOINED
     while True:
-        explorer = _Explorer(names)
+        explorer = _Explorer(names, stand_ins)
         reached = tuple(explorer.root(root, label) for root, label in roots)
-        if explorer.attribute_names <= names:
+        wanted = WRITABLE if explorer.is_writing else JOINED
+        if explorer.attribute_names <= names and wanted is stand_ins:
             return explorer.reading(reached)
         names |= explorer.attribute_names
+        stand_ins = wanted
 
 
+@functools.cache
 def is_opaque(module: str | None) -> bool:
     """Whether a module is not the user's; pullback's examples are users."""
     if module is None or module.startswith("pullback.examples"):
@@ -99,10 +116,17 @@ def is_opaque(module: str | None) -> bool:
 
 
 class _Explorer:
-    """One walk over what the roots reach. `names` are the attributes that the code found so far reads."""
+    """One walk over what the roots reach.
 
-    def __init__(self, names: frozenset[str]) -> None:
+    Args:
+        names: the attributes that the code found so far reads.
+        stand_ins: for the parts of NumPy that are reached.
+    """
+
+    def __init__(self, names: frozenset[str], stand_ins: StandIns) -> None:
         self.names = names
+        self.stand_ins = stand_ins
+        self.is_writing = False
         self.attribute_names: set[str] = set()
         self.namespace: dict[str, Any] = {"type": type, "len": len}
         self.lines: list[str] = []
@@ -112,7 +136,7 @@ class _Explorer:
         self.stored_globals: list[tuple[dict[str, Any], str]] = []
         self.has_guards = False
 
-    def root(self, value: Any, label: str) -> Holder | Source | None:
+    def root(self, value: Any, label: str) -> Place | None:
         """A root is given, not read: its identity needs no guard."""
         return self._object(value, self.constant(value), label)
 
@@ -133,7 +157,7 @@ class _Explorer:
         self.lines.append(f"    {variable} = {expression}")
         return variable
 
-    def reading(self, roots: tuple[Holder | Source | None, ...]) -> Reading:
+    def reading(self, roots: tuple[Place | None, ...]) -> Reading:
         captured = "".join(f"{one}, " for one in self.captured)
         text = "\n".join(["def read():", "  try:", *self.lines, f"    return ({captured})", READER_END])
         read = None
@@ -147,8 +171,13 @@ class _Explorer:
 
     # --- the walk -------------------------------------------------------------------------------------
 
-    def visit(self, value: Any, expression: str, label: str) -> Holder | Source | None:
+    def visit(self, value: Any, expression: str, label: str) -> Place | None:
         """Read the place `expression`, guard what is not an array, and go on to what it holds."""
+        stand_in = self.stand_ins.of(value, self.names)
+        if stand_in is not None:
+            if not isinstance(value, ModuleType):
+                self.guard(f"{self.assign(expression)} is not {self.constant(value)}")
+            return StandIn(stand_in)
         if isinstance(value, ModuleType):
             return None if is_opaque(value.__name__) else self._object(value, self.assign(expression), label)
         variable = self.assign(expression)
@@ -261,6 +290,7 @@ class _Explorer:
             return holder
         loaded, attributes, stored = code_names(function.__code__)
         self.attribute_names |= attributes
+        self.is_writing |= writes_of(function.__code__).any
         self.stored_globals += [(function.__globals__, name) for name in stored]
         globals_name = self.constant(function.__globals__)
         for name in loaded:

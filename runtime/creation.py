@@ -22,7 +22,7 @@ from ..tracer.spec import INT64, require_supported
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
 from .dtypes import as_numpy_dtype
-from .tape import apply
+from .tape import apply, wrap
 from .tensor import Device, Tensor, make
 
 Scalar = bool | int | float
@@ -160,7 +160,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return _converted(data, dtype, "as_tensor")
     if isinstance(data, np.ndarray):
-        return finished(make(array_from(data, dtype, "as_tensor")), False, device)
+        return finished(wrap(array_from(data, dtype, "as_tensor")), False, device)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -189,7 +189,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"expected np.ndarray (got {type(array).__name__})")
-    return make(array_from(array, None, "from_numpy"))
+    return wrap(array_from(array, None, "from_numpy"))
 
 
 def scalar_tensor(s: Scalar, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -21,6 +21,7 @@ from ..tracer.ops.movement import expand, flip, inverse_permutation, permute, re
 from ..tracer.origin import place_of_caller
 from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
+from .local import into_graph, is_local, local
 from .modes import enable_grad, is_recording, no_grad
 from .nodes import OperatorNode, scalar_type
 from .saved import saved_values
@@ -42,7 +43,13 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
     require_writable(target)
     value = fitted(value, target)
     recorded = is_recording() and (value._requires_grad or target._requires_grad)
-    if type(target._value) is ndarray and type(value._value) is ndarray and not is_tracing():
+    if is_local(target) and not is_local(value):
+        into_graph(target)
+    if (
+        type(target._value) is ndarray
+        and type(value._value) is ndarray
+        and (not is_tracing() or is_local(target))
+    ):
         if recorded and isinstance(value._grad_fn, OperatorNode):
             _keep_former(value._grad_fn, target._value)
         _keep_saved(target)
@@ -229,7 +236,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     from .creation import scalar_tensor
 
     require_assignable(self)
-    filler = value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype)
+    if is_local(self) and not isinstance(value, Tensor):
+        filler = local(np.asarray(value, self._value.dtype))
+    else:
+        filler = value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype)
     return assign(self, _replacing(self, filler, "FillBackward2"))
 
 
@@ -260,7 +270,9 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     from .functions.indexing import updated
 
     if not isinstance(value, Tensor):
-        value = as_tensor(value, dtype=self.dtype)
+        is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
+        array = np.asarray(value, self._value.dtype) if is_number else None
+        value = as_tensor(value, dtype=self.dtype) if array is None else local(array)
     if _is_basic(index):
         copy_(self[index], value)
         return

@@ -13,10 +13,11 @@ import numpy as np
 from ..tracer.errors import ArgumentError, GradientError
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
-from . import autograd, creation, dtypes, inplace, sampling
+from . import autograd, creation, dtypes, inplace, numpy_writes, sampling  # noqa: F401
 from .functions import METHODS, PUBLIC, movement
 from .functions.common import is_operand
 from .functions.methods import BINARY
+from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
 from .tape import apply
 from .tensor import Device, Tensor, make
@@ -372,7 +373,7 @@ def _transposed(self: Tensor) -> Tensor:
     return movement.permute(self, *reversed(range(self.ndim)))
 
 
-for _name, _method in METHODS.items():
+for _name, _method in (METHODS | NDARRAY_METHODS).items():
     _bind(_name, _method)
 _bind_arithmetic()
 _bind_in_place()

@@ -59,6 +59,8 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
         tensor([2., 3.], dtype=torch.float64)
     """
+    from .numpy_writes import add_at
+
     if not all(_is_operand(one) for one in inputs):
         return NotImplemented
     out = options.pop("out", None)
@@ -68,6 +70,10 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         result = _along(ufunc, method, inputs, options)
     elif method == "outer":
         result = _outer(ufunc, inputs, options)
+    elif method == "at" and ufunc in (np.add, np.subtract):
+        array, index, values = inputs
+        add_at(array, index, values if ufunc is np.add else -values)
+        return None
     else:
         _unknown(f"{ufunc.__name__}.{method}")
     return result if out is None else written(result, out[0], ufunc.__name__)

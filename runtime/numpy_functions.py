@@ -52,16 +52,16 @@ def implements(*functions: Any) -> Callable[[F], F]:
     return enter
 
 
-def _tensor(value: Any) -> Tensor:
+def tensor_of(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else wrap(np.asarray(value))
 
 
-def _promoted(values: Sequence[Any]) -> list[Tensor]:
+def promoted(values: Sequence[Any]) -> list[Tensor]:
     """The values as Tensors of NumPy's common dtype."""
     weak = [
         one if isinstance(one, int | float) and not isinstance(one, np.generic) else None for one in values
     ]
-    tensors = [_tensor(one) for one in values]
+    tensors = [tensor_of(one) for one in values]
     kinds: list[Any] = [array_dtype(x) if one is None else one for x, one in zip(tensors, weak)]
     dtype = np.result_type(*kinds)
     return [as_dtype(x, dtype) for x in tensors]
@@ -69,7 +69,7 @@ def _promoted(values: Sequence[Any]) -> list[Tensor]:
 
 def _float(value: Any) -> Tensor:
     """In the dtype in which NumPy averages: integers and bools as float64."""
-    x = _tensor(value)
+    x = tensor_of(value)
     return x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
 
 
@@ -90,31 +90,31 @@ def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
 
 @implements(np.sum)
 def _sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(_tensor(a), dtype, np.add)
+    x = _summed(tensor_of(a), dtype, np.add)
     return as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x))
 
 
 @implements(np.nansum)
 def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(_tensor(a), dtype, np.add)
+    x = _summed(tensor_of(a), dtype, np.add)
     return as_dtype(reduction.nansum(x, _axes(axis), keepdims), array_dtype(x))
 
 
 @implements(np.prod)
 def _prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(_tensor(a), dtype, np.multiply)
+    x = _summed(tensor_of(a), dtype, np.multiply)
     return as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x))
 
 
 @implements(np.cumsum)
 def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = _summed(_tensor(a), dtype, np.add)
+    x = _summed(tensor_of(a), dtype, np.add)
     return _running(reduction.cumsum, x, axis)
 
 
 @implements(np.cumprod)
 def _cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = _summed(_tensor(a), dtype, np.multiply)
+    x = _summed(tensor_of(a), dtype, np.multiply)
     return _running(reduction.cumprod, x, axis)
 
 
@@ -125,7 +125,7 @@ def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Te
 
 @implements(np.mean)
 def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _float(a) if dtype is None else as_dtype(_tensor(a), np.dtype(getattr(dtype, "numpy", dtype)))
+    x = _float(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
     return reduction.mean(x, _axes(axis), keepdims)
 
 
@@ -139,7 +139,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = 
     x = _float(a)
     if weights is None:
         return reduction.mean(x, _axes(axis), keepdims)
-    x, w = _promoted([x, weights])
+    x, w = promoted([x, weights])
     if w.ndim < x.ndim:
         w = w.reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
     total = reduction.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
@@ -166,7 +166,7 @@ def _std(
 
 def _extreme(name: str) -> Callable[..., Tensor]:
     def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        return PUBLIC[name](_tensor(a), _axes(axis), keepdims)
+        return PUBLIC[name](tensor_of(a), _axes(axis), keepdims)
 
     return function
 
@@ -179,14 +179,14 @@ implements(np.argmin)(_extreme("argmin"))
 
 @implements(np.ptp)
 def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return reduction.amax(_tensor(a), _axes(axis), keepdims) - reduction.amin(
-        _tensor(a), _axes(axis), keepdims
+    return reduction.amax(tensor_of(a), _axes(axis), keepdims) - reduction.amin(
+        tensor_of(a), _axes(axis), keepdims
     )
 
 
 def _truth(name: str) -> Callable[..., Tensor]:
     def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        return as_dtype(PUBLIC[name](_tensor(a), _axes(axis), keepdims), np.dtype("bool"))
+        return as_dtype(PUBLIC[name](tensor_of(a), _axes(axis), keepdims), np.dtype("bool"))
 
     return function
 
@@ -197,13 +197,13 @@ implements(np.any)(_truth("any"))
 
 @implements(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None) -> Tensor:
-    return reduction.count_nonzero(_tensor(a), _axes(axis))
+    return reduction.count_nonzero(tensor_of(a), _axes(axis))
 
 
 @implements(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    ends = [None if one is None else _tensor(one) for one in (prepend, append)]
-    return reduction.diff(_tensor(a), n, axis, *ends)
+    ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
+    return reduction.diff(tensor_of(a), n, axis, *ends)
 
 
 @implements(np.linalg.norm)
@@ -223,7 +223,7 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor
     values = _float(y)
     width: Any = dx
     if x is not None:
-        width = reduction.diff(_tensor(x), 1, -1 if _tensor(x).ndim == 1 else axis)
+        width = reduction.diff(tensor_of(x), 1, -1 if tensor_of(x).ndim == 1 else axis)
         if width.ndim == 1 and values.ndim > 1:
             width = width.reshape([-1 if dim == axis % values.ndim else 1 for dim in range(values.ndim)])
     count = values.shape[axis] - 1
@@ -241,7 +241,7 @@ def _reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) 
             UnsupportedError,
             f"numpy.reshape: order={order!r} is not supported on a Tensor, only 'C'. Transpose first.",
         )
-    return movement.reshape(_tensor(a), (shape,) if isinstance(shape, int | np.integer) else tuple(shape))
+    return movement.reshape(tensor_of(a), (shape,) if isinstance(shape, int | np.integer) else tuple(shape))
 
 
 @implements(np.ravel)
@@ -251,18 +251,18 @@ def _ravel(a: Any, order: str = "C") -> Tensor:
 
 @implements(np.transpose, np.permute_dims)
 def _transpose(a: Any, axes: Any = None) -> Tensor:
-    x = _tensor(a)
+    x = tensor_of(a)
     return movement.permute(x, tuple(reversed(range(x.ndim))) if axes is None else tuple(axes))
 
 
 @implements(np.matrix_transpose)
 def _matrix_transpose(x: Any) -> Tensor:
-    return movement.transpose(_tensor(x), -2, -1)
+    return movement.transpose(tensor_of(x), -2, -1)
 
 
 @implements(np.expand_dims)
 def _expand_dims(a: Any, axis: Any) -> Tensor:
-    x = _tensor(a)
+    x = tensor_of(a)
     axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
     rank = x.ndim + len(axes)
     for one in sorted(place % rank for place in axes):
@@ -272,7 +272,7 @@ def _expand_dims(a: Any, axis: Any) -> Tensor:
 
 @implements(np.squeeze)
 def _squeeze(a: Any, axis: Any = None) -> Tensor:
-    x = _tensor(a)
+    x = tensor_of(a)
     for one in () if axis is None else (axis,) if isinstance(axis, int) else axis:
         if x.shape[one] != 1:
             fail(
@@ -283,40 +283,44 @@ def _squeeze(a: Any, axis: Any = None) -> Tensor:
     return movement.squeeze(x, _axes(axis))
 
 
-implements(np.swapaxes)(lambda a, axis1, axis2: movement.transpose(_tensor(a), axis1, axis2))
-implements(np.moveaxis)(lambda a, source, destination: movement.movedim(_tensor(a), source, destination))
+implements(np.swapaxes)(lambda a, axis1, axis2: movement.transpose(tensor_of(a), axis1, axis2))
+implements(np.moveaxis)(lambda a, source, destination: movement.movedim(tensor_of(a), source, destination))
 implements(np.broadcast_to)(
-    lambda array, shape: movement.broadcast_to(_tensor(array), (shape,) if isinstance(shape, int) else shape)
+    lambda array, shape: movement.broadcast_to(
+        tensor_of(array), (shape,) if isinstance(shape, int) else shape
+    )
 )
-implements(np.broadcast_arrays)(lambda *args: movement.broadcast_tensors(*map(_tensor, args)))
+implements(np.broadcast_arrays)(lambda *args: movement.broadcast_tensors(*map(tensor_of, args)))
 implements(np.tile)(
-    lambda A, reps: movement.tile(_tensor(A), (reps,) if isinstance(reps, int) else tuple(reps))
+    lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, int) else tuple(reps))
 )
-implements(np.repeat)(lambda a, repeats, axis=None: movement.repeat_interleave(_tensor(a), repeats, axis))
-implements(np.rot90)(lambda m, k=1, axes=(0, 1): parts.rot90(_tensor(m), k, axes))
-implements(np.fliplr)(lambda m: parts.fliplr(_tensor(m)))
-implements(np.flipud)(lambda m: parts.flipud(_tensor(m)))
-implements(np.tril)(lambda m, k=0: parts.tril(_tensor(m), k))
-implements(np.triu)(lambda m, k=0: parts.triu(_tensor(m), k))
-implements(np.diag)(lambda v, k=0: parts.diag(_tensor(v), k))
+implements(np.repeat)(lambda a, repeats, axis=None: movement.repeat_interleave(tensor_of(a), repeats, axis))
+implements(np.rot90)(lambda m, k=1, axes=(0, 1): parts.rot90(tensor_of(m), k, axes))
+implements(np.fliplr)(lambda m: parts.fliplr(tensor_of(m)))
+implements(np.flipud)(lambda m: parts.flipud(tensor_of(m)))
+implements(np.tril)(lambda m, k=0: parts.tril(tensor_of(m), k))
+implements(np.triu)(lambda m, k=0: parts.triu(tensor_of(m), k))
+implements(np.diag)(lambda v, k=0: parts.diag(tensor_of(v), k))
 implements(np.diagonal)(
-    lambda a, offset=0, axis1=0, axis2=1: parts.diagonal(_tensor(a), offset, axis1, axis2)
+    lambda a, offset=0, axis1=0, axis2=1: parts.diagonal(tensor_of(a), offset, axis1, axis2)
 )
 implements(np.trace)(
-    lambda a, offset=0, axis1=0, axis2=1: reduction.sum(parts.diagonal(_tensor(a), offset, axis1, axis2), -1)
+    lambda a, offset=0, axis1=0, axis2=1: reduction.sum(
+        parts.diagonal(tensor_of(a), offset, axis1, axis2), -1
+    )
 )
 implements(np.atleast_1d)(lambda *arys: _one_or_all(movement.atleast_1d, arys))
 implements(np.atleast_2d)(lambda *arys: _one_or_all(movement.atleast_2d, arys))
 
 
 def _one_or_all(function: Callable[[Tensor], Tensor], arrays: Sequence[Any]) -> Any:
-    results = tuple(function(_tensor(one)) for one in arrays)
+    results = tuple(function(tensor_of(one)) for one in arrays)
     return results[0] if len(results) == 1 else results
 
 
 @implements(np.flip)
 def _flip(m: Any, axis: Any = None) -> Tensor:
-    x = _tensor(m)
+    x = tensor_of(m)
     return parts.flip(
         x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     )
@@ -326,7 +330,7 @@ def _flip(m: Any, axis: Any = None) -> Tensor:
 def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     if isinstance(axis, Sequence) and isinstance(shift, int):
         shift = (shift,) * len(axis)
-    return parts.roll(_tensor(a), shift, axis)
+    return parts.roll(tensor_of(a), shift, axis)
 
 
 PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}
@@ -334,7 +338,7 @@ PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", 
 
 @implements(np.pad)
 def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    x = _tensor(array)
+    x = tensor_of(array)
     if mode not in PAD_MODES:
         fail(
             UnsupportedError,
@@ -354,7 +358,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
 
 @implements(np.concatenate)
 def _concatenate(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None) -> Tensor:
-    values = _promoted(list(arrays))
+    values = promoted(list(arrays))
     if dtype is not None:
         values = [as_dtype(one, np.dtype(dtype)) for one in values]
     if axis is None:
@@ -362,23 +366,23 @@ def _concatenate(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = No
     return joining.cat(values, axis)
 
 
-implements(np.stack)(lambda arrays, axis=0: joining.stack(_promoted(list(arrays)), axis))
-implements(np.hstack)(lambda tup: joining.hstack(_promoted(list(tup))))
-implements(np.vstack)(lambda tup: joining.vstack(_promoted(list(tup))))
-implements(np.dstack)(lambda tup: joining.dstack(_promoted(list(tup))))
-implements(np.column_stack)(lambda tup: joining.column_stack(_promoted(list(tup))))
+implements(np.stack)(lambda arrays, axis=0: joining.stack(promoted(list(arrays)), axis))
+implements(np.hstack)(lambda tup: joining.hstack(promoted(list(tup))))
+implements(np.vstack)(lambda tup: joining.vstack(promoted(list(tup))))
+implements(np.dstack)(lambda tup: joining.dstack(promoted(list(tup))))
+implements(np.column_stack)(lambda tup: joining.column_stack(promoted(list(tup))))
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
 implements(np.array_split)(
     lambda ary, indices_or_sections, axis=0: list(
-        joining.tensor_split(_tensor(ary), indices_or_sections, axis)
+        joining.tensor_split(tensor_of(ary), indices_or_sections, axis)
     )
 )
-implements(np.unstack)(lambda x, axis=0: joining.unbind(_tensor(x), axis))
+implements(np.unstack)(lambda x, axis=0: joining.unbind(tensor_of(x), axis))
 
 
 @implements(np.split)
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    x = _tensor(ary)
+    x = tensor_of(ary)
     if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
         fail(
             ArgumentError,
@@ -388,14 +392,14 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
 
 implements(np.hsplit)(
-    lambda ary, indices_or_sections: _split(ary, indices_or_sections, 1 if _tensor(ary).ndim > 1 else 0)
+    lambda ary, indices_or_sections: _split(ary, indices_or_sections, 1 if tensor_of(ary).ndim > 1 else 0)
 )
 implements(np.vsplit)(lambda ary, indices_or_sections: _split(ary, indices_or_sections, 0))
 
 
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    return joining.meshgrid(*(_tensor(one).reshape(-1) for one in xi), indexing=indexing)
+    return joining.meshgrid(*(tensor_of(one).reshape(-1) for one in xi), indexing=indexing)
 
 
 # --- products -----------------------------------------------------------------------------------------
@@ -403,7 +407,7 @@ def _meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 @implements(np.dot)
 def _dot(a: Any, b: Any) -> Tensor:
-    x, y = _promoted([a, b])
+    x, y = promoted([a, b])
     if not x.ndim or not y.ndim:
         return x * y
     if y.ndim <= 2:
@@ -411,32 +415,32 @@ def _dot(a: Any, b: Any) -> Tensor:
     return contraction.tensordot(x, y, ([x.ndim - 1], [y.ndim - 2]))
 
 
-implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in _promoted([a, b]))))
-implements(np.inner)(lambda a, b: contraction.inner(*_promoted([a, b])))
-implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in _promoted([a, b]))))
-implements(np.kron)(lambda a, b: contraction.kron(*_promoted([a, b])))
-implements(np.linalg.multi_dot)(lambda arrays: contraction.multi_dot(_promoted(list(arrays))))
+implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in promoted([a, b]))))
+implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
+implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
+implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))
+implements(np.linalg.multi_dot)(lambda arrays: contraction.multi_dot(promoted(list(arrays))))
 
 
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    x, y = _promoted([a, b])
+    x, y = promoted([a, b])
     return contraction.tensordot(x, y, axes)
 
 
 @implements(np.cross)
 def _cross(a: Any, b: Any, axis: int = -1) -> Tensor:
-    x, y = _promoted([a, b])
+    x, y = promoted([a, b])
     return contraction.cross(x, y, axis)
 
 
 @implements(np.einsum)
 def _einsum(*operands: Any, optimize: Any = False) -> Tensor:
     if isinstance(operands[0], str):
-        return einsum(operands[0], *_promoted(operands[1:]))
+        return einsum(operands[0], *promoted(operands[1:]))
     arrays = operands[0 : len(operands) // 2 * 2 : 2]
     rest = list(operands)
-    rest[0 : len(arrays) * 2 : 2] = _promoted(arrays)
+    rest[0 : len(arrays) * 2 : 2] = promoted(arrays)
     return einsum(*rest)
 
 
@@ -445,20 +449,20 @@ def _einsum(*operands: Any, optimize: Any = False) -> Tensor:
 
 @implements(np.where)
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    mask = _tensor(condition)
+    mask = tensor_of(condition)
     mask = mask if array_dtype(mask).kind == "b" else PUBLIC["ne"](mask, 0)
     if x is None and y is None:
         return selection.nonzero(mask, as_tuple=True)
     if all(isinstance(one, bool | int | float) for one in (x, y)):
         dtype = np.result_type(type(x), type(y))
         return PUBLIC["where"](mask, *(filled((), scalar_of(one, dtype), dtype) for one in (x, y)))
-    return PUBLIC["where"](mask, *_promoted([x, y]))
+    return PUBLIC["where"](mask, *promoted([x, y]))
 
 
 @implements(np.clip)
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
     low, high = a_min if min is None else min, a_max if max is None else max
-    x = _tensor(a)
+    x = tensor_of(a)
     if low is None and high is None:
         return x
     given = [one for one in (low, high) if one is not None]
@@ -471,12 +475,12 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 @implements(np.round, np.around)
 def _round(a: Any, decimals: int = 0) -> Tensor:
-    return PUBLIC["round"](_tensor(a), decimals=decimals)
+    return PUBLIC["round"](tensor_of(a), decimals=decimals)
 
 
 @implements(np.take)
 def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
-    x, index = _tensor(a), _tensor(indices)
+    x, index = tensor_of(a), tensor_of(indices)
     if axis is None:
         return selection.take(x, index)
     return x[(*(slice(None) for _ in range(axis % x.ndim)), index)]
@@ -486,55 +490,40 @@ def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
 def _nan_to_num(
     x: Any, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    return PUBLIC["nan_to_num"](_tensor(x), nan, posinf, neginf)
+    return PUBLIC["nan_to_num"](tensor_of(x), nan, posinf, neginf)
 
 
 implements(np.take_along_axis)(
-    lambda arr, indices, axis=-1: selection.take_along_dim(_tensor(arr), _tensor(indices), axis)
+    lambda arr, indices, axis=-1: selection.take_along_dim(tensor_of(arr), tensor_of(indices), axis)
 )
 implements(np.sinc)(lambda x: PUBLIC["sinc"](_float(x)))
-implements(np.real)(lambda val: _tensor(val))
-implements(np.copy)(lambda a: PUBLIC["clone"](_tensor(a)))
+implements(np.real)(lambda val: tensor_of(val))
+implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))
 implements(np.isclose)(
     lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: PUBLIC["isclose"](
-        *_promoted([a, b]), rtol, atol, equal_nan
+        *promoted([a, b]), rtol, atol, equal_nan
     )
 )
 implements(np.allclose)(
     lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: PUBLIC["allclose"](
-        *_promoted([a, b]), rtol, atol, equal_nan
+        *promoted([a, b]), rtol, atol, equal_nan
     )
 )
-implements(np.array_equal)(lambda a1, a2: PUBLIC["equal"](*_promoted([a1, a2])))
-implements(np.isposinf)(lambda x: PUBLIC["isposinf"](_tensor(x)))
-implements(np.isneginf)(lambda x: PUBLIC["isneginf"](_tensor(x)))
-implements(np.nonzero)(lambda a: selection.nonzero(_tensor(a), as_tuple=True))
-implements(np.argwhere)(lambda a: selection.nonzero(_tensor(a)))
-implements(np.flatnonzero)(lambda a: selection.nonzero(_tensor(a).reshape(-1), as_tuple=True)[0])
-implements(np.sort)(lambda a, axis=-1: PUBLIC["sort"](_tensor(a), axis).values)
-implements(np.argsort)(lambda a, axis=-1: PUBLIC["argsort"](_tensor(a), axis))
-implements(np.shape)(lambda a: tuple(_tensor(a).shape))
-implements(np.ndim)(lambda a: _tensor(a).ndim)
+implements(np.array_equal)(lambda a1, a2: PUBLIC["equal"](*promoted([a1, a2])))
+implements(np.isposinf)(lambda x: PUBLIC["isposinf"](tensor_of(x)))
+implements(np.isneginf)(lambda x: PUBLIC["isneginf"](tensor_of(x)))
+implements(np.nonzero)(lambda a: selection.nonzero(tensor_of(a), as_tuple=True))
+implements(np.argwhere)(lambda a: selection.nonzero(tensor_of(a)))
+implements(np.flatnonzero)(lambda a: selection.nonzero(tensor_of(a).reshape(-1), as_tuple=True)[0])
+implements(np.sort)(lambda a, axis=-1: PUBLIC["sort"](tensor_of(a), axis).values)
+implements(np.argsort)(lambda a, axis=-1: PUBLIC["argsort"](tensor_of(a), axis))
+implements(np.shape)(lambda a: tuple(tensor_of(a).shape))
+implements(np.ndim)(lambda a: tensor_of(a).ndim)
 implements(np.iscomplexobj)(lambda x: False)
 implements(np.isrealobj)(lambda x: True)
 
 
 @implements(np.size)
 def _size(a: Any, axis: int | None = None) -> int:
-    x = _tensor(a)
+    x = tensor_of(a)
     return x.numel() if axis is None else int(x.shape[axis])
-
-
-def _filled_like(a: Any, value: Any, dtype: Any, shape: Any) -> Tensor:
-    x = _tensor(a)
-    kind = array_dtype(x) if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
-    extents = tuple(x.shape) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-    return filled(extents, value, kind)
-
-
-implements(np.zeros_like)(lambda a, dtype=None, shape=None: _filled_like(a, 0, dtype, shape))
-implements(np.empty_like)(lambda prototype, dtype=None, shape=None: _filled_like(prototype, 0, dtype, shape))
-implements(np.ones_like)(lambda a, dtype=None, shape=None: _filled_like(a, 1, dtype, shape))
-implements(np.full_like)(
-    lambda a, fill_value, dtype=None, shape=None: _filled_like(a, fill_value, dtype, shape)
-)

@@ -3,6 +3,9 @@
 For `backward()` a write to a saved value is an error, as in PyTorch. A function that `grad`, `vjp` and their
 kin differentiate may write as NumPy programs do: right before a write, the nodes that have saved values of
 the memory get copies. Nothing is copied where nothing is written, and nothing twice.
+
+Of memory that is no Tensor's nobody says when it is written. So a function that writes into arrays at all
+saves copies of such arrays; one copy for as long as the array stays the same.
 """
 
 from __future__ import annotations
@@ -25,19 +28,20 @@ class Saver(Protocol):
 
 
 class Copies:
-    """Copies of arrays, one for each, with a version cell that nobody writes to."""
+    """Copies of arrays, one for each as long as it stays the same, with a version cell that stays as well."""
 
     def __init__(self) -> None:
-        self._made: dict[int, np.ndarray] = {}
+        self._made: dict[Any, np.ndarray] = {}
         self.cell: Cell = [0, None]
 
     def of(self, value: Any) -> Any:
         """The copy of an array; graph nodes are never overwritten."""
         if type(value) is not np.ndarray:
             return value
-        found = self._made.get(id(value))
-        if found is None:
-            found = self._made[id(value)] = value.copy()
+        place = (value.ctypes.data, value.dtype, value.shape, value.strides)
+        found = self._made.get(place)
+        if found is None or not np.array_equal(found, value):
+            found = self._made[place] = value.copy()
         return found
 
 
@@ -45,10 +49,22 @@ class SavedValues:
     """Who has saved what since it was last written to, by the version cell of the memory."""
 
     def __init__(self) -> None:
+        self.copies_arrays = False
+        """Whether what is saved of memory that is no Tensor's is copied at once."""
         self._savers: dict[int, tuple[Cell, list[Saver]]] = {}
+        self._of_arrays: dict[int, Cell] = {}
+        self._copies = Copies()
+
+    def share(self, cell: Cell) -> None:
+        """`cell` belongs to a Tensor around an array that is written to without asking."""
+        if self.copies_arrays:
+            self._of_arrays[id(cell)] = cell
 
     def note(self, cell: Cell, saver: Saver) -> None:
         """A saver has a value of the memory that `cell` belongs to."""
+        if id(cell) in self._of_arrays:
+            saver.keep(cell, self._copies)
+            return
         found = self._savers.get(id(cell))
         if found is None:
             found = self._savers[id(cell)] = (cell, [])  # which keeps the cell alive, and so its id

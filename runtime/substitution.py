@@ -2,7 +2,8 @@
 
 So `weights[0] * x`, `np.exp(weights)` and `float(weights.sum())` on an array of the closure behave as on an
 argument: they become part of the graph, or raise where they need a value, and never bake a value into code.
-Only what leads to arrays is copied; a function that reaches none is traced itself.
+Only what leads to arrays is copied, or to NumPy's functions that make arrays for the function to fill: these
+make traced Tensors. A function that reaches neither is traced itself.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
-from .closure import Holder, Reading, Source, attributes_of, code_names
+from .closure import Holder, Place, Reading, Source, StandIn, attributes_of, code_names
 from .tensor import Tensor
 
 _ABSENT = object()
@@ -32,7 +33,7 @@ class Substitution:
         for namespace, name in reading.stored_globals:
             self._watch_global(name, namespace)
         for holder in reading.holders:
-            if not holder.holds_arrays():
+            if not holder.is_copied():
                 self._watch(holder, holder.value)
 
     def root(self, position: int, value: Any) -> Any:
@@ -68,10 +69,12 @@ class Substitution:
                     where = f"the variable {name} of an enclosing function"
                     _refuse_traced(function, where, _content(cell).get(0))
 
-    def _rebuild(self, place: Holder | Source) -> Any:
+    def _rebuild(self, place: Place) -> Any:
         if isinstance(place, Source):
             return self._replacement(place)
-        if not place.holds_arrays():
+        if isinstance(place, StandIn):
+            return place.value
+        if not place.is_copied():
             return place.value
         if id(place) not in self._copies:
             getattr(self, f"_copy_{place.kind}")(place)

@@ -20,6 +20,7 @@ from ..tracer.ops.elementwise import stop_gradient
 from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.spec import Spec
 from ..tracer.trace import current_trace, is_tracing
+from .local import is_local, local
 from .modes import is_recording
 from .nodes import Plan, next_sequence
 from .saved import saved_values
@@ -79,7 +80,8 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         else:
             values.append(operand)
         bit <<= 1
-    if concrete and not is_tracing():
+    is_known = concrete and is_tracing() and all(map(is_local, operands)) and bool(operands)
+    if is_known or (concrete and not is_tracing()):
         try:
             if operator.family in COMPUTING:
                 result = _quiet.run(operator.evaluate, *values, **attributes)
@@ -90,8 +92,9 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         if type(result) is not ndarray:
             result = np.asarray(result)
     else:
+        values = _in_graph(values)
         result = _extend_graph(operator, values, attributes)
-    tensor = make(result)
+    tensor = local(result) if is_known else make(result)
     if mask and operator.rules and result.dtype.kind == "f" and is_recording():
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator in VIEWS:
@@ -165,13 +168,17 @@ def _spec(value: Any, dtype: np.dtype) -> Spec:
     return Spec((), dtype) if shape is None else Spec(shape, value.dtype)
 
 
-def _extend_graph(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
-    """The graph node of the operator; concrete arrays become captured inputs."""
+def _in_graph(values: list[Any]) -> list[Any]:
+    """The operands of an operator in a trace: concrete arrays become captured inputs."""
     trace = current_trace()
-    lifted = [trace.capture(value) if type(value) is ndarray else value for value in values]
-    if not lifted:
+    return [trace.capture(value) if type(value) is ndarray else value for value in values]
+
+
+def _extend_graph(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
+    """The graph node of the operator."""
+    if not values:
         return make_node(operator, (), attributes)
-    return cut_off(Node.apply(operator, tuple(lifted), attributes))
+    return cut_off(Node.apply(operator, tuple(values), attributes))
 
 
 def cut_off(node: Node) -> Node:
@@ -224,7 +231,11 @@ def wrap(value: Any) -> Tensor:
         return value
     if isinstance(value, Node):
         return make(value)
-    return make(np.asarray(value))
+    tensor = make(np.asarray(value))
+    noted = saved_values()
+    if noted is not None:
+        noted.share(tensor._cell)
+    return tensor
 
 
 def unwrap(operand: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.operator import Operator
 from ..tracer.origin import place_of_caller, user_frame
+from ..tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
 from .printing import format_scalar, format_tensor
@@ -216,12 +217,6 @@ class Tensor(Asked):
         return "torch.strided"
 
     is_cuda = is_sparse = is_quantized = is_meta = is_nested = False
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the extent of one dimension."""
-        if dim is None:
-            return self.shape
-        return self._value.shape[self._checked_dim(dim)]
 
     def _checked_dim(self, dim: int) -> int:
         from ..tracer.spec import normalised_dim

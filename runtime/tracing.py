@@ -19,6 +19,7 @@ from . import autograd
 from .closure import Reading, Source, explore
 from .flatten import Results, is_container
 from .guards import Guards
+from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
@@ -248,6 +249,8 @@ class _Run:
                     "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
                     "@compile(static_argnames=...)."
                 ) from None
+            except ValueError as error:
+                raise raised_in_store(error)  # noqa: B904
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check(self.name)
         return result

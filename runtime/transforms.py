@@ -27,6 +27,7 @@ from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence
+from .numpy_programs import NumpyProgram
 from .saved import keeping_saved_values
 from .tape import apply, wrap
 from .tensor import Tensor, make
@@ -301,7 +302,7 @@ class _Inputs:
             trace.differentiable = True
             self._guards_before = len(trace.guards)
         with enable_grad(), keeping_saved_values():
-            return function(*self._args, **self._kwargs)
+            return NumpyProgram(function).run(self._args, self._kwargs)
 
     def _replaced(self, value: Any, label: str) -> Any:
         leaves, structure = _flat(value)

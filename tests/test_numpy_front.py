@@ -223,7 +223,7 @@ def test_out_takes_a_tensor_in_place_and_refuses_to_lose_a_gradient() -> None:
         (lambda x: np.linalg.svd(x), "numpy.linalg.svd is not supported on a Tensor"),
         (lambda x: np.interp(x, x, x), "numpy.interp is not supported on a Tensor"),
         (lambda x: np.spacing(x), "numpy.spacing is not supported on a Tensor"),
-        (lambda x: np.add.at(x, [0], 1.0), "numpy.add.at is not supported on a Tensor"),
+        (lambda x: np.multiply.at(x, [0], 1.0), "numpy.multiply.at is not supported on a Tensor"),
         (lambda x: np.subtract.reduce(x), "numpy.subtract.reduce is not supported on a Tensor"),
         (lambda x: np.sin(x, where=np.ones((2, 2), bool)), "['where'] is not supported on a Tensor"),
         (lambda x: np.sum(x, where=np.ones((2, 2), bool)), "where is not supported on a Tensor"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -118,3 +120,384 @@ def test_what_is_saved_is_copied_once_and_only_before_a_write() -> None:
     values.keep(cell)
     values.keep(cell)
     assert Saver.kept == 1
+
+
+# --- arrays that the function makes and fills ---------------------------------------------------------
+
+
+def prefix_products(x: np.ndarray, y: np.ndarray) -> Any:
+    found = np.empty((x.shape[0],))
+    for i in range(x.shape[0]):
+        found[i] = x[: i + 1] @ y[: i + 1]
+    return (found * found).sum()
+
+
+def test_an_empty_array_is_filled_with_numbers() -> None:
+    check(prefix_products, random(4), random(4))
+
+
+def heat(start: np.ndarray, rate: np.ndarray) -> Any:
+    steps = np.zeros((4, *start.shape), dtype=start.dtype)
+    steps[0] = start
+    for t in range(1, 4):
+        steps[t] = steps[t - 1]
+        steps[t, 1:-1] += rate * (steps[t - 1, 2:] - 2 * steps[t - 1, 1:-1] + steps[t - 1, :-2])
+    return (steps[-1] ** 2).sum() + steps[2, 1]
+
+
+def test_rows_of_an_array_are_made_of_rows_before() -> None:
+    check(heat, random(6), random(4))
+
+
+def test_a_helper_fills_the_array_of_its_caller() -> None:
+    def fill(out: np.ndarray, x: np.ndarray) -> None:
+        for i in range(3):
+            out[i, i:] = np.sin(x[: 3 - i])
+
+    def function(x: np.ndarray) -> Any:
+        table = np.ones((3, 3))
+        fill(table, x)
+        return (table @ x).sum()
+
+    check(function, random(3))
+
+
+def made_like(x: np.ndarray, y: np.ndarray) -> Any:
+    total = np.zeros_like(x)
+    weights = np.full(3, y[0])
+    corners = np.eye(3, k=1)
+    corners[0, 0] = x[1]
+    again = np.full_like(y, x[2])
+    again[1:] *= 2.0
+    pair = np.array([x[0] * y[1], 1.0])
+    total[:2] += pair
+    return (weights * total * again).sum() + (corners @ y) @ x
+
+
+def test_each_function_that_makes_arrays() -> None:
+    check(made_like, random(3), random(3))
+
+
+def test_numbers_become_an_array_without_writes() -> None:
+    check(lambda x: (np.array([[x[0], 2.0], [x[1] * x[0], x[1]]]) ** 2).sum(), random(2))
+
+
+def test_functions_of_numpy_imported_by_name() -> None:
+    from numpy import ones
+    from numpy import zeros_like as like
+
+    def function(x: np.ndarray) -> Any:
+        y, z = like(x), ones(2, dtype=float)
+        y[1] = x[0] ** 2
+        z[0] = y[1]
+        return (y * x).sum() * z[0]
+
+    check(function, random(2))
+
+
+def test_a_function_written_in_place_that_is_given_the_place() -> None:
+    def fill(out: np.ndarray, x: np.ndarray) -> Any:
+        out[0] = x[0] * x[1]
+        out[1:] = np.exp(x)
+        return (out * out).sum()
+
+    out, x = np.zeros(3), random(2)
+    value, gradient = pb.value_and_grad(fill, 1)(out, x)
+    expected = np.zeros(3)
+    assert np.isclose(value, fill(expected, x))
+    assert np.allclose(out, expected)
+    assert np.isclose(gradient @ x, slope(lambda x: fill(np.zeros(3), x), [x], [x]))
+
+
+def test_arguments_in_the_same_memory_are_an_error() -> None:
+    def fill(out: np.ndarray, x: np.ndarray) -> Any:
+        out[0] = x[0] * x[1]
+        return (out * x).sum()
+
+    x = random(2)
+    with pytest.raises(pb.errors.GradientError, match="shares its memory"):
+        pb.grad(fill, 1)(x, x)
+    table = random(2, 2)
+    assert pb.grad(fill, 1)(table[:, 0], table[:, 1]).shape == (2,)
+
+    def through_helper(target: np.ndarray, x: np.ndarray, write: bool) -> Any:
+        def note(place: np.ndarray) -> None:
+            place[0] = 2.0
+
+        if write:
+            note(target)
+        return (target * x).sum()
+
+    assert np.allclose(pb.grad(through_helper, 1)(x, x, False), x)
+    with pytest.raises(ValueError, match="read-only"):
+        pb.grad(through_helper, 1)(x, x, True)
+
+
+def test_integers_and_masks_that_are_written_in_place() -> None:
+    def function(x: np.ndarray) -> Any:
+        order = np.zeros(3, dtype=np.int64)
+        order[0], order[2] = 2, 1
+        y = x[order]
+        order[:] = 0
+        return (y * x).sum() + x[order[1]]
+
+    check(function, random(3))
+
+
+def test_results_are_arrays_where_arrays_were_given() -> None:
+    def function(x: np.ndarray) -> tuple[Any, Any]:
+        kept = np.zeros(2)
+        kept[0] = x[0]
+        return kept.sum(), kept
+
+    (value, kept), _ = pb.value_and_grad(function, has_aux=True)(np.ones(2))
+    assert isinstance(value, np.floating)
+    assert type(kept) is np.ndarray
+    assert type(pb.compile(function)(np.ones(2))[1]) is np.ndarray
+
+
+counter = 0
+
+
+def counting(x: np.ndarray) -> Any:
+    global counter
+    counter += 1
+    made = np.zeros(1)
+    made[0] = x[0] * counter
+    return made.sum()
+
+
+def test_global_variables_are_assigned_as_ever() -> None:
+    before = counter
+    assert pb.grad(counting)(np.ones(1))[0] == before + 1
+    assert pb.grad(counting)(np.ones(1))[0] == before + 2
+    assert counter == before + 2
+
+
+def test_functions_that_outlive_the_transform_make_plain_arrays() -> None:
+    kept = []
+
+    def function(x: np.ndarray) -> Any:
+        made = np.zeros(1)
+        made[0] = x[0]
+        kept.append(lambda: np.zeros(2))
+        return made.sum()
+
+    pb.grad(function)(np.ones(1))
+    assert type(kept[0]()) is np.ndarray
+
+
+class Model:
+    def loss(self, x: np.ndarray) -> Any:
+        made = np.zeros(2)
+        made[0] = x[0] ** 2
+        return made.sum()
+
+
+def test_a_bound_method_is_differentiated() -> None:
+    assert np.allclose(pb.grad(Model().loss)(np.ones(2)), [2.0, 0.0])
+    assert np.allclose(pb.grad(pb.compile(Model().loss))(np.ones(2)), [2.0, 0.0])
+
+
+def test_where_an_array_can_not_be_replaced_a_lost_gradient_is_an_error() -> None:
+    place = np.zeros(2)
+
+    def store(x: Any) -> Any:
+        place[0] = x[0]
+        return x.sum()
+
+    def fill(x: Any) -> Any:
+        place.fill(x[0])
+        return x.sum()
+
+    def numbers(x: Any) -> Any:
+        place[0], place[1] = x[0].detach(), float(x[1])
+        return x.sum()
+
+    for function in (store, fill):
+        with pytest.raises(pb.errors.GradientError, match="element of a NumPy array"):
+            pb.grad(function)(np.ones(2))
+        with pytest.raises(pb.errors.TraceError):
+            pb.compile(function)(np.ones(2))
+    pb.grad(numbers)(np.array([3.0, 4.0]))
+    assert np.array_equal(place, [3.0, 4.0])
+
+
+def test_training_loops_note_their_losses_in_arrays() -> None:
+    losses = np.zeros(2)
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    losses[0] = (x * x).sum()
+    assert losses[0] == 5.0
+
+
+# --- plain arrays that change while a function runs ---------------------------------------------------
+
+
+def decaying(x: np.ndarray) -> Any:
+    weights = np.linspace(0.5, 1.0, 3)
+    y = x * x * weights
+    weights *= 2.0
+    y = np.sin(y) * weights
+    weights[0] = 5.0
+    return (y * weights).sum()
+
+
+def test_an_array_without_gradient_changes_between_its_uses() -> None:
+    check(decaying, random(3))
+
+
+class Doubling:
+    def __init__(self) -> None:
+        self.weights = np.ones(3)
+
+    def step(self, x: np.ndarray) -> Any:
+        y = x * x * self.weights
+        self.weights *= 2.0
+        return np.sin(y) * self.weights
+
+
+def test_an_attribute_of_an_object_changes_between_its_uses() -> None:
+    def function(x: np.ndarray) -> Any:
+        doubling = Doubling()
+        return (doubling.step(x) * doubling.step(x)).sum()
+
+    check(function, random(3))
+
+
+def test_positions_change_after_they_were_read() -> None:
+    places = pb.tensor([2, 0, 1])
+    x = pb.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    y = (x[places] * x).sum()
+    places[0] = 0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+# --- NumPy's methods, and its functions that write ----------------------------------------------------
+
+
+def written_by_functions(x: np.ndarray) -> Any:
+    a, b = np.zeros((3, 3)), np.empty(3)
+    a[:] = np.outer(x, x)
+    np.fill_diagonal(a, x[0])
+    np.add.at(a, (np.array([0, 0, 1]), np.array([1, 1, 2])), x)
+    np.subtract.at(a, [0, 0], x)
+    np.put(a, [4, 7], x[:2])
+    np.copyto(b, x * 2)
+    np.copyto(b, x**3, where=x > 1)
+    np.putmask(b, b > 2.5, 0.5)
+    np.multiply(a, 2.0, out=a)
+    np.add(b, x, out=b)
+    return (a * a.T).sum() + (b * np.add.accumulate(b)).sum() + (np.multiply.outer(b, x) @ a).sum()
+
+
+def test_functions_that_write_into_an_array() -> None:
+    check(written_by_functions, np.array([1.2, 0.7, 1.9]))
+
+
+def methods(x: np.ndarray) -> Any:
+    a = np.zeros((2, 3))
+    a[0], a[1] = x, x.copy() * x.size
+    b = a.copy()
+    b.fill(x[1])
+    b[0] = a.transpose().dot(a[:, 0])
+    total = a.astype(np.float64).cumsum() @ b.ravel() + x.std(ddof=0) * a.var(axis=1, ddof=1).sum()
+    return total + x.conj().real.dot(x) * a.size + (a.round(1) * 0).sum() + a.clip(0.6, 1.1).sum()
+
+
+def test_methods_and_attributes_of_arrays() -> None:
+    check(methods, np.array([1.2, 0.7, 1.9]))
+
+
+def test_size_is_a_number_and_a_method() -> None:
+    x = pb.zeros(2, 3)
+    assert x.size == 6
+    assert x.size - 1 == 5
+    assert x.size() == (2, 3)
+    assert x.size(-1) == 3
+    assert [*range(x.size)] == [*range(6)]
+
+
+def test_what_numpy_refuses_is_refused() -> None:
+    with pytest.raises(pb.errors.DTypeError, match="cannot cast"):
+        np.copyto(pb.zeros(2, dtype=pb.int64), pb.ones(2))
+    with pytest.raises(pb.errors.UnsupportedError, match="reshape"):
+        _ = pb.zeros(2).flat
+    with pytest.raises(pb.errors.GradientError, match="like=tensor"):
+        np.add.at(np.zeros(2), [0], pb.ones(1))
+
+
+# --- what a traced function makes without its arguments -----------------------------------------------
+
+
+def test_a_table_of_constants_is_computed_in_the_trace() -> None:
+    def function(x: np.ndarray) -> Any:
+        table = np.zeros((4, 4))
+        for i in range(4):
+            for j in range(4):
+                table[i, j] = np.cos(i * j)
+        if table[0, 0] > 0.5:
+            table *= 2.0
+        large = table[table > 1.0]
+        return (table @ x).sum() + large.sum() * x[0]
+
+    check(function, random(4))
+    compiled = pb.compile(function)
+    assert "np.cos" not in str(compiled.source(random(4)))
+
+
+def test_a_constant_array_is_read_before_and_after_it_gets_a_traced_value() -> None:
+    def function(x: np.ndarray) -> Any:
+        weights = np.ones(3)
+        middle = weights[1:]
+        y = x * x * weights
+        weights[0] = 3.0
+        y = y + x * weights
+        middle[0] = x[0]
+        return (y * weights).sum() + (middle * middle).sum()
+
+    check(function, random(3))
+
+
+def test_a_traced_loop_fills_an_array_that_was_read_before() -> None:
+    def function(a: np.ndarray, b: np.ndarray) -> Any:
+        x = np.zeros_like(b)
+        for i in range(2, -1, -1):
+            x[i] = (b[i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
+        return (x * x).sum()
+
+    check(function, random(3, 3), random(3))
+
+
+# --- functions of math ----------------------------------------------------------------------------------
+
+
+def distances(x: np.ndarray) -> Any:
+    total = 0.0
+    for i in range(3):
+        total += math.sqrt(x[i] ** 2 + x[i - 1] ** 2) * math.exp(-x[i]) + math.pi * math.log(x[i], 2)
+    return total + math.atan2(x[0], 2.0) + math.floor(x[1])
+
+
+def test_functions_of_math_have_gradients() -> None:
+    check(distances, np.array([1.2, 0.7, 1.9]))
+    assert np.isclose(pb.grad(lambda t: math.sin(t))(0.5), math.cos(0.5))
+    assert np.isclose(pb.grad(lambda t: sqrt(t))(4.0), 0.25)
+
+
+class Energy:
+    def of(self, x: Any) -> Any:
+        return math.exp(x[0]) + x.sum()
+
+    def checked(self, x: Any) -> Any:
+        assert math.isfinite(x[0]) and sqrt(float(x[1])) > 0
+        return x.sum()
+
+
+def test_where_math_is_not_replaced_a_lost_gradient_is_an_error() -> None:
+    energy = Energy()
+    for function in (lambda x: energy.of(x), lambda x: getattr(energy, "o" + "f")(x)):
+        with pytest.raises(pb.errors.GradientError, match=r"math\.exp .* Use numpy\.exp"):
+            pb.grad(function)(np.ones(2))
+    assert np.allclose(pb.grad(lambda x: energy.checked(x))(np.ones(2)), 1.0)
+    assert np.allclose(pb.grad(pb.compile(lambda x: energy.of(x)))(np.zeros(2)), [2.0, 1.0])

@@ -111,21 +111,27 @@ class Trace:
         self.bodies: list[int] = []
         """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
-        self._captured: dict[int, tuple[np.ndarray, Node]] = {}
+        self._captured: list[_Captured] = []
+        self._latest: dict[int, _Captured] = {}
+        """By the id of the array."""
 
     def preset(self, array: np.ndarray, node: Node) -> None:
         """Let `node` stand for a concrete array whose place is known, wherever the array turns up."""
         self._presets.setdefault(id(array), (array, node))
 
     def capture(self, array: np.ndarray) -> Node:
-        """The input node of a concrete array; one node for one array, however often it is used."""
-        found = self._presets.get(id(array)) or self._captured.get(id(array))
-        if found is None:
+        """The input node of a concrete array: one for as long as nobody writes into the array."""
+        preset = self._presets.get(id(array))
+        if preset is not None:
+            return preset[1]
+        found = self._latest.get(id(array))
+        if found is None or not found.is_unchanged():
             require_supported(array.dtype, self.name, "a captured array")
             node = make_input(spec_of(array), f"captured_{len(self._captured)}")
-            found = self._captured[id(array)] = (array, node)  # keeps the array alive, and so its id
-            self.values.give(node, array, varies=False)
-        return found[1]
+            found = self._latest[id(array)] = _Captured(array, array.copy(), node)
+            self._captured.append(found)
+            self.values.give(node, found.content, varies=False)
+        return found.node
 
     def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
@@ -167,8 +173,23 @@ class Trace:
 
     @property
     def captured(self) -> list[tuple[np.ndarray, Node]]:
-        """The captured arrays whose place is not known, and their nodes, in the order of first use."""
-        return list(self._captured.values())
+        """The captured arrays whose place is not known, and their nodes, in the order of first use.
+
+        Of an array that was written to after it was captured it is the former content.
+        """
+        return [(one.array if one.is_unchanged() else one.content, one.node) for one in self._captured]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Captured:
+    """An array, kept alive and with it its id, what it held when it was captured, and the node of that."""
+
+    array: np.ndarray
+    content: np.ndarray
+    node: Node
+
+    def is_unchanged(self) -> bool:
+        return np.array_equal(self.array, self.content, equal_nan=self.array.dtype.kind == "f")
 
 
 def is_tracing() -> bool:

@@ -20,6 +20,7 @@ from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
+from ..local import is_local, local
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
@@ -288,8 +289,8 @@ def true_positions(mask: Tensor) -> list[Tensor]:
     In a traced function their number is what Python asks for, and makes the path; the positions are computed.
     """
     values = unwrap(mask)
-    if isinstance(values, np.ndarray) and not is_tracing():
-        return [wrap(positions) for positions in np.nonzero(values)]
+    if isinstance(values, np.ndarray) and (is_local(mask) or not is_tracing()):
+        return [local(positions) for positions in np.nonzero(values)]
     shape, size = tuple(mask.shape), mask.numel()
     flat = mask.reshape(size)
     chosen = as_dtype(flat, INT64)
@@ -309,7 +310,8 @@ def _wrapped(indices: Tensor, extent: int, dim: int) -> Tensor:
     """Index arrays as int64 counted from the front; the values are checked where they are known."""
     values = unwrap(indices)
     if isinstance(values, np.ndarray) and not is_tracing():
-        return wrap(checked_indices(values, extent, dim))
+        found = checked_indices(values, extent, dim)
+        return indices if found is values else wrap(found)
     indices = as_dtype(indices, INT64)
     return apply(e.where, apply(e.less, indices, 0), apply(e.add, indices, extent), indices)
 

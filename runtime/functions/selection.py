@@ -63,7 +63,8 @@ def _indices(index: Any, extent: int, dim: int, function: str) -> Tensor:
         )
     values = unwrap(found)
     if isinstance(values, np.ndarray) and not is_tracing():
-        return wrap(checked_indices(values, extent, dim))
+        checked = checked_indices(values, extent, dim)
+        return found if checked is values else wrap(checked)
     found = as_dtype(found, INT64)
     return apply(e.where, apply(e.less, found, 0), apply(e.add, found, extent), found)
 

@@ -1,0 +1,144 @@
+"""NumPy's functions that make arrays, making Tensors: what `np.zeros(n)` is in a function that fills it.
+
+A plain ndarray can hold neither a gradient nor a traced value. So in functions that are differentiated or
+traced, and write into arrays, these take the place of NumPy's: see `stand_ins.py`. With `like=tensor` NumPy's
+own functions come here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tracer.ops.elementwise import identity
+from ..tracer.ops.movement import expand
+from ..tracer.spec import SUPPORTED
+from .creation import size_of
+from .functions.common import as_dtype
+from .functions.joining import stack
+from .local import local
+from .numpy_functions import FUNCTIONS, promoted
+from .tape import apply, wrap
+from .tensor import Tensor
+
+Creation = Callable[..., Any]
+
+
+def _dtype(dtype: Any) -> np.dtype:
+    return np.dtype(float if dtype is None else getattr(dtype, "numpy", dtype))
+
+
+def _constant(number: int) -> Callable[..., Any]:
+    def create(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Any:
+        return full(shape, number, _dtype(dtype))
+
+    return create
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
+) -> np.ndarray | Tensor:
+    """`np.full` as a Tensor; gradients flow to a `fill_value` that is a Tensor."""
+    extents = size_of((shape,), "numpy.full")
+    if dtype is not None and _dtype(dtype) not in SUPPORTED:
+        return np.full(extents, fill_value, _dtype(dtype))
+    if isinstance(fill_value, bool | int | float):
+        return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)))
+    filler = fill_value if isinstance(fill_value, Tensor) else wrap(np.asarray(fill_value))
+    filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
+    return apply(identity, apply(expand, filler, shape=extents))
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+    *, device: Any = None,
+) -> np.ndarray | Tensor:  # fmt: skip
+    """`np.full_like` as a Tensor."""
+    pattern = a if isinstance(a, Tensor) else np.asarray(a)
+    extents = pattern.shape if shape is None else shape
+    return full(tuple(extents) if np.iterable(extents) else extents, fill_value, dtype or pattern.dtype)
+
+
+def _constant_like(number: int) -> Callable[..., Any]:
+    def create(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+        *, device: Any = None,
+    ) -> Any:  # fmt: skip
+        return full_like(a, number, dtype, shape=shape)
+
+    return create
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *, device: Any = None
+) -> np.ndarray | Tensor:
+    """`np.eye` as a Tensor."""
+    return _tensor(np.eye(int(N), None if M is None else int(M), int(k), _dtype(dtype)))
+
+
+def identity_matrix(n: int, dtype: Any = None) -> np.ndarray | Tensor:
+    """`np.identity` as a Tensor."""
+    return eye(n, dtype=dtype)
+
+
+def _tensor(array: np.ndarray) -> np.ndarray | Tensor:
+    """New data as a Tensor, where Tensors have the dtype."""
+    return local(array) if array.dtype in SUPPORTED else array
+
+
+# --- from data ------------------------------------------------------------------------------------------
+
+
+def holds_tensor(data: Any) -> bool:
+    """Whether data for an array have a Tensor among them."""
+    return isinstance(data, Tensor) or (isinstance(data, list | tuple) and any(map(holds_tensor, data)))
+
+
+def joined(data: Any) -> Any:
+    """Nested lists with Tensors as one Tensor; data without any as they are."""
+    if not isinstance(data, list | tuple) or not holds_tensor(data):
+        return data
+    return stack(promoted([joined(one) for one in data]), 0)
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False,
+    ndmin: int = 0,
+) -> np.ndarray | Tensor:  # fmt: skip
+    """`np.array` as a Tensor; lists may hold Tensors."""
+    if not holds_tensor(object):
+        kind = None if dtype is None else _dtype(dtype)
+        return _tensor(np.array(object, kind, copy=copy, order=order, ndmin=ndmin))  # type: ignore[call-overload]
+    values = joined(object)
+    result = values if dtype is None else as_dtype(values, _dtype(dtype))
+    if result is object and copy:
+        result = apply(identity, result)
+    return result[(None,) * (ndmin - result.ndim)] if result.ndim < ndmin else result
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None
+) -> np.ndarray | Tensor:
+    """`np.asarray`: an ndarray stays what it is, lists become Tensors."""
+    if isinstance(a, np.ndarray | np.generic):
+        return np.asarray(a, None if dtype is None else _dtype(dtype))
+    return array(a, dtype, copy=copy)
+
+
+def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
+    """`np.copy` as a Tensor."""
+    return array(a)
+
+
+CREATION: dict[Any, Creation] = {
+    np.empty: _constant(0), np.zeros: _constant(0), np.ones: _constant(1), np.full: full,
+    np.empty_like: _constant_like(0), np.zeros_like: _constant_like(0), np.ones_like: _constant_like(1),
+    np.full_like: full_like, np.eye: eye, np.identity: identity_matrix, np.array: array,
+    np.asarray: asarray, np.copy: copied,
+}  # fmt: skip
+"""NumPy's function -> what makes a Tensor."""
+JOINING: dict[Any, Creation] = {np.array: array, np.asarray: asarray}
+"""Those that take lists with Tensors."""
+FUNCTIONS.update(CREATION)

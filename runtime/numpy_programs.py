@@ -1,0 +1,345 @@
+"""NumPy programs as functions that `grad`, `vjp` and their kin differentiate without compiling.
+
+Where such a function, or a helper that it calls by name, fills arrays that it makes with `np.zeros` and the
+like, it is run as a copy whose variables give another NumPy: one that makes Tensors. The copy sees all other
+variables of its module as they are at any time. Arrays that it is given to write into are passed as Tensors
+that share their memory.
+
+Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import GradientError
+from ..tracer.spec import SUPPORTED
+from .closure import code_names, is_opaque
+from .lost_gradients import raised_in_store
+from .saved import saved_values
+from .stand_ins import JOINED, MODULES, WRITABLE, StandIns
+from .tensor import Tensor, make
+from .writes import writes_of
+
+Function = Callable[..., Any]
+
+
+class NumpyProgram:
+    """A function in the form in which it can be differentiated; `run` calls it."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._variables: list[_Variables] = []
+        self._written: frozenset[str] | None = frozenset()
+        """The parameters that the function writes into; None for perhaps all."""
+        plain = _plain_function(function)
+        if plain is not None:
+            self._explore(function, plain)
+
+    def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """The result of the function."""
+        if self._written is None or self._written:
+            arguments, keywords = self._writable(arguments, keywords)
+        try:
+            return self._function(*arguments, **keywords)
+        except ValueError as error:
+            raise raised_in_store(error)  # noqa: B904
+        finally:
+            for variables in self._variables:
+                variables.store()
+
+    def _explore(self, function: Function, plain: FunctionType) -> None:
+        reached = _reached(plain, getattr(function, "__self__", function))
+        helpers = [one for one in reached.values() if one.function is not plain]
+        writes = writes_of(plain.__code__)
+        self._written = writes.parameters
+        if writes.perhaps_more or any(_writes_arguments(one.function) for one in helpers):
+            self._written = None
+        is_writing = writes.any or any(writes_of(one.function.__code__).any for one in helpers)
+        if is_writing and (noted := saved_values()) is not None:
+            noted.copies_arrays = True
+        copies = _Copies(reached, WRITABLE if is_writing else JOINED)
+        if plain in copies.concerned:
+            self._function = _rebuilt(function, copies.of(plain))
+            self._variables = [*copies.variables.values()]
+
+    def _writable(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The arguments with Tensors in the place of arrays that are written into."""
+        written, names = self._written, _parameters(self._function)
+        shared = _Shared([*arguments, *keywords.values()], written is not None)
+        changed = [
+            shared(one) if written is None or position >= len(names) or names[position] in written else one
+            for position, one in enumerate(arguments)
+        ]
+        return changed, {
+            name: shared(one) if written is None or name in written else one for name, one in keywords.items()
+        }
+
+
+class _Shared:
+    """Gives Tensors in the memory of the ndarrays among the arguments of a call."""
+
+    def __init__(self, arguments: Sequence[Any], is_certain: bool) -> None:
+        arrays = [one._value if isinstance(one, Tensor) else one for one in arguments]
+        self._arrays = {id(one): one for one in arrays if isinstance(one, np.ndarray)}
+        self._differentiated = {id(one._value) for one in arguments if isinstance(one, Tensor)}
+        self._is_certain = is_certain
+        self._tensors: dict[int, Tensor] = {}
+
+    def __call__(self, value: Any) -> Any:
+        """A Tensor for an ndarray, the same for the same one; anything else as it is.
+
+        Where another argument shows the same memory, which would change unnoticed, the array is read-only.
+
+        Raises:
+            GradientError: that is so, and the function is known to write into the array.
+        """
+        if type(value) is not np.ndarray or value.dtype not in SUPPORTED:
+            return value
+        others = [one for key, one in self._arrays.items() if key != id(value)]
+        if id(value) not in self._differentiated and not any(_overlap(one, value) for one in others):
+            return self._tensors.setdefault(id(value), make(value))
+        if self._is_certain:
+            raise GradientError(
+                "an array that the function writes into shares its memory with another argument, of which "
+                "the gradient would be wrong. Pass a copy() of one of them."
+            )
+        shown = value.view()
+        shown.flags.writeable = False
+        return shown
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _writes_arguments(function: FunctionType) -> bool:
+    writes = writes_of(function.__code__)
+    return writes.perhaps_more or bool(writes.parameters - {"self"})
+
+
+def _plain_function(function: Function) -> FunctionType | None:
+    """The Python function that is run; None for what was not written in Python, and for pullback's own."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, MethodType):
+        function = function.__func__
+    if not isinstance(function, FunctionType):
+        function = vars(type(function)).get("__call__", None)
+    return function if isinstance(function, FunctionType) and _is_users(function) else None
+
+
+def _rebuilt(function: Function, plain: FunctionType) -> Function:
+    """`function` with another Python function to run."""
+    if isinstance(function, functools.partial):
+        return functools.partial(_rebuilt(function.func, plain), *function.args, **function.keywords)
+    if isinstance(function, MethodType):
+        return MethodType(plain, function.__self__)
+    return plain if isinstance(function, FunctionType) else MethodType(plain, function)
+
+
+def _parameters(function: Function) -> tuple[str, ...]:
+    """The names of the positional parameters; none for what hides them, which means all are concerned."""
+    if isinstance(function, MethodType):
+        return _parameters(function.__func__)[1:]
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount]
+
+
+def _is_users(function: FunctionType) -> bool:
+    return not is_opaque(function.__globals__.get("__name__"))
+
+
+# --- what a function reaches by name --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Reached:
+    """A function, and the modules, functions and parts of NumPy that its variables hold."""
+
+    function: FunctionType
+    attributes: frozenset[str]
+    variables: dict[str, Any] = field(default_factory=dict)
+    cells: dict[str, Any] = field(default_factory=dict)
+
+    def held(self) -> Iterator[Any]:
+        yield from self.variables.values()
+        yield from self.cells.values()
+
+
+def _reached(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
+    """All functions that `root` reaches by the names of variables, or of the attributes of modules.
+
+    With them the methods that it reaches, those of its `owner` among them.
+    """
+    found: dict[FunctionType, _Reached] = {}
+    pending = [root, *_methods_of(owner, code_names(root.__code__)[1])]
+    while pending:
+        function = pending.pop()
+        if function in found or not _is_users(function):
+            continue
+        loaded, attributes, _ = code_names(function.__code__)
+        one = found[function] = _Reached(function, attributes)
+        for name in loaded:
+            if _concerns(value := function.__globals__.get(name)):
+                one.variables[name] = value
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            if _concerns(value := _content(cell)):
+                one.cells[name] = value
+        for value in one.held():
+            pending += _functions_of(value, attributes) + _methods_of(value, attributes)
+    return found
+
+
+def _concerns(value: Any) -> bool:
+    kind = type(value)
+    if kind is ModuleType:
+        return value in MODULES or not is_opaque(value.__name__)
+    if kind is FunctionType or WRITABLE.of(value, frozenset()) is not None:
+        return True
+    return not is_opaque((value if isinstance(value, type) else kind).__module__)
+
+
+def _functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
+    if type(value) is FunctionType:
+        return [value]
+    if type(value) is not ModuleType or value in MODULES:
+        return []
+    return [one for name in attributes if type(one := vars(value).get(name)) is FunctionType]
+
+
+def _methods_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
+    """Of a user's class or object: they are not copied, but what they write counts."""
+    kind = value if isinstance(value, type) else type(value)
+    if kind in (FunctionType, ModuleType) or is_opaque(kind.__module__):
+        return []
+    names = attributes | {"__call__", "__init__"}
+    return [one for name in names if type(one := getattr(kind, name, None)) is FunctionType]
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # assigned only later, or never
+        return None
+
+
+# --- copies with other variables ----------------------------------------------------------------------------
+
+
+class _Variables(dict[str, Any]):
+    """The variables of a module as they are at any time, but for those that are set here.
+
+    Python looks up global variables in a subclass of dict by way of `__missing__`.
+    """
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        super().__init__(__builtins__=variables.get("__builtins__", __builtins__))
+        self._variables = variables
+        self._replaced = {"__builtins__"}
+
+    def __missing__(self, name: str) -> Any:
+        return self._variables[name]
+
+    def replace(self, name: str, value: Any) -> None:
+        self._replaced.add(name)
+        self[name] = value
+
+    def store(self) -> None:
+        """Give the module what the function has assigned to its global variables."""
+        for name in self.keys() - self._replaced:
+            self._variables[name] = self.pop(name)
+
+
+class _ModuleView(ModuleType):
+    """A module with some of its functions replaced; whatever else is read or set is the module's."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__)
+        vars(self)["_module"] = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_module"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)["_module"], name, value)
+
+
+class _Copies:
+    """Copies of the functions that lead to what has a stand-in, made once each."""
+
+    def __init__(self, reached: dict[FunctionType, _Reached], stand_ins: StandIns) -> None:
+        self._reached = reached
+        self._stand_ins = stand_ins
+        self.concerned = self._concerned()
+        self.variables: dict[int, _Variables] = {}
+        self._copies: dict[FunctionType, FunctionType] = {}
+        self._views: dict[int, _ModuleView] = {}
+
+    def _concerned(self) -> set[FunctionType]:
+        """The functions that reach a stand-in, themselves or through others."""
+        leads = {
+            one.function
+            for one in self._reached.values()
+            if any(self._stand_ins.of(value, one.attributes) is not None for value in one.held())
+        }
+        while leads:
+            more = {
+                one.function
+                for one in self._reached.values()
+                if one.function not in leads
+                and any(not leads.isdisjoint(_functions_of(value, one.attributes)) for value in one.held())
+            }
+            if not more:
+                break
+            leads |= more
+        return leads
+
+    def of(self, function: FunctionType) -> FunctionType:
+        """The copy of a function that is concerned."""
+        if function in self._copies:
+            return self._copies[function]
+        one = self._reached[function]
+        variables = self.variables.setdefault(id(function.__globals__), _Variables(function.__globals__))
+        cells = {
+            name: CellType() if name in one.cells else cell
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())
+        }
+        copied = self._copies[function] = FunctionType(
+            function.__code__, variables, function.__name__, function.__defaults__, tuple(cells.values())
+        )
+        copied.__kwdefaults__ = function.__kwdefaults__
+        copied.__dict__.update(function.__dict__)
+        for name, value in one.variables.items():
+            replacement = self._replacement(value, one)
+            if replacement is not value:
+                variables.replace(name, replacement)
+        for name, value in one.cells.items():
+            cells[name].cell_contents = self._replacement(value, one)
+        return copied
+
+    def _replacement(self, value: Any, one: _Reached) -> Any:
+        stand_in = self._stand_ins.of(value, one.attributes)
+        if stand_in is not None:
+            return stand_in
+        if type(value) is FunctionType:
+            return self.of(value) if value in self.concerned else value
+        functions = self.concerned.intersection(_functions_of(value, one.attributes))
+        if not functions:
+            return value
+        view = self._views.setdefault(id(value), _ModuleView(value))
+        for name in one.attributes:
+            if vars(value).get(name) in functions:
+                vars(view)[name] = self.of(vars(value)[name])
+        return view

@@ -1,0 +1,85 @@
+"""Where code writes into arrays, read off its instructions: `x[i] = y`, `x += y`, `np.add(x, y, out=x)`.
+
+A guess on the safe side: what is found here decides only whether arrays are made as Tensors beforehand.
+"""
+
+from __future__ import annotations
+
+import dis
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+
+WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place", "put", "putmask"))
+"""NumPy's functions and methods that write into their array."""
+ITEM_STORES = ("STORE_SUBSCR", "STORE_SLICE")
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """Whether some array is written to, and which parameters of the function may be."""
+
+    any: bool
+    parameters: frozenset[str]
+    perhaps_more: bool
+    """Whether any parameter may be: inner functions and NumPy's write into what they are given."""
+
+
+@lru_cache(maxsize=1024)
+def writes_of(code: CodeType) -> Writes:
+    """What a code object and those nested in it write to."""
+    parameters = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    targets = _written_names(code, parameters)
+    is_given = bool(WRITING_FUNCTIONS.intersection(code.co_names)) or _names_out(code)
+    found = targets is not None or is_given
+    targets = targets or set()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = writes_of(constant)
+            found |= inner.any
+            is_given |= inner.perhaps_more or bool(inner.parameters)
+            targets |= set(constant.co_freevars if inner.any else ())
+    return Writes(found, parameters & targets, is_given)
+
+
+def _names_out(code: CodeType) -> bool:
+    """Whether some call has an argument `out=`."""
+    return any(isinstance(one, tuple) and "out" in one for one in code.co_consts)
+
+
+def _written_names(code: CodeType, parameters: frozenset[str]) -> set[str] | None:
+    """The variables that are written into; None if nothing is, not even what has no name."""
+    instructions = list(dis.get_instructions(code))
+    numbers = _always_constant(instructions)
+    names_at = {
+        one.positions[:3:2]: one.argval
+        for one in instructions
+        if one.opname.startswith("LOAD_") and isinstance(one.argval, str) and one.positions is not None
+    }
+    found: set[str] = set()
+    is_found = False
+    for one in instructions:
+        in_place = one.opname == "BINARY_OP" and one.argrepr.endswith("=")
+        if not in_place and one.opname not in ITEM_STORES:
+            continue
+        name = None if one.positions is None else names_at.get(one.positions[:3:2])
+        if in_place and name in numbers:
+            continue
+        is_found = True
+        found |= parameters if name is None else {name}  # read together with others, or no positions are kept
+    return found if is_found else None
+
+
+def _always_constant(instructions: Sequence[dis.Instruction]) -> set[str]:
+    """The variables that are assigned constants only, but for `x += y`: totals and counters."""
+    constant: set[str] = set()
+    other: set[str] = set()
+    for before, one in itertools.pairwise(instructions):
+        if one.opname.startswith("STORE_") and isinstance(one.argval, str):
+            if before.opname in ("LOAD_CONST", "LOAD_SMALL_INT"):
+                constant.add(one.argval)
+            elif not (before.opname == "BINARY_OP" and before.argrepr.endswith("=")):
+                other.add(one.argval)
+    return constant - other
