@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node, make_input, substitute
 
-from . import pieces, slices  # noqa: F401  enters its rewrites
-from .associate import associate
-from .bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
-from .calls import absorb_permutes, copy_operands, form_calls
-from .compile import statistics
-from .contraction_rewrites import find_contractions
-from .contractions import lower_contractions
-from .differentiate import active_nodes, differentiate
-from .names import noun
-from .partition import Partition, needed_by_backward, partition
+from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
-from .roll import roll
-from .simplify import expand_composites, simplify
-from .stacks import stack_products
-from .sums import join_padded_terms
-from .unroll import unroll_small_dimensions
+from .rewriting import pieces, slices  # noqa: F401  enters its rewrites
+from .rewriting.associate import associate
+from .rewriting.calls import absorb_permutes, copy_operands, form_calls
+from .rewriting.contraction_rewrites import find_contractions
+from .rewriting.contractions import lower_contractions
+from .rewriting.differentiate import active_nodes, differentiate
+from .rewriting.partition import Partition, needed_by_backward, partition
+from .rewriting.simplify import expand_composites, simplify
+from .rewriting.stacks import stack_products
+from .rewriting.sums import join_padded_terms
+from .rewriting.unroll import unroll_small_dimensions
+from .rolling.bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
+from .rolling.roll import roll
+from .writing.names import noun
 
 __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]
 

@@ -18,16 +18,16 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
-from . import compile as machine
-from . import store
 from .blas import OneThread
-from .explain import explain_plan
-from .growing import Room
-from .layout import Module
-from .loops import bodies
-from .memory import SMALLEST_KEPT, allocator
-from .plan import Output, Plan, Stage, combined, stage_names
-from .threads import get_num_threads, run_in_threads
+from .machine import compile as machine
+from .machine import store
+from .machine.memory import SMALLEST_KEPT, allocator
+from .machine.threads import get_num_threads, run_in_threads
+from .nests.growing import Room
+from .nests.loops import bodies
+from .nests.plan import Output, Plan, Stage, combined, stage_names
+from .writing.explain import explain_plan
+from .writing.layout import Module
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -152,7 +152,7 @@ def deep_recursion() -> Iterator[None]:
 
 
 def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> str:
-    from .emit import emit
+    from .writing.emit import emit
 
     names = stage_names(name, plan.stages)
     kernels = tuple(stage.kernel(one) for one, stage in zip(names, plan.stages))

@@ -90,7 +90,7 @@ from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.compiled import compile
 from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
-from pullback.codegen.threads import get_num_threads, set_num_threads
+from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
 from . import autograd, errors, func, linalg, nn, random, testing

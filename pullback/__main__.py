@@ -201,7 +201,7 @@ def _bind(function: Callable[..., object], path: str, shapes: list[_Shape]) -> i
 
 
 def _cache(options: argparse.Namespace) -> None:
-    from .codegen import store
+    from .codegen.machine import store
 
     print(f"{store.folder()}: {store.count()} files, {store.size() / 1e6:.1f} MB")
     if options.clear:

@@ -36,8 +36,8 @@ def pull_back_rolled(
         return None
     if has_own_backward(output):
         return None
-    from ..codegen.differentiate import differentiate
-    from ..codegen.roll import roll
+    from ..codegen.rewriting.differentiate import differentiate
+    from ..codegen.rolling.roll import roll
 
     questions, places = packed(asked)
     graph = Graph(trace.name, (), (*nodes, *questions))

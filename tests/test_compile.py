@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from pullback.codegen import compile as kernels
-from pullback.codegen import store
-from pullback.codegen.compile import ArrayType, CompileOptions, ScalarType, compile_function
+from pullback.codegen.machine import compile as kernels
+from pullback.codegen.machine import store
+from pullback.codegen.machine.compile import ArrayType, CompileOptions, ScalarType, compile_function
 from pullback.tracer.errors import CompilationError
 
 Layout = Literal["C", "F", "A"]
@@ -187,7 +187,7 @@ def ratio(x, y, out):
 
 def test_sums_and_vector_math_vectorise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimised code of a loop holds vectors, also of the exponential function, and no calls."""
-    from pullback.codegen import numba_backend
+    from pullback.codegen.machine import numba_backend
 
     source = """
 from pullback.codegen.vector_math import exp
@@ -235,7 +235,7 @@ def test_what_takes_all_of_numba_says_so(tmp_path: Path, monkeypatch: pytest.Mon
 
 LOADS_SCRATCH = f"""
 import numpy as np
-from pullback.codegen import compile, store
+from pullback.codegen.machine import compile, store
 module = store.load_module(store.write_module({SCRATCH!r}, "scratch"))
 function = compile.compile_function(module, "reverse", (compile.ArrayType(np.dtype("f8"), 1, "C"),))
 function(x := np.arange(5.0))
@@ -495,8 +495,8 @@ def iterate(x, rounds):
 PROGRAM = f"""
 import sys
 import numpy as np
-from pullback.codegen import store
-from pullback.codegen.compile import ArrayType, compile_function
+from pullback.codegen.machine import store
+from pullback.codegen.machine.compile import ArrayType, compile_function
 
 module = store.load_module(store.write_module({CHAIN!r}, "test"))
 function = compile_function(module, "chain", (ArrayType(np.dtype("float64"), 1, "C"),) * 3)

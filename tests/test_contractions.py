@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.contractions import Indices
+from pullback.codegen.rewriting.contractions import Indices
 
 Array = np.ndarray
 

@@ -26,16 +26,16 @@ ALLOWED = {
     "pullback": set(FOLDERS),
 }
 ONLY_IMPORTER = {
-    "numba": {"pullback.codegen.numba_backend"},
+    "numba": {"pullback.codegen.machine.numba_backend"},
     "llvmlite": {
         "pullback.codegen.blas",
-        "pullback.codegen.compile",
-        "pullback.codegen.entry",
-        "pullback.codegen.numba_backend",
+        "pullback.codegen.machine.compile",
+        "pullback.codegen.machine.entry",
+        "pullback.codegen.machine.numba_backend",
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },
-    "jinja2": {"pullback.codegen.emit"},
+    "jinja2": {"pullback.codegen.writing.emit"},
 }
 
 
@@ -105,12 +105,12 @@ def test_imports_follow_the_layers(module: str) -> None:
         ("pullback.tracer.graph", "from .. import codegen"),
         ("pullback.tracer.graph", "import pullback"),
         ("pullback.tracer.ops.elementwise", "def lazily():\n    from ...runtime import tensor"),
-        ("pullback.codegen.fuse", "import pullback.runtime"),
-        ("pullback.codegen.fuse", "from numba import njit"),
-        ("pullback.codegen.compile", "import jinja2"),
+        ("pullback.codegen.nests.fuse", "import pullback.runtime"),
+        ("pullback.codegen.nests.fuse", "from numba import njit"),
+        ("pullback.codegen.machine.compile", "import jinja2"),
         ("pullback.runtime.tensor", "from pullback import sin"),
         ("pullback.runtime.tensor", "import importlib\nimportlib.import_module('numba.core')"),
-        ("pullback.examples.digits", "from pullback.codegen import emit"),
+        ("pullback.examples.digits", "from pullback.codegen.writing import emit"),
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:
@@ -121,9 +121,9 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
     ("module", "source"),
     [
         ("pullback.tracer.ops.elementwise", "from ..spec import Spec\nfrom . import families"),
-        ("pullback.codegen.numba_backend", "import numba\nfrom ..tracer import graph"),
-        ("pullback.codegen.numba_backend.lowering", "from numba.core import compiler"),
-        ("pullback.codegen.emit", "from jinja2 import Environment"),
+        ("pullback.codegen.machine.numba_backend", "import numba\nfrom ..tracer import graph"),
+        ("pullback.codegen.machine.numba_backend.lowering", "from numba.core import compiler"),
+        ("pullback.codegen.writing.emit", "from jinja2 import Environment"),
         ("pullback.runtime.tensor", "from .. import tracer, codegen\nimport numpy"),
         ("pullback.examples.digits", "import pullback as pb"),
     ],

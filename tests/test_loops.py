@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from pullback.codegen.bodies import prune_loops, share_loops, tidy_loops
-from pullback.codegen.differentiate import differentiate
 from pullback.codegen.pipeline import build_forward, build_pair
-from pullback.codegen.simplify import simplify
+from pullback.codegen.rewriting.differentiate import differentiate
+from pullback.codegen.rewriting.simplify import simplify
+from pullback.codegen.rolling.bodies import prune_loops, share_loops, tidy_loops
 from pullback.tracer.errors import ShapeError
 from pullback.tracer.graph import Graph, Node, constant, make_input
 from pullback.tracer.interpret import evaluate_graph

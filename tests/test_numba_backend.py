@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen import compile as kernels
-from pullback.codegen import numba_backend, store
-from pullback.codegen.compile import ArrayType, CompileOptions, ScalarType, compile_function
-from pullback.codegen.numba_backend import lowering, outline
+from pullback.codegen.machine import compile as kernels
+from pullback.codegen.machine import numba_backend, store
+from pullback.codegen.machine.compile import ArrayType, CompileOptions, ScalarType, compile_function
+from pullback.codegen.machine.numba_backend import lowering, outline
 
 INT64 = ScalarType(np.dtype("int64"))
 

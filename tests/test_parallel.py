@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.memory import allocator
+from pullback.codegen.machine.memory import allocator
 from pullback.tracer.spec import Spec
 
 

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from operator_cases import ROWS, Arrays, gradient_graph
 
-from pullback.codegen import fuse, interior, unroll
+from pullback.codegen.nests import fuse, interior
 from pullback.codegen.pipeline import build_forward, build_pair
+from pullback.codegen.rewriting import unroll
 from pullback.tracer.graph import Graph, Node, make_input, make_node
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.operator import OPERATORS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.roll import roll
+from pullback.codegen.rolling.roll import roll
 from pullback.runtime.tracing import trace_call
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pullback.codegen import store
+from pullback.codegen.machine import store
 
 SOURCE = "def halve(x, out):\n    out[()] = x[()] / 2\n"
 
@@ -155,7 +155,7 @@ def test_a_folder_open_to_others_is_closed(cache: Path) -> None:
 
 
 def test_processes_may_write_the_same_module_at_once(cache: Path) -> None:
-    program = f"from pullback.codegen import store; print(store.write_module({SOURCE!r}, 'halve'))"
+    program = f"from pullback.codegen.machine import store; print(store.write_module({SOURCE!r}, 'halve'))"
     processes = [
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.simplify import simplify
-from pullback.codegen.sums import join_padded_terms
+from pullback.codegen.rewriting.simplify import simplify
+from pullback.codegen.rewriting.sums import join_padded_terms
 from pullback.tracer.graph import Graph, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops import movement as m

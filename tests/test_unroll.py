@@ -5,8 +5,8 @@ import pytest
 from operator_cases import ROWS, agrees, graph_of
 
 import pullback as pb
-from pullback.codegen import unroll
-from pullback.codegen.simplify import expand_composites
+from pullback.codegen.rewriting import unroll
+from pullback.codegen.rewriting.simplify import expand_composites
 from pullback.tracer.interpret import evaluate_graph
 
 BATCH = 100

@@ -14,8 +14,9 @@ import pytest
 from llvmlite import binding as llvm
 from llvmlite import ir
 
-from pullback.codegen import compile as kernels
-from pullback.codegen import numba_backend, vector_math
+from pullback.codegen import vector_math
+from pullback.codegen.machine import compile as kernels
+from pullback.codegen.machine import numba_backend
 from pullback.codegen.vector_math import staged
 from pullback.codegen.vector_math.measure import results
 

@@ -19,13 +19,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_HERE)
 _INSTALLED = os.path.exists(os.path.join(_ROOT, "__init__.py"))
 _FACE = _ROOT if _INSTALLED else os.path.join(_ROOT, "pullback")
-_OWN_FOLDERS = frozenset(
-    (
-        _FACE,
-        *(os.path.join(_ROOT, folder) for folder in ("tracer", "codegen", "runtime")),
-        os.path.join(_HERE, "ops"),
-    )
-)
+_OWN_TREES = tuple(os.path.join(_ROOT, folder, "") for folder in ("tracer", "codegen", "runtime"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +82,7 @@ def user_frame() -> FrameType | None:
 
 @lru_cache(maxsize=4096)
 def is_own_code(filename: str) -> bool:
-    folder = os.path.dirname(filename)
-    return (
-        folder in _OWN_FOLDERS
-        or os.path.dirname(folder) in _OWN_FOLDERS - {_FACE}
-        or filename.startswith("<frozen")
-    )
+    return os.path.dirname(filename) == _FACE or filename.startswith((*_OWN_TREES, "<frozen"))
 
 
 @lru_cache(maxsize=16384)

@@ -58,6 +58,6 @@ class Pullback(Library):
         return self.compile(all_three)
 
     def release(self) -> None:
-        from pullback.codegen import memory
+        from pullback.codegen.machine import memory
 
         memory.release()

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .. import store
-from ..compile import ArrayType, compile_function
+from ..machine import store
+from ..machine.compile import ArrayType, compile_function
 from . import samples
 from .accuracy import CASES, FORMATS, Case, errors, errors_of_float32
 from .primitives import FUNCTIONS

@@ -16,8 +16,8 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 
+from ..rewriting.calls import gemm, matrices_of
 from .blocking import row_values, scattered_values, split_into_blocks
-from .calls import gemm, matrices_of
 from .cost import EXPENSIVE
 from .expression import (
     AnyIndex,

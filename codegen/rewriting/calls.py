@@ -23,8 +23,8 @@ from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import UNKNOWN, Origin, located_at
 from pullback.tracer.spec import FromShape, Spec
 
+from ..writing.names import noun
 from .contractions import Indices
-from .names import noun
 
 CHEAP = 12
 """Arithmetic per element up to which a value is computed anew for each call that takes it."""

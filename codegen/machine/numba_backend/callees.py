@@ -18,8 +18,8 @@ from numba.core import types as numba_types
 from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate
 
-from .. import blas
-from ..vector_math import staged
+from ... import blas
+from ...vector_math import staged
 from .contexts import Contexts
 from .translate import choose
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
 
-from .cost import EXPENSIVE, arithmetic
-from .expression import Select, parts
-from .tree import Item, Loop, Root
+from ..nests.cost import EXPENSIVE, arithmetic
+from ..nests.expression import Select, parts
+from ..nests.tree import Item, Loop, Root
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from ..nests.plan import Plan
 
 VERBS = {
     "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": "{name} into",

@@ -68,13 +68,13 @@ def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
 
 
 def _active_results(loop: Node, active: set[Node]) -> set[int]:
-    from .reverse import active_results  # which differentiates bodies
+    from ..rolling.reverse import active_results  # which differentiates bodies
 
     return active_results(LoopNode(loop), active)
 
 
 def _visit_loop(node: Node, cotangents: dict[int, Node], total: dict[Node, Node], active: set[Node]) -> None:
-    from .reverse import pull_back_loop
+    from ..rolling.reverse import pull_back_loop
 
     with backward_of(node.origin, "loop"):
         for position, contribution in pull_back_loop(LoopNode(node), cotangents, active).items():

@@ -20,7 +20,7 @@ def emit(module: Module, comments: bool = True) -> str:
 @functools.cache
 def _environment(comments: bool) -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pullback.codegen"),
+        loader=jinja2.PackageLoader("pullback.codegen.writing"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -25,9 +25,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
+from ...vector_math import rare
 from .. import compile as kernels
 from ..entry import Entry, Result
-from ..vector_math import rare
 from .lowering import lower
 from .outline import VARIANT, drop_unused_variants
 

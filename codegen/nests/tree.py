@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.origin import Origin
 
-from .calls import Product
+from ..rewriting.calls import Product
 from .expression import AnyIndex, Axis, Compared, Expression, Load
 from .extents import Extents, Symbol
 

@@ -22,8 +22,9 @@ from typing import Any, Literal
 import numpy as np
 from llvmlite import binding as llvm
 
-from ..tracer.errors import CompilationError
-from . import blas, store
+from ...tracer.errors import CompilationError
+from .. import blas
+from . import store
 
 # --- What to compile --------------------------------------------------------------------------------------
 
@@ -187,9 +188,9 @@ def _digest(*parts: Any) -> str:
 @functools.cache
 def _environment() -> tuple[str, ...]:
     """Versions, processor, and the code that turns source into machine code."""
-    folder = Path(__file__).parent
-    compilers = [folder / name for name in ("blas.py", "compile.py", "entry.py")]
-    compilers += sorted((*folder.glob("numba_backend/*.py"), *folder.glob("vector_math/*.py")))
+    folder = Path(__file__).parents[1]
+    compilers = [folder / name for name in ("blas.py", "machine/compile.py", "machine/entry.py")]
+    compilers += sorted((*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py")))
     return (
         *store.versions(),
         *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),

@@ -24,10 +24,10 @@ from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.ops.indexing import scatter_add
 from pullback.tracer.spec import BOOL
 
+from ..rewriting.differentiate import active_nodes, differentiate
+from ..rewriting.partition import needed_by_backward, partition
+from ..rewriting.simplify import expand_composites, simplify
 from .bodies import share_loops
-from .differentiate import active_nodes, differentiate
-from .partition import needed_by_backward, partition
-from .simplify import expand_composites, simplify
 
 
 def active_results(loop: LoopNode, active: set[Node]) -> set[int]:

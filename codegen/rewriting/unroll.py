@@ -27,7 +27,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import BOOL
 
-from .extents import ONE, Extents, Symbol, find_extents, reshape_groups
+from ..nests.extents import ONE, Extents, Symbol, find_extents, reshape_groups
 from .slices import Region, bounds_of, region_of
 
 SMALL = 8

@@ -10,8 +10,9 @@ import numpy as np
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import identity
 
-from . import spelling as sp
-from .calls import gemm, pairs_of, start_of
+from ..rewriting.calls import gemm, pairs_of, start_of
+from ..writing import spelling as sp
+from ..writing.layout import Line
 from .expression import (
     AnyIndex,
     Axis,
@@ -27,13 +28,12 @@ from .expression import (
     plus,
 )
 from .extents import ONE, Symbol
-from .layout import Line
 from .lower import Lowering, NotPlain
 from .tree import Loop, Root
 
 if TYPE_CHECKING:
-    from .element import Scope
-    from .write import Writer
+    from ..writing.element import Scope
+    from ..writing.write import Writer
 
 FLOAT64 = np.dtype("float64")
 Side = set[Axis]
@@ -171,7 +171,7 @@ def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
 
 def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
     """`gemm(1.0, x[i], w.T, 0.0, product)` in the loops that the call is in."""
-    from .element import comment_of
+    from ..writing.element import comment_of
 
     product = root.product
     assert product is not None

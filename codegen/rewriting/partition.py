@@ -15,7 +15,7 @@ from pullback.tracer.graph import Node, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 
-from .cost import EXPENSIVE
+from ..nests.cost import EXPENSIVE
 
 CACHED_BYTES = 1 << 20
 """Size up to which a saved value is still in the cache when backward reads it."""

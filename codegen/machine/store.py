@@ -26,7 +26,7 @@ from types import ModuleType
 import numpy as np
 import platformdirs
 
-from ..tracer.version import __version__
+from ...tracer.version import __version__
 
 SIZE_LIMIT = 256 * 1024 * 1024  # bytes; the least recently used files beyond it are removed
 _SIZE_CHECK_INTERVAL = 24 * 3600.0  # seconds between two looks at the size of the folder

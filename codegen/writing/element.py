@@ -17,9 +17,8 @@ from pullback.tracer.graph import Node
 from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64, FromShape
 
-from . import spelling as sp
-from .constants import Formulas
-from .expression import (
+from ..nests.constants import Formulas
+from ..nests.expression import (
     AnyIndex,
     Axis,
     Bound,
@@ -36,10 +35,11 @@ from .expression import (
     children,
     parts,
 )
-from .extents import ONE, Symbol
+from ..nests.extents import ONE, Symbol
+from ..nests.tree import Loop, LoopTree, Root
+from . import spelling as sp
 from .layout import Block, ForLoop, Line
 from .names import BLOCK, EXTENTS, NamePool, noun
-from .tree import Loop, LoopTree, Root
 
 LONGEST_EXPRESSION = 72
 LONGEST_CHOICE = 6

@@ -20,7 +20,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import FromShape, broadcast_shapes
 
-from .constants import LARGEST_PLAIN
+from ..nests.constants import LARGEST_PLAIN
 
 Rewrite = Callable[[Node], Node | None]
 REWRITES: dict[str, list[Rewrite]] = {}

@@ -13,9 +13,9 @@ import numpy as np
 from pullback.tracer.graph import Node, make_input
 from pullback.tracer.spec import INT64, Spec
 
+from ..writing.names import NEEDED
 from .expression import AnyIndex, Index
 from .extents import Symbol
-from .names import NEEDED
 from .tree import Item, Loop, LoopTree, Root
 
 FIRST_ROOM = 64

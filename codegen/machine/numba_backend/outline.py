@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from llvmlite import binding as llvm
 from llvmlite import ir
 
-from ..vector_math import FUNCTIONS
-from ..vector_math.staged import Staged
+from ...vector_math import FUNCTIONS
+from ...vector_math.staged import Staged
 
 MANY = 16
 """Calls of one function from which it is not inlined."""

@@ -16,14 +16,14 @@ from pullback.tracer.loop import LoopNode, is_loop, loops_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
-from .calls import gemm, matrices_of
+from ..rewriting.calls import gemm, matrices_of
+from ..rewriting.unroll import SMALL
+from ..writing.names import noun
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
-from .names import noun
 from .tree import Item, Loop, Root
-from .unroll import SMALL
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 
-from .slices import places_in, region_of
+from ..rewriting.slices import places_in, region_of
 
 MOST_CHOICES = 2
 """Writes of which an element finds out by itself whether one concerns it."""

@@ -13,16 +13,16 @@ from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
+from ..nests.blocking import is_imprecise_sum
+from ..nests.expression import Compute, Expression, Index, Literal, Quotient, Within, number
+from ..nests.extents import Symbol
+from ..nests.interior import Interior, find_interior
+from ..nests.library import write_call
+from ..nests.tree import Item, Loop, Root
 from . import spelling as sp
-from .blocking import is_imprecise_sum
 from .element import ElementWriter, Scope, comment_of, subscript
-from .expression import Compute, Expression, Index, Literal, Quotient, Within, number
-from .extents import Symbol
-from .interior import Interior, find_interior
 from .layout import Block, ForLoop, Line
-from .library import write_call
 from .names import BLOCK, BLOCK_STOP, NEEDED, loop_variable, noun
-from .tree import Item, Loop, Root
 
 ACCUMULATE = {
     "sum": "{total} + {x}",

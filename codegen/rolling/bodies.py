@@ -23,8 +23,8 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import WHILE, Body, loop_result
 
-from .lower import merges_dimensions
-from .simplify import simplify
+from ..nests.lower import merges_dimensions
+from ..rewriting.simplify import simplify
 
 
 def has_loops(graph: Graph) -> bool:

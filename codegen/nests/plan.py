@@ -19,19 +19,19 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
+from ..machine.compile import ArrayType, ScalarType
+from ..rewriting.unroll import SMALL
+from ..writing.element import Arrays
+from ..writing.layout import Block, ForLoop, Kernel, Line
+from ..writing.names import NamePool, noun
+from ..writing.write import Writer
 from .blocking import BLOCK
-from .compile import ArrayType, ScalarType
 from .cost import arithmetic
-from .element import Arrays
 from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
 from .growing import counts_steps, growing_arrays, needed_node
-from .layout import Block, ForLoop, Kernel, Line
-from .names import NamePool, noun
 from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
-from .unroll import SMALL
-from .write import Writer
 
 INT64 = np.dtype("int64")
 WORTH_THREADS = 250_000.0

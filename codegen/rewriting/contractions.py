@@ -21,7 +21,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
-from .blas import LARGEST_EXTENT
+from ..blas import LARGEST_EXTENT
 
 CALL = 100.0
 """Nanoseconds that a call of gemm takes by itself (60 to 150, SciPy's OpenBLAS; more on older processors)."""

@@ -1,0 +1,1 @@
+"""Graph in, graph out: what a program means, said in a way that costs less."""

@@ -1,0 +1,1 @@
+"""Loops over steps: found in traces, reversed, and looked into."""

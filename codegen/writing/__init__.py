@@ -1,0 +1,1 @@
+"""Loops as the text of Python functions."""
