@@ -94,7 +94,7 @@ def _network(rng: np.random.Generator, steps: int = 512, batch: int = 16, hidden
 
 def log_determinant_by_cholesky(xp, matrix):
     """Column by column, each taken off the matrix that is left."""
-    left = matrix * 1.0
+    left = 0.5 * (matrix + matrix.T)  # of which the upper half has a gradient as well
     for k in range(matrix.shape[0]):
         left[k, k] = xp.sqrt(left[k, k])
         left[k + 1 :, k] /= left[k, k]
@@ -104,7 +104,7 @@ def log_determinant_by_cholesky(xp, matrix):
 
 def log_determinant_by_elimination(xp, matrix):
     """LU without pivots."""
-    left = matrix * 1.0
+    left = 0.5 * (matrix + matrix.T)
     for k in range(matrix.shape[0]):
         left[k + 1 :, k] /= left[k, k]
         left[k + 1 :, k + 1 :] -= left[k + 1 :, k][:, None] * left[k, k + 1 :][None, :]
@@ -113,7 +113,7 @@ def log_determinant_by_elimination(xp, matrix):
 
 def log_determinant_without_writes(xp, matrix):
     """Both of them, where arrays cannot be written."""
-    total = 0.0
+    total, matrix = 0.0, 0.5 * (matrix + matrix.T)
     while matrix.shape[0] > 1:
         total = total + xp.log(matrix[0, 0])
         matrix = matrix[1:, 1:] - matrix[1:, 0][:, None] * (matrix[0, 1:] / matrix[0, 0])[None, :]

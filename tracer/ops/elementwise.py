@@ -41,8 +41,12 @@ def elementwise(
     **fields: Any,
 ) -> Operator:
     """Declare an elementwise operator; a `predicate` gives bools, a `masked` one has a bool operand first."""
+    plain = not (predicate or masked)
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
+        first = specs[0]
+        if plain and all(spec is first or spec == first for spec in specs):
+            return first
         dtype = common_dtype(name, specs[1:] if masked else specs)
         if masked and specs[0].dtype != BOOL:
             raise DTypeError(f"{name}: the condition must be bool, found {specs[0]}.")
