@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import jinja2
 
-from .layout import ForLoop, Kernel, Line, Module
+from .layout import ForLoop, Item, Kernel, Line, Module
 
 COMMENT_COLUMN = 60
 LINE_LENGTH = 110
@@ -14,7 +15,22 @@ LINE_LENGTH = 110
 
 def emit(module: Module, comments: bool = True) -> str:
     """The source of a generated file; without comments, what the machine code depends on."""
-    return _environment(comments).get_template("module.py.j2").render(module=module)
+    kernels = tuple(replace(one, body=_said_once(one.body)) for one in module.kernels)
+    return _environment(comments).get_template("module.py.j2").render(module=replace(module, kernels=kernels))
+
+
+def _said_once(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items, a comment being for all lines up to the next one."""
+    result: list[Item] = []
+    said = ""
+    for item in items:
+        if not isinstance(item, Line):
+            result.append(replace(item, body=_said_once(item.body)))
+            said = ""
+        else:
+            result.append(Line(item.text) if item.comment == said else item)
+            said = item.comment
+    return tuple(result)
 
 
 @functools.cache

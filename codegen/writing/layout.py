@@ -20,7 +20,7 @@ class ForLoop:
     variable: str
     start: str
     stop: str
-    body: tuple[Line | ForLoop | Block, ...]
+    body: tuple[Item, ...]
     step: str = ""
 
 
@@ -29,7 +29,7 @@ class Block:
     """`header:` around lines and loops: a choice, or a loop that goes on as long as something is true."""
 
     header: str
-    body: tuple[Line | ForLoop | Block, ...]
+    body: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Kernel:
     name: str
     parameters: tuple[str, ...]
     prologue: tuple[Line, ...]
-    body: tuple[Line | ForLoop | Block, ...]
+    body: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +49,6 @@ class Module:
     header: tuple[str, ...]
     imports: tuple[str, ...]
     kernels: tuple[Kernel, ...]
+
+
+Item = Line | ForLoop | Block
