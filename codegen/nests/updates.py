@@ -2,8 +2,8 @@
 
 In the graph every write is a new array, `slice_update`. One or two of them are a choice by element, which
 fuses with what reads it. A longer row of writes becomes one array in memory: first what there was, then the
-parts, one after another. Where nothing reads the former array any more, it is that array (`reuse.py`), and
-what there was is there already.
+parts, one after another. An array that is read between two rows of writes is stored by itself, and copied for
+the second row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 
-from ..rewriting.slices import places_in, region_of
+from ..rewriting.slices import Region, covers, region_of
 
 MOST_CHOICES = 2
 """Writes of which an element finds out by itself whether one concerns it."""
@@ -44,18 +44,14 @@ def _is_only_written(node: Node, users: Mapping[Node, list[Node]]) -> bool:
 
 def visible_updates(row: Sequence[Node]) -> list[Node]:
     """Of a row of writes, the first one first, those that no later one covers."""
-    seen: list[list[range]] = []
+    seen: list[Region] = []
     visible = []
     for node in reversed(row):
         region = region_of(node)
-        if not any(_covers(later, region) for later in seen):
+        if not any(covers(later, region) for later in seen):
             seen.append(region)
             visible.append(node)
     return visible[::-1]
-
-
-def _covers(one: list[range], other: list[range]) -> bool:
-    return all(places_in(wanted, written) is not None for wanted, written in zip(other, one))
 
 
 def row_of_updates(node: Node, stored: set[Node]) -> Iterator[Node]:

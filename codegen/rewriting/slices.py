@@ -61,7 +61,7 @@ def _slice_of_update(node: Node) -> Node | None:
         return None
     base, part = x.operands
     wanted, written = region_of(node), region_of(x)
-    inside = [places_in(one, whole) for one, whole in zip(wanted, written)]
+    inside = [_places_in(one, whole) for one, whole in zip(wanted, written)]
     if all(one is not None for one in inside):
         return m.slice_(part, **bounds_of([one for one in inside if one is not None]))
     apart = any(_are_apart(one, other) for one, other in zip(wanted, written))
@@ -84,7 +84,7 @@ def _add_to_part(node: Node) -> Node | None:
     return None
 
 
-def places_in(wanted: range, written: range) -> range | None:
+def _places_in(wanted: range, written: range) -> range | None:
     """Where the wanted positions lie among those that were written, if all of them do."""
     if len(wanted) == 0 or not (wanted[0] in written and wanted[-1] in written):
         return None
@@ -92,6 +92,11 @@ def places_in(wanted: range, written: range) -> range | None:
         return None
     first, last = written.index(wanted[0]), written.index(wanted[-1])
     return range(first, last + 1, max(wanted.step // written.step, 1))
+
+
+def covers(written: Region, wanted: Region) -> bool:
+    """Whether a write concerns all of a region."""
+    return all(_places_in(one, whole) is not None for one, whole in zip(wanted, written))
 
 
 def _are_apart(one: range, other: range) -> bool:
@@ -108,10 +113,8 @@ def _update_of_update(node: Node) -> Node | None:
         return x
     if all(len(one) == extent for one, extent in zip(written, x.shape)):
         return part
-    if x.operator is m.slice_update:
-        former = zip(region_of(x), written)
-        if all(places_in(one, now) is not None for one, now in former):
-            return m.slice_update(x.operands[0], part, **bounds_of(written))
+    if x.operator is m.slice_update and covers(written, region_of(x)):
+        return m.slice_update(x.operands[0], part, **bounds_of(written))
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
@@ -137,19 +137,21 @@ def _memory_lines(plan: Plan) -> Iterable[str]:
 
 
 def _bytes(number: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.3g} GB"
+    return _scaled(number, (" B", " kB", " MB", " GB"))
 
 
 def _count(number: float) -> str:
-    for unit in ("", " thousand", " million"):
+    return _scaled(number, ("", " thousand", " million", " billion"))
+
+
+def _scaled(number: float, units: Sequence[str]) -> str:
+    """A number to three digits, in the first unit that keeps it short; each is a thousand times the last."""
+    *smaller, largest = units
+    for unit in smaller:
         if number < 1000:
             return f"{number:.3g}{unit}"
         number /= 1000
-    return f"{number:.3g} billion"
+    return f"{number:.3g}{largest}"
 
 
 def _number(count: int, noun: str) -> str:
