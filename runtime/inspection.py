@@ -78,8 +78,11 @@ class Inspection:
     def _pair_or_none(self, variant: Variant, args: Any, kwargs: Any) -> Pair | TapePair | None:
         """Forward and backward, with respect to all floats if to none; None if no gradient exists."""
         if not variant.wrt:
-            with enable_grad():
-                variant = self._variant_for(*_asking_for_gradients(args, kwargs))
+            try:
+                with enable_grad():
+                    variant = self._variant_for(*_asking_for_gradients(args, kwargs))
+            except GradientError:  # it writes into an argument that would require one
+                return None
         return variant.pair if variant.differentiable else None
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:

@@ -744,6 +744,44 @@ def _moved_up(case: Case) -> dict[int, np.ndarray]:
     return {position + 1: index for position, index in case.fixed.items()}
 
 
+def _window(first: int, starts: Shape) -> dict[int, np.ndarray]:
+    """The starts of a window as the operands from `first` on."""
+    return {first + dim: np.asarray(start, np.int64) for dim, start in enumerate(starts)}
+
+
+def _shown(x: np.ndarray, *starts: np.ndarray, shape: Shape, steps: Shape) -> np.ndarray:
+    return x[(*(slice(int(s), int(s) + n * k, k) for s, n, k in zip(starts, shape, steps)), ...)]
+
+
+def _surrounded(x: np.ndarray, *starts: np.ndarray, shape: Shape, steps: Shape) -> np.ndarray:
+    result = np.zeros(shape, x.dtype)
+    _shown(result, *starts, shape=x.shape, steps=steps)[...] = x
+    return result
+
+
+def _overwritten(x: np.ndarray, update: np.ndarray, *starts: np.ndarray, steps: Shape) -> np.ndarray:
+    result = x.copy()
+    _shown(result, *starts, shape=update.shape, steps=steps)[...] = update
+    return result
+
+
+WINDOWS = tuple(
+    (shape, _region_shape(*bounds), bounds[0], bounds[2], ((),) * len(shape)) for shape, *bounds in REGIONS
+)
+WINDOWED = (
+    _moves("slice_at", _shown, *(
+        Case((whole, *places), {"shape": part, "steps": steps}, _window(1, starts))
+        for whole, part, starts, steps, places in WINDOWS
+    )),
+    _moves("dilate_at", _surrounded, *(
+        Case((part, *places), {"shape": whole, "steps": steps}, _window(1, starts))
+        for whole, part, starts, steps, places in WINDOWS
+    )),
+    _moves("update_at", _overwritten, *(
+        Case((whole, part, *places), {"steps": steps}, _window(2, starts))
+        for whole, part, starts, steps, places in WINDOWS
+    )),
+)  # fmt: skip
 INDEXING = (
     Row("gather", lambda x, *indices: x[indices], GATHERS, dtypes=EVERYTHING, ulps=0),
     Row("scatter_add", _scattered, tuple(
@@ -774,7 +812,7 @@ ROWS: dict[str, Row] = {
     for row in (
         *ARITHMETIC, *TRANSCENDENTAL, *STEPS, *LOGIC, *COPIES, *MOVEMENT, *REDUCTIONS, *COMPOSITES,
         Row("contract", _summed_products, CONTRACTIONS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
-        *INDEXING, *CREATION,
+        *INDEXING, *WINDOWED, *CREATION,
     )
 }  # fmt: skip
 NOT_IN_THE_TABLE = {

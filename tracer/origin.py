@@ -123,6 +123,10 @@ class _Statements:
         if isinstance(target, ast.Name):
             key = (value.lineno, value.end_lineno, value.col_offset, value.end_col_offset)
             self.targets[key] = target.id
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):  # the array written
+            where = value if isinstance(value, ast.AugAssign) else target
+            key = (where.lineno, where.end_lineno, where.col_offset, where.end_col_offset)
+            self.targets[key] = target.value.id
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             for one, expression in zip(target.elts, value.elts):
                 self._enter(one, expression)

@@ -14,6 +14,7 @@ from typing import Union
 import numpy as np
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops import elementwise as e
 
 from .extents import ONE, Symbol
 
@@ -28,7 +29,7 @@ class Axis:
         return f"<axis {self.extent.value}>"
 
 
-Factor = Axis | Symbol
+Factor = Union[Axis, Symbol, "Expression"]  # a value only where the place of a window is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,13 @@ class Index:
 
     @property
     def axes(self) -> set[Axis]:
-        return {factor for term in self.terms for factor in term.factors if isinstance(factor, Axis)}
+        own = {factor for term in self.terms for factor in term.factors if isinstance(factor, Axis)}
+        return own.union(*map(axes_of, self.values))
+
+    @property
+    def values(self) -> list[Expression]:
+        """The values from arrays that the index is computed from."""
+        return [one for term in self.terms for one in term.factors if not isinstance(one, Axis | Symbol)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,8 @@ class Load:
 
     node: Node
     indices: tuple[AnyIndex, ...]
+    version: int = 0
+    """Of an array that is written in place: which of its versions is read."""
 
 
 @dataclass(eq=False, slots=True)
@@ -115,22 +124,24 @@ class Bound:
 def known_truth(bound: Bound) -> bool | None:
     """Whether a bound holds in all iterations, or in none; None if that differs between them."""
     first, last = range_of(bound.index)
-    low = first if bound.low is None else range_of(bound.low)[0]
-    high = last + 1 if bound.high is None else range_of(bound.high)[0]
-    if last < low or first >= high:
+    lows = (first, first) if bound.low is None else range_of(bound.low)
+    highs = (last + 1, last + 1) if bound.high is None else range_of(bound.high)
+    if last < lows[0] or first >= highs[1]:
         return False
-    return True if low <= first and last < high and bound.step == 1 else None
+    return True if lows[1] <= first and last < highs[0] and bound.step == 1 else None
 
 
 def range_of(index: Index) -> tuple[int, int]:
     """The smallest and the largest value of an index, at the traced sizes."""
+    if index.values:
+        return -ANYWHERE, ANYWHERE
     smallest = largest = 0
     for term in index.terms:
         ends = [term.coefficient, term.coefficient]
         for factor in term.factors:
             if isinstance(factor, Axis):
                 ends = [0, ends[1] * (factor.extent.value - 1)]
-            else:
+            elif isinstance(factor, Symbol):
                 ends = [end * factor.value for end in ends]
         smallest, largest = smallest + min(ends), largest + max(ends)
     return smallest, largest
@@ -156,6 +167,8 @@ class Within:
     extent: Symbol
 
 
+ANYWHERE = 1 << 60
+"""Beyond every position: the range of one that data decides."""
 Expression = Union[Load, Compute, Literal, Position, Select, Within]  # noqa: UP007  of forward references
 AnyIndex = Union[Index, Quotient, Expression]  # noqa: UP007
 Compared = set[tuple[Expression, Symbol]]
@@ -179,6 +192,22 @@ def of_symbol(symbol: Symbol) -> Index:
 
 def number(value: int) -> Index:
     return Index((Term(value),)) if value else ZERO
+
+
+def affine(value: Expression) -> Index:
+    """An integer value as an index: positions, numbers, their sums and multiples are index arithmetic."""
+    if isinstance(value, Position) and isinstance(value.index, Index):
+        return value.index
+    if isinstance(value, Literal):
+        return number(int(value.value))
+    if isinstance(value, Compute) and value.node.operator in (e.add, e.subtract):
+        left, right = map(affine, value.operands)
+        return plus(left, right) if value.node.operator is e.add else minus(left, right)
+    if isinstance(value, Compute) and value.node.operator is e.multiply:
+        for factor, other in (value.operands, value.operands[::-1]):
+            if isinstance(factor, Literal):
+                return times(affine(other), int(factor.value))
+    return Index((Term(1, (value,)),))
 
 
 def is_number(index: AnyIndex) -> bool:
@@ -216,14 +245,22 @@ def minus(first: Index, second: Index) -> Index:
 def children(expression: Expression) -> tuple[Expression, ...]:
     """The expressions that an expression is made of, those in its indices included."""
     if isinstance(expression, Load):
-        return tuple(index for index in expression.indices if not isinstance(index, Index | Quotient))
+        return tuple(one for index in expression.indices for one in _values_in(index))
     if isinstance(expression, Compute):
         return expression.operands
     if isinstance(expression, Select):
-        return (expression.inside, expression.outside)
-    if isinstance(expression, Position) and not isinstance(expression.index, Index | Quotient):
-        return (expression.index,)
+        limits = (limit for one in expression.bounds for limit in (one.index, one.low, one.high))
+        tested = (value for limit in limits if limit is not None for value in limit.values)
+        return (expression.inside, expression.outside, *tested)
+    if isinstance(expression, Position):
+        return tuple(_values_in(expression.index))
     return (expression.position,) if isinstance(expression, Within) else ()
+
+
+def _values_in(index: AnyIndex) -> list[Expression]:
+    if isinstance(index, Quotient):
+        index = index.index
+    return index.values if isinstance(index, Index) else [index]
 
 
 def parts(expression: Expression) -> Iterator[Expression]:
@@ -250,7 +287,8 @@ def axes_of(expression: Expression) -> set[Axis]:
 
 def _own_indices(expression: Expression) -> list[Index | Quotient]:
     if isinstance(expression, Select):
-        return [bound.index for bound in expression.bounds]
+        limits = (limit for one in expression.bounds for limit in (one.index, one.low, one.high))
+        return [limit for limit in limits if limit is not None]
     indices: tuple[AnyIndex, ...] = ()
     if isinstance(expression, Load):
         indices = expression.indices

@@ -298,6 +298,14 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     return x
 
 
+def _slice_at(node: Node, operands: list[Symbols]) -> Symbols:
+    return _kept_where_equal(node, operands[:1])
+
+
+def _update_at(node: Node, operands: list[Symbols]) -> Symbols:
+    return _slice_update(node, operands[:2])
+
+
 Rule = Callable[[Node, list[Symbols]], Symbols]
 _RULES: dict[str, Rule] = {
     "creation": _fresh,
@@ -312,6 +320,9 @@ _RULES: dict[str, Rule] = {
     "pad": _kept_where_equal,
     "dilate": _kept_where_equal,
     "slice_update": _slice_update,
+    "slice_at": _slice_at,
+    "dilate_at": _slice_at,
+    "update_at": _update_at,
     "concatenate": _concatenate,
     "flip": _same,
     "contraction": _contract,

@@ -20,6 +20,7 @@ from ..rewriting.calls import gemm, matrices_of
 from .blocking import row_values, scattered_values, split_into_blocks
 from .cost import EXPENSIVE
 from .expression import (
+    ZERO,
     AnyIndex,
     Axis,
     Compute,
@@ -34,6 +35,7 @@ from .expression import (
     times,
 )
 from .extents import ONE, Extents, Symbol, find_extents
+from .inplace import InPlace, find_late_reads
 from .library import (
     call_roots,
     equal_operands,
@@ -75,7 +77,8 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     """The loop tree that stores `outputs`, nodes of the graph that are neither inputs nor constants."""
     extents = find_extents(graph)
     stored, padded = _required_storage(graph, outputs)
-    loops = find_step_loops(graph, extents)
+    barred: set[tuple[Node, int]] = set()
+    loops = find_step_loops(graph, extents, places := InPlace())
     whole = {*outputs, *(history for one in loops for history in one.histories)}
     same: dict[Node, Node] = {}
     requested: set[Node] = set()
@@ -91,6 +94,13 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
                 raise GraphError(f"{request.node!r} is stored, and lies where it cannot be read") from None
             requested.add(request.node)
             stored.add(request.node)
+            continue
+        late = find_late_reads(places, roots, bodies(graph), stored)
+        if late.values or late.arrays:
+            stored |= late.values
+            barred |= {(chain.loop.node, chain.carry) for one in late.arrays for chain in places.chains[one]}
+            loops = find_step_loops(graph, extents, places := InPlace(), barred)
+            whole = {*outputs, *(history for one in loops for history in one.histories)}
             continue
         items = _schedule(roots, checks)
         shared = _worth_storing(roots, stored) | scattered_values(items, stored)
@@ -255,6 +265,7 @@ def _computed_nodes(root: Root) -> set[Node]:
 
 def _roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
     result: list[Root] = []
+    places = next((one.places for one in loops.values()), InPlace())
     stacks = {node for one in loops.values() for node in one.stacks.values()}
     rows = {value: row for one in loops.values() for value, row in one.in_storage.items()}
     early = set(lowering.padded.values())
@@ -263,6 +274,8 @@ def _roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> 
             result.extend(_roots_of(lowering.padded[node], lowering))
         if node in loops:
             result.extend(_roots_of_loop(loops[node], lowering, loops))
+        elif places.writes(node):
+            result.append(_root_of_write(node, places, lowering))
         elif node in rows and node.operator is gemm:
             storage, row = rows[node]
             result.extend(_roots_of_gemm(node, lowering, storage, (row,)))
@@ -353,6 +366,18 @@ def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> It
         root = _root(node, "overwrite", axes, lowering.element(part, _at(axes)), target)
         root.origin = one.origin
         yield root
+
+
+def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
+    """A part of an array that a loop carries, written where it lies."""
+    _, update, *starts = node.operands
+    version = places.load(node, ZERO, ())
+    at = _at(axes := _axes(lowering.extents[update]))
+    regions = zip(at, lowering.starts(node, starts), node.attributes["steps"])
+    target = tuple(plus(times(index, step), start) for index, start, step in regions)
+    root = _root(version.node, "overwrite", axes, lowering.element(update, at), (ZERO, *target))
+    root.version, root.origin = version.version, node.origin
+    return root
 
 
 def _roots_of_gemm(
@@ -484,15 +509,19 @@ def _awaited_totals(roots: list[Root]) -> set[Root]:
 def _place_all(roots: list[Root], by_node: dict[Node, list[Root]]) -> list[Item]:
     items: list[Item] = []
     looped, reads = looped_dims(roots), reads_for_calls(roots)
+    placed: list[Root] = []
     for root in roots:
         made = {load.node: None for load in root.reads if not is_from_before(load, root)}
         made |= dict.fromkeys(reads.get(root.node, ()))
         sources = [one for node in made for one in by_node.get(node, ())]
         if root.kind in ("update", "overwrite"):  # of what other roots have stored
             sources += by_node[root.node]
+        if root.version:
+            sources += [one for one in placed if any(load.node is root.node for load in one.reads)]
         inside = inside_steps(items, root)
         _place(inside, root, _order_to_join(inside, root, looped, sources), sources)
         by_node.setdefault(root.node, []).append(root)
+        placed.append(root)
     return items
 
 
@@ -564,6 +593,8 @@ def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
         return False
     reads = [load for load in root.reads if load.node is source.node]
     if source.node is root.node and root.kind != "call":
+        return False
+    if root.version and any(load.node is root.node for load in source.reads):  # of what is overwritten now
         return False
     return all(isinstance(index := load.indices[dims[0]], Index) and index.axis is axis for load in reads)
 

@@ -8,13 +8,14 @@ operands are elements of the operands, and stacked results are written row by ro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.windows import PLACE
 
 from ..rewriting.calls import gemm, matrices_of
 from ..rewriting.unroll import SMALL
@@ -22,6 +23,7 @@ from ..writing.names import noun
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
+from .inplace import InPlace, find_chain
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
 from .tree import Item, Loop, Root
 
@@ -43,7 +45,9 @@ class StepLoop:
     around: tuple[StepLoop, ...]
     """The step loops that it is inside of, outermost first."""
     replaced: frozenset[Node] = frozenset()
-    """The histories that it shares with a choice before it, which has written them."""
+    """The histories that hold the right values when it begins: of a choice before it, of a loop around it."""
+    places: InPlace = field(default_factory=InPlace)
+    """The histories that are written in place."""
     item: Loop = field(init=False)
     stacks: dict[int, Node] = field(default_factory=dict)
     """Results that are written row by row into an array of their own."""
@@ -71,12 +75,27 @@ class StepLoop:
     def stores(self) -> list[tuple[Node, Node, Index]]:
         """Each result of the body, where it is stored, and in which row."""
         outputs, after = self.node.body.outputs, plus(self.step, number(1))
-        carried = [(outputs[index], history, after) for index, history in enumerate(self.histories)]
+        carried = [
+            (outputs[index], history, after)
+            for index, history in enumerate(self.histories)
+            if history not in self.places.chains
+        ]
         return carried + [(outputs[index], stack, self.row) for index, stack in self.stacks.items()]
 
 
-def find_step_loops(graph: Graph, extents: Extents, around: tuple[StepLoop, ...] = ()) -> list[StepLoop]:
-    """All loops of a graph and of their bodies, outer ones first."""
+def find_step_loops(
+    graph: Graph,
+    extents: Extents,
+    places: InPlace,
+    barred: Container[tuple[Node, int]] = (),
+    around: tuple[StepLoop, ...] = (),
+) -> list[StepLoop]:
+    """All loops of a graph and of their bodies, outer ones first.
+
+    Args:
+        places: is told which carries are written in place.
+        barred: loops with carries for which that is not possible.
+    """
     found: list[StepLoop] = []
     readers: dict[Node, dict[int, list[Node]]] = {}
     for node in graph.nodes:
@@ -89,15 +108,24 @@ def find_step_loops(graph: Graph, extents: Extents, around: tuple[StepLoop, ...]
     for node in graph.nodes:
         if is_loop(node):
             loop = LoopNode(node)
-            shared = [_left_by_another(loop, index, found, uses) for index in range(loop.carries)]
+            held = [places.holder.get(carry) for carry in loop.body.inputs[: loop.carries]]
+            shared = [
+                _left_by_another(loop, index, found, uses) if one is None else one
+                for index, one in enumerate(held)
+            ]
             histories = [
                 _history(loop, index, extents) if one is None else one for index, one in enumerate(shared)
             ]
             replaced = frozenset(one for one in shared if one is not None)
+            for index, history in enumerate(histories):
+                chain = None if history in replaced or (node, index) in barred else find_chain(loop, index)
+                if chain is not None and places.holder.keys().isdisjoint(chain.versions):
+                    places.add(chain, history)
             extent = extents.steps[node].find()
             count = extents.trips.get(node, extent).find()
-            one = StepLoop(loop, extent, count, histories, readers.get(node, {}), viewed, around, replaced)
-            found += [one, *find_step_loops(loop.body, extents, (*around, one))]
+            results = readers.get(node, {})
+            one = StepLoop(loop, extent, count, histories, results, viewed, around, replaced, places)
+            found += [one, *find_step_loops(loop.body, extents, places, barred, (*around, one))]
     return found
 
 
@@ -122,7 +150,8 @@ def _replaces(loop: LoopNode, index: int) -> bool:
 def _history(loop: LoopNode, index: int, extents: Extents) -> Node:
     start, end = loop.body.inputs[index], loop.body.outputs[index]
     spec = start.spec.with_shape((loop.length + 1, *start.shape))
-    name = end.name or start.name or f"{noun(end.operator.name)}s"
+    init = loop.node.operands[index]
+    name = end.name or start.name or init.name or f"{noun(end.operator.name)}s"
     node = Node(loop_result, (loop.node,), {"index": index}, spec, end.origin, name)
     extents.of[node] = (Symbol(loop.length + 1), *extents.of[start])
     return node
@@ -159,8 +188,13 @@ def _moved(node: Node) -> Iterator[Node]:
         one = pending.pop()
         if one.operator.family == "movement":
             pending.extend(one.operands)
-        elif one.operator is not loop_result and one.operator.family != "creation":
+        elif one.operator is not loop_result and one.operator.family != "creation" and not _is_place(one):
             yield one
+
+
+def _is_place(node: Node) -> bool:
+    """Whether a value may be where a window begins: such are index arithmetic."""
+    return node.spec == PLACE and node.operator.family == "elementwise"
 
 
 # --- elements -----------------------------------------------------------------------------------------------
@@ -176,7 +210,9 @@ def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None
         one.stacks, one.in_storage = {}, {}
         _enter_inputs(one, lowering)
         for index, end in enumerate(one.node.body.outputs[: one.node.carries]):
-            _compute_into(one, end, one.histories[index], plus(one.step, number(1)), lowering)
+            if one.histories[index] not in one.places.chains:
+                _compute_into(one, end, one.histories[index], plus(one.step, number(1)), lowering)
+        _enter_versions(one, lowering)
         for index, readers in one.results.items():
             _enter_result(one, index, readers, lowering, outputs)
 
@@ -185,7 +221,10 @@ def _enter_inputs(one: StepLoop, lowering: Lowering) -> None:
     carries, rows, constants = one.node.split(one.node.body.inputs)
     _, stacked, invariant = one.node.split(one.node.node.operands)
     for node, history in zip(carries, one.histories):
-        lowering.elsewhere[node] = _row_of(history, one.step)
+        is_version = node in one.places.holder
+        lowering.elsewhere[node] = (
+            _version_of(node, one.step, one) if is_version else _row_of(history, one.step)
+        )
     for node, whole in zip(rows, stacked):
         lowering.elsewhere[node] = _row_of_operand(whole, one.row, lowering)
     for node, value in zip(constants, invariant):
@@ -204,6 +243,18 @@ def _row_of(storage: Node, row: Index) -> Elsewhere:
     return lambda at: Load(storage, (row, *at))
 
 
+def _version_of(version: Node, row: Index, one: StepLoop) -> Elsewhere:
+    return lambda at: one.places.load(version, row, at)
+
+
+def _enter_versions(one: StepLoop, lowering: Lowering) -> None:
+    """The versions of arrays that a step writes in place are read where they all lie."""
+    for node in one.node.body.nodes:
+        if node in one.places.holder and not node.is_input:
+            lowering.stored.discard(node)
+            lowering.elsewhere[node] = _version_of(node, plus(one.step, number(1)), one)
+
+
 def _compute_into(one: StepLoop, node: Node, storage: Node, row: Index, lowering: Lowering) -> None:
     """Let a value of the body be computed into its row, unless it has a place already."""
     is_computed = node.operands and node.operator is not loop_result
@@ -219,6 +270,8 @@ def _enter_result(
 ) -> None:
     output, carries = one.node.body.outputs[index], one.node.carries
     for reader in readers:
+        if reader in one.places.holder:  # a version of what a loop around this one carries
+            continue
         if index < carries:
             lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.count))
             continue
@@ -243,6 +296,8 @@ def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:
     if one.node.backwards or one.node.is_dynamic:
         return None
     for index, history in enumerate(one.histories):
+        if history in one.places.chains:  # which has one row
+            continue
         if output is one.node.body.inputs[index]:
             return history, 0
         if output is one.node.body.outputs[index]:
@@ -294,7 +349,9 @@ def rows_of_histories(loops: list[StepLoop], roots: list[Root], lowering: Loweri
     rows = dict(lowering.rows)
     for one in loops:
         for history in one.histories:
-            if history not in rows:
+            if history in one.places.chains:
+                rows[history] = 1
+            elif history not in rows:
                 in_place = all(
                     _reads_only_after(root, history, one) or _reads_in_place(root, history)
                     for root in readers.get(history, ())

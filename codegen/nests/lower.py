@@ -6,7 +6,7 @@ of their operands at the same place, movement operators at another place; stored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pullback.tracer.errors import UnsupportedError
@@ -15,6 +15,7 @@ from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import loop_result
 
 from .expression import (
@@ -29,11 +30,13 @@ from .expression import (
     Position,
     Quotient,
     Select,
+    affine,
     known_truth,
     minus,
     number,
     of_symbol,
     plus,
+    range_of,
     times,
 )
 from .extents import ONE, Extents, Symbol, reshape_groups
@@ -100,6 +103,14 @@ class Lowering:
             return number(int(element.value))
         self.looked_up.setdefault(element, set()).add(node)
         return element
+
+    def places(self, starts: Iterable[Node]) -> tuple[Index, ...]:
+        """Where a window begins, as index arithmetic."""
+        return tuple(affine(self.element(start, ())) for start in starts)
+
+    def starts(self, node: Node, operands: Sequence[Node]) -> tuple[Index, ...]:
+        """Where the region of an operator begins: its attributes say it, or these operands."""
+        return self.places(operands) if operands else tuple(map(number, node.attributes.get("starts", ())))
 
     def symbol_sum(self, symbols: list[Symbol]) -> Index:
         return plus(*(of_symbol(symbol) for symbol in symbols)) if symbols else ZERO
@@ -174,24 +185,31 @@ def _slice(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     return lowering.element(node.operands[0], tuple(own))
 
 
+def _slice_at(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    x, *starts = node.operands
+    own = []
+    for index, start, step in zip(indices, lowering.places(starts), node.attributes["steps"]):
+        is_same = start is ZERO and step == 1
+        own.append(index if is_same else plus(times(_plain(index, node), step), start))
+    return lowering.element(x, tuple(own))
+
+
 def _within(
-    lowering: Lowering, node: Node, part: Node, indices: Indices
+    lowering: Lowering, node: Node, part: Node, indices: Indices, starts: Iterable[Index]
 ) -> tuple[tuple[Bound, ...], Indices]:
     """The bounds of the region [start:stop:step] that `part` fills, and the place in `part`."""
     bounds: list[Bound] = []
     own: list[AnyIndex] = []
     whole = node.shape
-    for dim, index in enumerate(indices):
-        start, step = node.attributes["starts"][dim], node.attributes["steps"][dim]
-        extent = part.shape[dim]
-        if start == 0 and step == 1 and extent == whole[dim]:
+    for dim, (index, low) in enumerate(zip(indices, starts)):
+        step, extent = node.attributes["steps"][dim], part.shape[dim]
+        if low is ZERO and step == 1 and extent == whole[dim]:
             own.append(index)
             continue
         plain = _plain(index, node)
-        low = number(start)
         high = plus(low, times(of_symbol(lowering.extents[part][dim]), step))
-        starts_inside = start > 0
-        ends_inside = start + extent * step < whole[dim]
+        starts_inside = range_of(low) != (0, 0)
+        ends_inside = range_of(low)[0] + extent * step < whole[dim]
         bounds.append(
             Bound(plain, low if starts_inside or step > 1 else None, high if ends_inside else None, step)
         )
@@ -201,14 +219,14 @@ def _within(
 
 
 def _dilate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    (x,) = node.operands
-    bounds, own = _within(lowering, node, x, indices)
+    x, *starts = node.operands
+    bounds, own = _within(lowering, node, x, indices, lowering.starts(node, starts))
     return _select(node, bounds, lambda: lowering.element(x, own), lambda: Literal(0, node.dtype))
 
 
 def _slice_update(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    x, update = node.operands
-    bounds, own = _within(lowering, node, update, indices)
+    x, update, *starts = node.operands
+    bounds, own = _within(lowering, node, update, indices, lowering.starts(node, starts))
     return _select(node, bounds, lambda: lowering.element(update, own), lambda: lowering.element(x, indices))
 
 
@@ -298,6 +316,9 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     m.slice_.name: _slice,
     m.dilate.name: _dilate,
     m.slice_update.name: _slice_update,
+    w.slice_at.name: _slice_at,
+    w.dilate_at.name: _dilate,
+    w.update_at.name: _slice_update,
     m.pad.name: _pad,
     m.concatenate.name: _concatenate,
     m.flip.name: _flip,

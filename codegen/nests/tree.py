@@ -33,6 +33,8 @@ class Root:
     bound: dict[Axis, Loop] = field(default_factory=dict)
     steps: tuple[Loop, ...] = ()
     """The loops over steps that it must be inside of, outermost first."""
+    version: int = 0
+    """Of an array that is written in place: which of its versions this makes."""
     origin: Origin | None = None
     """Where the user wrote it, if that is not where the node comes from."""
 

@@ -60,9 +60,23 @@ def tidy_loops(graph: Graph) -> Graph:
 
 
 def _simple(loop: LoopNode) -> LoopNode:
+    loop = _with_numbers(loop)
     body = tidy_loops(loop.body)
     keeps_gradients = any(node.operator is e.stop_gradient for node in body.nodes)  # which simplify takes out
     return loop.with_body(body if keeps_gradients else simplify(body))
+
+
+def _with_numbers(loop: LoopNode) -> LoopNode:
+    """The loop with the constants of its body that are numbers written into the body."""
+    carries, stacked, constants = loop.split(loop.body.inputs)
+    inits, rows, values = loop.split(loop.node.operands)
+    numbers = {inside: value for inside, value in zip(constants, values) if value.is_constant}
+    if not numbers:
+        return loop
+    others = [(inside, value) for inside, value in zip(constants, values) if inside not in numbers]
+    inputs = (*carries, *stacked, *(inside for inside, _ in others))
+    body = Graph(loop.body.name, inputs, substitute(loop.body.outputs, numbers), loop.body.origin)
+    return loop.again(body, inits, rows, [value for _, value in others])
 
 
 def _without_invariants(loop: LoopNode) -> LoopNode:

@@ -16,6 +16,8 @@ from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop
 
+from ..rewriting.slices import region_of
+
 RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
@@ -38,13 +40,20 @@ class Stretch:
 def find_stretches(sequence: Sequence[Node], fewest_steps: int, fewest_saved: int) -> Iterator[Stretch]:
     """Stretches of at least so many steps that save so many operations, shortest periods first."""
     tokens = _tokens(sequence)
+    weights = np.cumsum([0, *map(weight, sequence)])
     for period in _periods(tokens, fewest_steps):
         equal = np.concatenate([[False], tokens[:-period] == tokens[period:], [False]])
         edges = np.flatnonzero(equal[1:] != equal[:-1])
         for start, stop in zip(edges[::2], edges[1::2]):
             steps = (int(stop) - int(start)) // period + 1
-            if steps >= fewest_steps and (steps - 1) * period >= fewest_saved:
+            saved = weights[start + (steps - 1) * period] - weights[start]
+            if steps >= fewest_steps and saved >= fewest_saved:
                 yield Stretch(int(start), period, steps)
+
+
+def weight(node: Node) -> int:
+    """How many operations a node stands for: a loop for those of its body."""
+    return sum(map(weight, node.attributes["body"].graph.nodes)) if node.operator is loop else 1
 
 
 def _tokens(sequence: Sequence[Node]) -> np.ndarray:
@@ -54,8 +63,8 @@ def _tokens(sequence: Sequence[Node]) -> np.ndarray:
 
 def _token(node: Node) -> Any:
     attributes: Any
-    if node.operator is m.slice_:
-        attributes = node.attributes["steps"]
+    if node.operator in (m.slice_, m.slice_update):  # at places that may advance
+        attributes = (node.attributes["steps"], region_shape(node))
     elif node.operator is loop:
         attributes = tuple(
             value.structure if key == "body" else value for key, value in node.attributes.items()
@@ -63,6 +72,11 @@ def _token(node: Node) -> Any:
     else:
         attributes = tuple(node.attributes.values())
     return node.operator, node.spec, attributes, len(node.operands)
+
+
+def region_shape(node: Node) -> tuple[int, ...]:
+    """The extents of what a slice reads, or of what a write is about."""
+    return tuple(map(len, region_of(node)))
 
 
 def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node
 
 from .bodies import has_loops, share_loops, tidy_loops
-from .periods import Stretch, find_stretches
+from .periods import Stretch, find_stretches, weight
 from .rolled import RolledGraph
 from .steps import (
     FEWEST_NODES_SAVED,
@@ -24,6 +25,7 @@ from .steps import (
     StepsOfLoop,
     analysed,
     classified,
+    even_parts,
     same_constant,
 )
 
@@ -40,11 +42,11 @@ class Rolled:
 
 def roll(graph: Graph) -> Rolled:
     """Roll all loops, inner ones first. Time is linear in the number of nodes."""
-    notes: list[str] = []
+    notes: Counter[str] = Counter()
     refused: dict[str, None] = {}
     given = graph
     for _ in range(MOST_ROUNDS):
-        if len(graph.nodes) < FEWEST_NODES_SAVED:
+        if sum(map(weight, graph.nodes)) < FEWEST_NODES_SAVED:
             break
         done = _roll_once(graph, notes, refused)
         if done is None:
@@ -52,22 +54,26 @@ def roll(graph: Graph) -> Rolled:
         graph = done
     if graph is not given or has_loops(graph):
         graph = tidy_loops(share_loops(graph))
-    return Rolled(graph, (*notes, *refused))
+    rolled = (note if times == 1 else f"{note}, {times} times" for note, times in notes.items())
+    return Rolled(graph, (*rolled, *refused))
 
 
-def _roll_once(graph: Graph, notes: list[str], refused: dict[str, None]) -> Graph | None:
+def _roll_once(graph: Graph, notes: Counter[str], refused: dict[str, None]) -> Graph | None:
     sequence = [node for node in graph.nodes if not node.is_input and not node.is_constant]
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
     for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED):
         if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
             continue
-        try:
-            one = analysed(stretch, sequence, place)
-        except CannotRoll as reason:
-            refused[f"not rolled: {_described(stretch, sequence)}, because {reason}"] = None
-            continue
-        chosen.append(one)
+        parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= FEWEST_STEPS]
+        if not parts:
+            uneven = "it reads or writes at places that do not advance by a constant"
+            refused[f"not rolled: {_described(stretch, sequence)}, because {uneven}"] = None
+        for part in parts:
+            try:
+                chosen.append(analysed(part, sequence, place))
+            except CannotRoll as reason:
+                refused[f"not rolled: {_described(part, sequence)}, because {reason}"] = None
     if not chosen:
         return None
     chosen.sort(key=lambda one: one.start)
@@ -79,7 +85,7 @@ def _roll_once(graph: Graph, notes: list[str], refused: dict[str, None]) -> Grap
     for one in chosen:
         stretch = Stretch(one.start + shift, one.stretch.period, one.stretch.steps + one.completed)
         loops.append(classified(stretch, sequence, place))
-        notes.append(f"rolled: {_described(stretch, sequence)}")
+        notes[f"rolled: {_described(stretch, sequence)}"] += 1
         shift += one.added
     return RolledGraph(graph, sequence, place, loops).graph
 
@@ -132,7 +138,7 @@ def _expected(loop: StepsOfLoop, offset: int, made: list[Node], sequence: Sequen
         else:
             return None
     attributes = dict(last.attributes)
-    if offset in loop.slices:
+    if offset in loop.slices | loop.windows:
         before = sequence[loop.stop - 2 * loop.stretch.period + offset].attributes
         for name in ("starts", "stops"):
             pairs = zip(attributes[name], before[name])

@@ -6,13 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pullback.tracer.graph import Graph, Node, constant, make_input
+import numpy as np
+
+from pullback.tracer.graph import Graph, Node, constant, make_input, make_node
 from pullback.tracer.loop import LoopNode, make_loop
+from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.composite import stack
+from pullback.tracer.ops.windows import PLACE, slice_at, update_at
 from pullback.tracer.origin import located_at
+from pullback.tracer.spec import Spec
 
-from .rows import rows_of_constants, rows_of_nodes, rows_of_slices
+from .periods import region_shape
+from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
 from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
 
 
@@ -141,6 +147,8 @@ class _MadeLoop:
         self.inits: list[Node] = []
         self.stacked: dict[Any, tuple[Node, Node]] = {}
         self.constants: dict[Node, Node] = {}
+        self.lifted: dict[Any, tuple[Node, Node]] = {}
+        """Numbers that the steps start with: the body's input, and the number."""
         self.values: list[Node | None] = [None] * self.period
         with located_at(self.first[-1].origin):
             self._make_body()
@@ -164,6 +172,9 @@ class _MadeLoop:
                 self._operand(one, (offset, slot)) for slot, one in enumerate(self.loop.operands[offset])
             )
             model = self.column(offset)[-1]  # the first step may have other names
+            if offset in self.loop.windows:
+                self.values[offset] = self._window(offset, made, model)
+                continue
             self.values[offset] = Node(
                 node.operator, made, node.attributes, node.spec, model.origin, model.name
             )
@@ -179,6 +190,43 @@ class _MadeLoop:
                 operand.node if operand.node.is_constant else self._constant(self.graph.value(operand.node))
             )
         return self._rows_from_outside(operand, where)
+
+    def _window(self, offset: int, made: tuple[Node, ...], model: Node) -> Node:
+        """A slice, or a write, at a place that is computed from the number of the step.
+
+        Where it begins in the first step is a constant of the loop, not of its body: a loop around this one
+        may have it advance.
+        """
+        first, second = (np.array(node.attributes["starts"], np.int64) for node in self.column(offset)[:2])
+        shape, whole = region_shape(model), model.operands[0].shape
+        starts = [
+            self._advancing(constant(int(start), PLACE), int(advance), (offset, dim))
+            if shape[dim] < whole[dim]
+            else constant(0, PLACE)
+            for dim, (start, advance) in enumerate(zip(first, second - first))
+        ]
+        steps = model.attributes["steps"]
+        operator = update_at if model.operator is m.slice_update else slice_at
+        attributes = {"steps": steps} if operator is update_at else {"shape": shape, "steps": steps}
+        return make_node(operator, (*made, *starts), attributes, origin=model.origin, name=model.name)
+
+    def _advancing(self, start: Node, advance: bool | int | float, key: Any) -> Node:
+        """A number that advances by a constant from step to step."""
+        if key not in self.lifted:
+            self.lifted[key] = make_input(start.spec, ""), start
+        first = self.lifted[key][0]
+        if not advance:
+            return first
+        number = self._counter()
+        if start.dtype != number.dtype:
+            number = e.convert(number, dtype=start.dtype)
+        return first + constant(advance, Spec((), start.dtype)) * number
+
+    def _counter(self) -> Node:
+        """The number of the step."""
+        if "counter" not in self.stacked:
+            self.stacked["counter"] = make_input(PLACE, "step"), counter(self.steps)
+        return self.stacked["counter"][0]
 
     def _constant(self, node: Node) -> Node:
         if node not in self.constants:
@@ -210,14 +258,14 @@ class _MadeLoop:
         return made
 
     def _rows_from_outside(self, operand: Row, where: Any) -> Node:
+        first = operand.nodes[0]
+        if first.is_constant:
+            advance = advance_of_constants(operand.nodes)
+            assert advance is not None, "checked before"
+            return self._advancing(first, advance, where)
         key = ("rows", tuple(map(id, operand.nodes)))
         if key not in self.stacked:
-            first = operand.nodes[0]
-            if first.is_constant:
-                rows = rows_of_constants(operand.nodes)
-            else:
-                rows = rows_of_nodes(operand.nodes, self.graph.value)
-            assert rows is not None, "checked before"
+            rows = rows_of_nodes(operand.nodes, self.graph.value)
             self.stacked[key] = make_input(first.spec, first.name, first.origin), rows
         return self.stacked[key][0]
 
@@ -244,12 +292,18 @@ class _MadeLoop:
             else:
                 self.stacks[offset] = len(stacks)
                 stacks.append(value)
-        inputs = (*carries, *(one for one, _ in self.stacked.values()), *self.constants.values())
+        lifted = self.lifted.values()
+        inputs = (
+            *carries,
+            *(one for one, _ in self.stacked.values()),
+            *self.constants.values(),
+            *(one for one, _ in lifted),
+        )
         origin = self.first[0].origin
         body = Graph(f"{self.graph.old.name}_step", inputs, (*outputs, *stacks), origin)
-        self.made: LoopNode = make_loop(
-            body, inits, [rows for _, rows in self.stacked.values()], list(self.constants), self.steps, origin
-        )
+        rows = [rows for _, rows in self.stacked.values()]
+        constants = [*self.constants, *(start for _, start in lifted)]
+        self.made: LoopNode = make_loop(body, inits, rows, constants, self.steps, origin)
         self.results = self.made.results
         self.stacks = {offset: len(carries) + index for offset, index in self.stacks.items()}
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pullback.tracer.graph import Node, constant, make_node
+from pullback.tracer.graph import Node, make_node
 from pullback.tracer.ops import creation
-from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.spec import INT64, Spec
+from pullback.tracer.spec import INT64
 
 WIDEST = 8
 """Positions that a slice may take in the dimension in which it advances."""
@@ -31,6 +30,12 @@ def advance_of(slices: Sequence[Node]) -> tuple[int, int, int] | None:
     (dim,) = dims
     wide = slices[0].shape[dim]
     return (int(dim), int(starts[0, dim]), int(differences[0, dim])) if 1 <= wide <= WIDEST else None
+
+
+def advances_evenly(column: Sequence[Node]) -> bool:
+    """Whether slices, or writes, are at places that advance by a constant in each dimension."""
+    starts = np.array([node.attributes["starts"] for node in column])
+    return len(column) < 2 or bool((starts[1:] - starts[:-1] == starts[1] - starts[0]).all())
 
 
 def rows_of_slices(slices: Sequence[Node], base: Node) -> Node | None:
@@ -61,8 +66,8 @@ def _every(base: Node, like: Node, dim: int, start: int, advance: int, count: in
     return m.reshape(m.permute(part, dims=order), shape=(count, *rest))
 
 
-def rows_of_constants(nodes: Sequence[Node]) -> Node | None:
-    """Numbers that advance by a constant, as arithmetic on positions; None for others."""
+def advance_of_constants(nodes: Sequence[Node]) -> bool | int | float | None:
+    """By how much numbers advance; None if not by a constant."""
     first = nodes[0]
     values = np.array([node.attributes["value"] for node in nodes], first.dtype)
     positions = np.arange(len(nodes), dtype=first.dtype)
@@ -71,13 +76,12 @@ def rows_of_constants(nodes: Sequence[Node]) -> Node | None:
     advance = values[1] - values[0]
     if not np.array_equal(values[0] + advance * positions, values):
         return None
-    number = make_node(creation.iota, (), {"size": len(nodes), "dtype": INT64})
-    if first.dtype != INT64:
-        number = e.convert(number, dtype=first.dtype)
-    spec = Spec((), first.dtype)
-    line = constant(values[0].item(), spec) + constant(advance.item(), spec) * number
-    line = m.reshape(line, shape=(len(nodes), *(1 for _ in first.shape)))
-    return m.expand(line, shape=(len(nodes), *first.shape))
+    return advance.item()
+
+
+def counter(steps: int) -> Node:
+    """The numbers of the steps."""
+    return make_node(creation.iota, (), {"size": steps, "dtype": INT64})
 
 
 def can_stack(nodes: Sequence[Node]) -> bool:

@@ -7,14 +7,16 @@ these in all steps; first and last steps that differ are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
 
-from .periods import Stretch
-from .rows import advance_of, can_stack, is_copied, rows_of_constants
+from .periods import Stretch, weight
+from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
 FEWEST_STEPS = 8
 FEWEST_NODES_SAVED = 48
@@ -73,6 +75,8 @@ class StepsOfLoop:
     """The operations that compute the same in all steps."""
     slices: set[int]
     """The slices that advance from step to step: rows of what they slice."""
+    windows: set[int]
+    """Other slices, and writes, of a part of an array: their place is computed in each step."""
     completed: int = 0
     """Steps after the last one that were made whole."""
     added: int = 0
@@ -89,7 +93,6 @@ class StepsOfLoop:
 
 def analysed(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> StepsOfLoop:
     """The loop that a stretch is, perhaps without its first and last steps. Raises CannotRoll."""
-    stretch = _with_best_phase(stretch, sequence, place)
     for _ in range(MOST_PEELED + 1):
         try:
             return classified(stretch, sequence, place)
@@ -99,6 +102,38 @@ def analysed(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int])
             if stretch.steps < FEWEST_STEPS:
                 raise CannotRoll(shorter.reason) from None
     raise CannotRoll("its first steps differ from each other")
+
+
+def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> Iterator[Stretch]:
+    """The stretch, cut into steps where the least is handed over, and where places do not advance evenly.
+
+    Loops around a loop whose steps do nothing else leave one long stretch: at the end of each row the
+    places that slices read jump.
+    """
+    stretch = _with_best_phase(stretch, sequence, place)
+    places = _places_of_steps(stretch, sequence)
+    advances = places[1:] - places[:-1]
+    first = 0
+    while first < stretch.steps:
+        uneven = (advances[first:] != advances[first : first + 1]).any(axis=1)
+        last = first + int(np.argmax(uneven)) if uneven.any() else stretch.steps - 1
+        yield Stretch(stretch.start + first * stretch.period, stretch.period, last - first + 1)
+        first = last + 1
+
+
+def _places_of_steps(stretch: Stretch, sequence: Sequence[Node]) -> np.ndarray:
+    """For each step, where its slices and writes begin, and its whole numbers."""
+    columns: list[list[int]] = []
+    for offset in range(stretch.period):
+        column = sequence[stretch.start + offset : stretch.stop : stretch.period]
+        for dim in range(len(column[0].attributes.get("starts", ()))):
+            columns.append([node.attributes["starts"][dim] for node in column])
+        for slot, operand in enumerate(column[0].operands):
+            if operand.is_constant and operand.dtype.kind in "if":
+                values = [node.operands[slot].scalar_value for node in column]
+                if all(value is not None and float(value).is_integer() for value in values):
+                    columns.append([int(value) for value in values])  # type: ignore[arg-type]
+    return np.array(columns, np.int64).reshape(len(columns), stretch.steps).T
 
 
 class _Shorter(Exception):
@@ -133,6 +168,7 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
     start, period, steps = stretch.start, stretch.period, stretch.steps
     invariant: set[int] = set()
     slices: set[int] = set()
+    windows: set[int] = set()
     operands: list[list[Operand]] = []
     for offset in range(period):
         column = sequence[start + offset : start + steps * period : period]
@@ -143,23 +179,24 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
         fixed = all(
             isinstance(one, Fixed) or (isinstance(one, Local) and one.offset in invariant) for one in found
         )
-        if column[0].operator in (m.slice_,) and _advances(column):
-            if not fixed:
-                raise CannotRoll(f"{_name(column[0])} slices, at a changing place, what the loop computes")
-            if advance_of(column) is None:
-                raise CannotRoll(f"{_name(column[0])} slices at places that do not advance by a constant")
+        is_slice = column[0].operator is m.slice_
+        if is_slice and fixed and _advances(column) and advance_of(column) is not None:
             slices.add(offset)
-        elif fixed:
+        elif fixed and not _advances(column):
             invariant.add(offset)
+        elif is_slice or column[0].operator is m.slice_update:
+            if not advances_evenly(column):
+                raise CannotRoll(f"{_name(column[0])} is at places that do not advance by a constant")
+            windows.add(offset)
         operands.append(found)
-    loop = StepsOfLoop(stretch, operands, invariant, slices)
+    loop = StepsOfLoop(stretch, operands, invariant, slices, windows)
     _require_gain(loop, sequence)
     return loop
 
 
 def _advances(column: Sequence[Node]) -> bool:
-    first = column[0].attributes["starts"]
-    return any(node.attributes["starts"] != first for node in column)
+    first = column[0].attributes.get("starts")
+    return any(node.attributes.get("starts") != first for node in column)
 
 
 def _name(node: Node) -> str:
@@ -173,7 +210,7 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
         return Fixed(first)
     if all(node.is_constant for node in nodes):
         same = all(same_constant(node, first) for node in nodes)
-        if not same and rows_of_constants(nodes) is None:
+        if not same and advance_of_constants(nodes) is None:
             raise CannotRoll("a number in it does not advance by a constant")
         return Fixed(first) if same else Row(tuple(nodes))
     start, period = stretch.start, stretch.period
@@ -216,15 +253,16 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     inside = [
         sequence[stretch.start + offset] for offset in range(stretch.period) if offset not in loop.invariant
     ]
-    saved = (stretch.steps - 1) * len(inside)
+    saved = (stretch.steps - 1) * sum(map(weight, inside))
     if saved < FEWEST_NODES_SAVED or stretch.steps < FEWEST_STEPS:
         raise CannotRoll("it is short")
     copied = {
         one.nodes for row in loop.operands for one in row if isinstance(one, Row) and is_copied(one.nodes)
     }
-    if len(inside) < FEWEST_NODES_FOR_COPY * len(copied):
+    if sum(map(weight, inside)) < FEWEST_NODES_FOR_COPY * len(copied):
         raise CannotRoll("each step takes other arrays, and does little with them")
-    if all(node.operator.family == "movement" for node in inside):
+    writes = any(sequence[stretch.start + offset].operator is m.slice_update for offset in loop.windows)
+    if all(node.operator.family == "movement" for node in inside) and not writes:
         raise CannotRoll("it only moves values")
     if all(node.operator.family == "elementwise" for node in inside) and saved < FEWEST_ELEMENTWISE:
         raise CannotRoll("one loop over the elements does all steps at once")

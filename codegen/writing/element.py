@@ -24,6 +24,7 @@ from ..nests.expression import (
     Bound,
     Compute,
     Expression,
+    Factor,
     Index,
     Literal,
     Load,
@@ -158,15 +159,15 @@ class ElementWriter:
         if not isinstance(index, Index):
             return self.value(index, scope)
         result: ast.expr | None = None
-        for term in sorted(index.terms, key=lambda one: one.coefficient < 0):
-            result = self._add_term(result, term)
+        for term in sorted(index.terms, key=lambda one: (one.coefficient < 0, not one.factors)):
+            result = self._add_term(result, term, scope)
         return result or ast.Constant(0)
 
-    def _add_term(self, total: ast.expr | None, term: Term) -> ast.expr:
+    def _add_term(self, total: ast.expr | None, term: Term, scope: Scope) -> ast.expr:
         coefficient = term.coefficient if total is None else abs(term.coefficient)
         product: ast.expr | None = None
         for factor in term.factors:
-            name = ast.Name(self._root_variables[factor] if isinstance(factor, Axis) else self.extent(factor))
+            name = self._written_factor(factor, scope)
             product = name if product is None else ast.BinOp(product, ast.Mult(), name)
         if product is None:
             product = self._integer(coefficient)
@@ -175,6 +176,11 @@ class ElementWriter:
         if total is None:
             return product
         return ast.BinOp(total, ast.Sub() if term.coefficient < 0 else ast.Add(), product)
+
+    def _written_factor(self, factor: Factor, scope: Scope) -> ast.expr:
+        if isinstance(factor, Axis):
+            return ast.Name(self._root_variables[factor])
+        return ast.Name(self.extent(factor)) if isinstance(factor, Symbol) else self.value(factor, scope)
 
     def _literal(self, literal: Literal) -> ast.expr:
         """A constant; one that follows from extents is computed from them at the top."""
@@ -216,7 +222,7 @@ class ElementWriter:
 
     def _structure(self, expression: Expression | AnyIndex) -> tuple[object, ...]:
         if isinstance(expression, Load):
-            return ("load", expression.node, *map(self.key, expression.indices))
+            return ("load", expression.node, expression.version, *map(self.key, expression.indices))
         if isinstance(expression, Compute):
             attributes = repr(sorted(expression.node.attributes.items(), key=lambda item: item[0]))
             return (
@@ -241,8 +247,10 @@ class ElementWriter:
             tuple((one.coefficient, tuple(map(self._factor, one.factors))) for one in expression.terms),
         )
 
-    def _factor(self, factor: Axis | Symbol) -> object:
-        return self._root_variables[factor] if isinstance(factor, Axis) else factor.find()
+    def _factor(self, factor: Factor) -> object:
+        if isinstance(factor, Axis):
+            return self._root_variables[factor]
+        return factor.find() if isinstance(factor, Symbol) else self.key(factor)
 
     def count_uses(self, expression: Expression, seen: set[int]) -> None:
         """Count how many different expressions use each one, over all roots of a loop body."""

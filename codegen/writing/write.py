@@ -250,7 +250,9 @@ class Writer(ElementWriter):
             origin = None if isinstance(value, ast.Name) else root.origin or node.origin
             inlined = None if isinstance(value, ast.Name) else expression
             self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)
-        key = self._keys.setdefault(("load", node, *map(self.key, root.target)), len(self._keys))
+        key = self._keys.setdefault(
+            ("load", node, root.version, *map(self.key, root.target)), len(self._keys)
+        )
         is_final = node.operator not in (index_update, slice_update)  # others are yet to be updated
         if isinstance(value, ast.Name) and is_final:
             scope.known[key] = value.id

@@ -1,6 +1,6 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
-from . import composite, contraction, control, creation, elementwise, indexing, movement, reduction
+from . import composite, contraction, control, creation, elementwise, indexing, movement, reduction, windows
 
 __all__ = [
     "composite",
@@ -11,4 +11,5 @@ __all__ = [
     "indexing",
     "movement",
     "reduction",
+    "windows",
 ]
