@@ -744,42 +744,60 @@ def _moved_up(case: Case) -> dict[int, np.ndarray]:
     return {position + 1: index for position, index in case.fixed.items()}
 
 
-def _window(first: int, starts: Shape) -> dict[int, np.ndarray]:
-    """The starts of a window as the operands from `first` on."""
-    return {first + dim: np.asarray(start, np.int64) for dim, start in enumerate(starts)}
+def _placed(shape: Shape, places: Sequence[np.ndarray], steps: Shape, ragged: Shape) -> Iterator[Any]:
+    """Of each element of a window within the sizes, its place in the window, and in the array."""
+    extents = [*shape]
+    for dim, size in zip(ragged, places[len(shape) :]):
+        extents[dim] = int(size)
+    for place in np.ndindex(*extents):
+        yield place, tuple(int(start) + step * at for start, step, at in zip(places, steps, place))
 
 
-def _shown(x: np.ndarray, *starts: np.ndarray, shape: Shape, steps: Shape) -> np.ndarray:
-    return x[(*(slice(int(s), int(s) + n * k, k) for s, n, k in zip(starts, shape, steps)), ...)]
-
-
-def _surrounded(x: np.ndarray, *starts: np.ndarray, shape: Shape, steps: Shape) -> np.ndarray:
+def _shown(x: np.ndarray, *places: np.ndarray, shape: Shape, steps: Shape, ragged: Shape) -> np.ndarray:
     result = np.zeros(shape, x.dtype)
-    _shown(result, *starts, shape=x.shape, steps=steps)[...] = x
+    for place, source in _placed(shape, places, steps, ragged):
+        result[place] = x[source]
     return result
 
 
-def _overwritten(x: np.ndarray, update: np.ndarray, *starts: np.ndarray, steps: Shape) -> np.ndarray:
+def _surrounded(x: np.ndarray, *places: np.ndarray, shape: Shape, steps: Shape, ragged: Shape) -> np.ndarray:
+    return _overwritten(np.zeros(shape, x.dtype), x, *places, steps=steps, ragged=ragged)
+
+
+def _overwritten(
+    x: np.ndarray, update: np.ndarray, *places: np.ndarray, steps: Shape, ragged: Shape
+) -> np.ndarray:
     result = x.copy()
-    _shown(result, *starts, shape=update.shape, steps=steps)[...] = update
+    for place, target in _placed(update.shape, places, steps, ragged):
+        result[target] = update[place]
     return result
 
 
-WINDOWS = tuple(
-    (shape, _region_shape(*bounds), bounds[0], bounds[2], ((),) * len(shape)) for shape, *bounds in REGIONS
-)
+WINDOWS = (
+    *((shape, _region_shape(*bounds), bounds[0], bounds[2], ()) for shape, *bounds in REGIONS),
+    ((7,), (4,), (1, 3), (1,), (0,)), ((7,), (4,), (2, 0), (1,), (0,)), ((7,), (4,), (5,), (-1,), ()),
+    ((7,), (4,), (6, 2), (-2,), (0,)), ((5, 4), (3, 2), (1, 1, 2), (1, 1), (0,)),
+    ((5, 4), (1, 4), (3, 0, 3), (1, 1), (1,)), ((5, 4), (4, 4), (0, 3, 3, 4), (1, -1), (0, 1)),
+)  # fmt: skip
+
+
+def _windowed(before: int, places: Shape, **attributes: Any) -> tuple[dict[str, Any], dict[int, np.ndarray]]:
+    """The attributes of an operator, and the places as its operands from `before` on."""
+    return attributes, {before + one: np.asarray(place, np.int64) for one, place in enumerate(places)}
+
+
 WINDOWED = (
     _moves("slice_at", _shown, *(
-        Case((whole, *places), {"shape": part, "steps": steps}, _window(1, starts))
-        for whole, part, starts, steps, places in WINDOWS
+        Case((whole, *((),) * len(places)), *_windowed(1, places, shape=part, steps=steps, ragged=ragged))
+        for whole, part, places, steps, ragged in WINDOWS
     )),
     _moves("dilate_at", _surrounded, *(
-        Case((part, *places), {"shape": whole, "steps": steps}, _window(1, starts))
-        for whole, part, starts, steps, places in WINDOWS
+        Case((part, *((),) * len(places)), *_windowed(1, places, shape=whole, steps=steps, ragged=ragged))
+        for whole, part, places, steps, ragged in WINDOWS
     )),
     _moves("update_at", _overwritten, *(
-        Case((whole, part, *places), {"steps": steps}, _window(2, starts))
-        for whole, part, starts, steps, places in WINDOWS
+        Case((whole, part, *((),) * len(places)), *_windowed(2, places, steps=steps, ragged=ragged))
+        for whole, part, places, steps, ragged in WINDOWS
     )),
 )  # fmt: skip
 INDEXING = (

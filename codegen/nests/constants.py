@@ -57,4 +57,4 @@ class Formulas:
 
 def _is_shape(symbol: Symbol) -> bool:
     """Whether an extent is one of a shape that all calls with this code share."""
-    return symbol is not ONE and not symbol.is_counted
+    return symbol is not ONE and not symbol.is_counted and symbol.size is None

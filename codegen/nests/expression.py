@@ -185,6 +185,8 @@ def of_symbol(symbol: Symbol) -> Index:
     symbol = symbol.find()
     if symbol is ONE:
         return number(1)
+    if symbol.formula is not None:
+        return symbol.formula
     if symbol.base is not None:
         return plus(of_symbol(symbol.base), number(symbol.value - symbol.base.value))
     return Index((Term(1, (symbol,)),))
@@ -245,7 +247,7 @@ def minus(first: Index, second: Index) -> Index:
 def children(expression: Expression) -> tuple[Expression, ...]:
     """The expressions that an expression is made of, those in its indices included."""
     if isinstance(expression, Load):
-        return tuple(one for index in expression.indices for one in _values_in(index))
+        return tuple(one for index in expression.indices for one in values_in(index))
     if isinstance(expression, Compute):
         return expression.operands
     if isinstance(expression, Select):
@@ -253,11 +255,12 @@ def children(expression: Expression) -> tuple[Expression, ...]:
         tested = (value for limit in limits if limit is not None for value in limit.values)
         return (expression.inside, expression.outside, *tested)
     if isinstance(expression, Position):
-        return tuple(_values_in(expression.index))
+        return tuple(values_in(expression.index))
     return (expression.position,) if isinstance(expression, Within) else ()
 
 
-def _values_in(index: AnyIndex) -> list[Expression]:
+def values_in(index: AnyIndex) -> list[Expression]:
+    """The values from arrays that a position is computed from."""
     if isinstance(index, Quotient):
         index = index.index
     return index.values if isinstance(index, Index) else [index]

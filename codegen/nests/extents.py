@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.windows import slice_at
 
 
 @dataclass(eq=False)
@@ -28,6 +30,10 @@ class Symbol:
     """The extent that this one is some elements more or less than, as slices and pads make them."""
     related: dict[int, Symbol] = field(default_factory=dict)
     """The extents that differ from this one by some elements, by how many."""
+    size: Node | None = None
+    """Of a dimension that grows or shrinks from step to step: the value that says how far it goes in a step."""
+    formula: Any = None
+    """The same as index arithmetic, once the loops over steps have axes."""
     is_counted: bool = False
     """Whether generated code finds it out as it runs: the number of steps of a loop that data decides."""
 
@@ -52,6 +58,8 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
         return first
     if first is ONE:
         return second
+    if (first.size is None) != (second.size is None):  # what is combined with a part goes as far as the part
+        return second if first.size is None else first
     assert first.value == second.value, (first, second)
     second.parent = first
     first.is_counted |= second.is_counted
@@ -77,7 +85,9 @@ def relative(symbol: Symbol, difference: int) -> Symbol:
     """The extent that is `difference` more than another; what a stencil cuts off, padding restores."""
     symbol = symbol.find()
     value = symbol.value + difference
-    if value == 1 or symbol is ONE or abs(difference) > LARGEST_DIFFERENCE:
+    if symbol.size is not None and difference == 0:
+        return symbol
+    if value == 1 or symbol is ONE or symbol.size is not None or abs(difference) > LARGEST_DIFFERENCE:
         return fresh(value)
     if symbol.base is not None:
         base = symbol.base.find()
@@ -106,6 +116,17 @@ class Extents:
     trips: dict[Node, Symbol] = field(default_factory=dict)
     """The number of steps of each loop of which only data tells it."""
 
+    sizes: dict[tuple[Node, int], Symbol] = field(default_factory=dict)
+    """Of dimensions that go only so far in a step: by what says how far, and the most that it can be."""
+
+    def ragged(self, window: Node, part: Node) -> dict[int, Symbol]:
+        """The extents of a window that go only so far in a step, by dimension; `part` has its shape."""
+        dims = window.attributes["ragged"]
+        sizes = window.operands[len(window.operands) - len(dims) :]
+        keys = ((size, part.shape[dim]) for size, dim in zip(sizes, dims))
+        found = [self.sizes.setdefault(key, Symbol(key[1], size=key[0])).find() for key in keys]
+        return dict(zip(dims, found))
+
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
 
@@ -123,6 +144,8 @@ def _find(graph: Graph, extents: Extents) -> None:
             continue
         if node.operator is loop_result:
             extents.of[node] = _loop_result(node, extents)
+        elif node.operator is slice_at:
+            extents.of[node] = _slice_at(node, extents)
         else:
             operands = [extents.of[operand] for operand in node.operands]
             extents.of[node] = _rule(node)(node, operands)
@@ -153,8 +176,13 @@ def _enter_body(loop: LoopNode, extents: Extents) -> None:
 
 def _loop_result(node: Node, extents: Extents) -> Symbols:
     loop, index = LoopNode(node.operands[0]), node.attributes["index"]
-    symbols = extents.of[loop.body.outputs[index]]
+    symbols = tuple(map(_as_stored, extents.of[loop.body.outputs[index]]))
     return symbols if index < loop.carries else (extents.steps[loop.node], *symbols)
+
+
+def _as_stored(symbol: Symbol) -> Symbol:
+    """An extent outside of the loop whose steps say how far it goes: there, arrays have room for all."""
+    return symbol if symbol.find().size is None else fresh(symbol.find().value)
 
 
 def _rule(node: Node) -> Rule:
@@ -298,12 +326,24 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     return x
 
 
-def _slice_at(node: Node, operands: list[Symbols]) -> Symbols:
-    return _kept_where_equal(node, operands[:1])
+def _slice_at(node: Node, extents: Extents) -> Symbols:
+    symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
+    for dim, symbol in extents.ragged(node, node).items():
+        symbols[dim] = symbol
+    return tuple(symbols)
+
+
+def _dilate_at(node: Node, operands: list[Symbols]) -> Symbols:
+    whole = [one if one.find().size is None else fresh(one.value) for one in operands[0]]
+    return _kept_where_equal(node, [tuple(whole)])
 
 
 def _update_at(node: Node, operands: list[Symbols]) -> Symbols:
-    return _slice_update(node, operands[:2])
+    ragged = node.attributes["ragged"]
+    for dim, (whole, part) in enumerate(zip(*operands[:2])):
+        if whole.find().value == part.find().value and dim not in ragged:
+            unify(whole, part)
+    return operands[0]
 
 
 Rule = Callable[[Node, list[Symbols]], Symbols]
@@ -320,8 +360,7 @@ _RULES: dict[str, Rule] = {
     "pad": _kept_where_equal,
     "dilate": _kept_where_equal,
     "slice_update": _slice_update,
-    "slice_at": _slice_at,
-    "dilate_at": _slice_at,
+    "dilate_at": _dilate_at,
     "update_at": _update_at,
     "concatenate": _concatenate,
     "flip": _same,

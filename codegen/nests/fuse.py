@@ -15,6 +15,7 @@ from pullback.tracer.errors import GraphError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.windows import update_at
 
 from ..rewriting.calls import gemm, matrices_of
 from .blocking import row_values, scattered_values, split_into_blocks
@@ -33,6 +34,7 @@ from .expression import (
     parts,
     plus,
     times,
+    values_in,
 )
 from .extents import ONE, Extents, Symbol, find_extents
 from .inplace import InPlace, find_late_reads
@@ -85,6 +87,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
     while True:
         lowering = Lowering(extents, stored, padded)
         enter(loops, lowering, {*outputs, *requested})
+        lowering.find_formulas()
         try:
             roots = _roots(graph, lowering, {one.node.node: one for one in loops})
             roots = with_shared_operands(roots, same)
@@ -370,10 +373,14 @@ def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> It
 
 def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
     """A part of an array that a loop carries, written where it lies."""
-    _, update, *starts = node.operands
+    update = node.operands[1]
     version = places.load(node, ZERO, ())
-    at = _at(axes := _axes(lowering.extents[update]))
-    regions = zip(at, lowering.starts(node, starts), node.attributes["steps"])
+    symbols = list(lowering.extents[update])
+    if node.operator is update_at:
+        for dim, symbol in lowering.extents.ragged(node, update).items():
+            symbols[dim] = symbol
+    at = _at(axes := _axes(symbols))
+    regions = zip(at, lowering.starts(node), node.attributes["steps"])
     target = tuple(plus(times(index, step), start) for index, start, step in regions)
     root = _root(version.node, "overwrite", axes, lowering.element(update, at), (ZERO, *target))
     root.version, root.origin = version.version, node.origin
@@ -451,10 +458,9 @@ def _root(
     target: tuple[AnyIndex, ...],
     reduced: frozenset[Axis] = frozenset(),
 ) -> Root:
-    reads = list(loads(value))
-    for index in target:
-        if not isinstance(index, Index):
-            reads.extend(loads(index))  # type: ignore[arg-type]
+    ends = (axis.extent.formula for axis in axes if axis.extent.formula is not None)
+    computed = (value for index in (*target, *ends) for value in values_in(index))
+    reads = list(dict.fromkeys(load for one in (value, *computed) for load in loads(one)))
     looped = frozenset(axis for axis in axes if axis.extent is not ONE)
     root = Root(node, kind, axes, value, target, reduced & looped, tuple(reads))
     root.axes = _loop_order(root)

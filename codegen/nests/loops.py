@@ -375,7 +375,8 @@ def _reads_in_place(root: Root, history: Node) -> bool:
 def small_extents(loops: list[StepLoop], extents: Extents) -> set[Symbol]:
     """The extents of small dimensions inside of loops, which machine code shall know."""
     inside = {symbol for one in loops for node in one.node.body.nodes for symbol in extents[node]}
-    return {symbol for symbol in inside if 1 < symbol.value <= SMALL} - {one.extent.find() for one in loops}
+    small = {symbol for symbol in inside if 1 < symbol.value <= SMALL and symbol.size is None}
+    return small - {one.extent.find() for one in loops}
 
 
 def is_from_before(load: Load, root: Root) -> bool:

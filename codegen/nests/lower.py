@@ -108,22 +108,52 @@ class Lowering:
         """Where a window begins, as index arithmetic."""
         return tuple(affine(self.element(start, ())) for start in starts)
 
-    def starts(self, node: Node, operands: Sequence[Node]) -> tuple[Index, ...]:
-        """Where the region of an operator begins: its attributes say it, or these operands."""
-        return self.places(operands) if operands else tuple(map(number, node.attributes.get("starts", ())))
+    def starts(self, node: Node) -> tuple[Index, ...]:
+        """Where the region that an operator writes begins: its attributes say it, or operands."""
+        if "starts" in node.attributes:
+            return tuple(map(number, node.attributes["starts"]))
+        first = 2 if node.operator is w.update_at else 1
+        return self.places(node.operands[first : first + node.spec.ndim])
+
+    def sizes(self, node: Node) -> tuple[Index, ...]:
+        """How far the ragged dimensions of a window go."""
+        count = len(node.attributes.get("ragged", ()))
+        return self.places(node.operands[len(node.operands) - count :]) if count else ()
+
+    def find_formulas(self) -> None:
+        """Say how far ragged dimensions go, in terms of the steps of the loops that they are in."""
+        for symbol in self.extents.sizes.values():
+            found = symbol.find()
+            assert found.size is not None
+            found.formula = None
+            (found.formula,) = self.places([found.size])
 
     def symbol_sum(self, symbols: list[Symbol]) -> Index:
         return plus(*(of_symbol(symbol) for symbol in symbols)) if symbols else ZERO
 
 
 def _elementwise(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    operands = []
-    for operand in node.operands:
-        own = indices[len(indices) - operand.spec.ndim :]
-        symbols = lowering.extents[operand]
-        own = tuple(ZERO if symbol is ONE else index for index, symbol in zip(own, symbols))
-        operands.append(lowering.element(operand, own))
-    return Compute(node, tuple(operands))
+    return Compute(node, tuple(_broadcast(lowering, one, indices) for one in node.operands))
+
+
+def _broadcast(lowering: Lowering, operand: Node, indices: Indices) -> Expression:
+    """The element of an operand that belongs to an element of the result."""
+    own = indices[len(indices) - operand.spec.ndim :]
+    symbols = lowering.extents[operand]
+    return lowering.element(
+        operand, tuple(ZERO if symbol is ONE else index for index, symbol in zip(own, symbols))
+    )
+
+
+def _where(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    """A choice; none is left where the loop over a ragged dimension ends at its size by itself."""
+    condition, inside, _ = node.operands
+    test = _broadcast(lowering, condition, indices)
+    if isinstance(test, Compute) and test.node.operator is e.less:
+        place, size = test.operands
+        if isinstance(place, Position) and _goes_as_far(place.index, affine(size)):
+            return _broadcast(lowering, inside, indices)
+    return _elementwise(lowering, node, indices)
 
 
 def _expand(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -186,12 +216,22 @@ def _slice(lowering: Lowering, node: Node, indices: Indices) -> Expression:
 
 
 def _slice_at(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    x, *starts = node.operands
-    own = []
-    for index, start, step in zip(indices, lowering.places(starts), node.attributes["steps"]):
+    own, bounds = [], []
+    ragged = dict(zip(node.attributes["ragged"], lowering.sizes(node)))
+    starts = lowering.places(node.operands[1 : 1 + len(indices)])
+    for dim, (index, start, step) in enumerate(zip(indices, starts, node.attributes["steps"])):
         is_same = start is ZERO and step == 1
         own.append(index if is_same else plus(times(_plain(index, node), step), start))
-    return lowering.element(x, tuple(own))
+        if dim in ragged and not _goes_as_far(index, ragged[dim]):
+            bounds.append(Bound(_plain(index, node), None, ragged[dim]))
+    inside = lowering.element(node.operands[0], tuple(own))
+    return Select(node, tuple(bounds), inside, Literal(0, node.dtype)) if bounds else inside
+
+
+def _goes_as_far(index: AnyIndex, size: Index) -> bool:
+    """Whether the loop over a ragged dimension ends at its size by itself."""
+    axis = index.axis if isinstance(index, Index) else None
+    return axis is not None and axis.extent.formula is not None and axis.extent.formula == size
 
 
 def _within(
@@ -200,33 +240,34 @@ def _within(
     """The bounds of the region [start:stop:step] that `part` fills, and the place in `part`."""
     bounds: list[Bound] = []
     own: list[AnyIndex] = []
-    whole = node.shape
-    for dim, (index, low) in enumerate(zip(indices, starts)):
-        step, extent = node.attributes["steps"][dim], part.shape[dim]
-        if low is ZERO and step == 1 and extent == whole[dim]:
+    ragged = dict(zip(node.attributes.get("ragged", ()), lowering.sizes(node)))
+    for dim, (index, first) in enumerate(zip(indices, starts)):
+        step, whole, extent = node.attributes["steps"][dim], node.shape[dim], part.shape[dim]
+        if first is ZERO and step == 1 and extent == whole and dim not in ragged:
             own.append(index)
             continue
         plain = _plain(index, node)
-        high = plus(low, times(of_symbol(lowering.extents[part][dim]), step))
+        reach = times(ragged.get(dim, of_symbol(lowering.extents[part][dim])), step)
+        low = first if step > 0 else plus(first, reach, number(-step))
+        high = plus(first, reach) if step > 0 else plus(first, number(1))
         starts_inside = range_of(low) != (0, 0)
-        ends_inside = range_of(low)[0] + extent * step < whole[dim]
-        bounds.append(
-            Bound(plain, low if starts_inside or step > 1 else None, high if ends_inside else None, step)
-        )
-        shifted = minus(plain, low)
-        own.append(shifted if step == 1 else Quotient(shifted, step))
+        ends_inside = dim in ragged or step < 0 or range_of(low)[0] + extent * step < whole
+        is_open = starts_inside or abs(step) > 1
+        bounds.append(Bound(plain, low if is_open else None, high if ends_inside else None, abs(step)))
+        shifted = minus(plain, first) if step > 0 else minus(first, plain)
+        own.append(shifted if abs(step) == 1 else Quotient(shifted, abs(step)))
     return tuple(bounds), tuple(own)
 
 
 def _dilate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    x, *starts = node.operands
-    bounds, own = _within(lowering, node, x, indices, lowering.starts(node, starts))
+    x = node.operands[0]
+    bounds, own = _within(lowering, node, x, indices, lowering.starts(node))
     return _select(node, bounds, lambda: lowering.element(x, own), lambda: Literal(0, node.dtype))
 
 
 def _slice_update(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    x, update, *starts = node.operands
-    bounds, own = _within(lowering, node, update, indices, lowering.starts(node, starts))
+    x, update = node.operands[:2]
+    bounds, own = _within(lowering, node, update, indices, lowering.starts(node))
     return _select(node, bounds, lambda: lowering.element(update, own), lambda: lowering.element(x, indices))
 
 
@@ -309,6 +350,7 @@ def _iota(lowering: Lowering, node: Node, indices: Indices) -> Expression:
 
 _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     "elementwise": _elementwise,
+    e.where.name: _where,
     e.convert.name: _elementwise,
     m.expand.name: _expand,
     m.permute.name: _permute,

@@ -8,69 +8,80 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 
 from .simplify import rewrite
-from .slices import PART, Region, bounds_of
+from .slices import Region, bounds_of
 
 
-def _region(starts: tuple[Node, ...], shape: tuple[int, ...], steps: tuple[int, ...]) -> Region | None:
-    """A window as a region, if numbers say where it begins."""
-    if not all(start.is_constant for start in starts):
+def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
+    """A window as a region, if numbers say where it begins and where it ends."""
+    steps, ragged = node.attributes["steps"], node.attributes["ragged"]
+    if ragged or min(steps, default=1) < 1 or not all(place.is_constant for place in places):
         return None
-    places = [int(start.attributes["value"]) for start in starts]
-    return [range(first, first + extent * step, step) for first, extent, step in zip(places, shape, steps)]
+    starts = [int(place.attributes["value"]) for place in places]
+    return [range(first, first + extent * step, step) for first, extent, step in zip(starts, shape, steps)]
+
+
+def _alike(one: Node, other: Node, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
+    """Whether two windows are about the same elements; operands before their places may differ."""
+    same = all(one.attributes[name] == other.attributes[name] for name in ("steps", "ragged"))
+    return same and places_of(one) == places_of(other) and shapes[0] == shapes[1]
+
+
+def places_of(node: Node) -> tuple[Node, ...]:
+    """The operands that say where a window is."""
+    return node.operands[2:] if node.operator is w.update_at else node.operands[1:]
+
+
+def _again(node: Node) -> dict[str, tuple[int, ...]]:
+    return {name: node.attributes[name] for name in ("steps", "ragged")}
 
 
 @rewrite("slice_at")
 def _slice_at_number(node: Node) -> Node | None:
-    x, *starts = node.operands
-    region = _region(tuple(starts), node.shape, node.attributes["steps"])
-    return None if region is None else m.slice_(x, **bounds_of(region))
+    region = _region(node, places_of(node), node.shape)
+    return None if region is None else m.slice_(node.operands[0], **bounds_of(region))
 
 
 @rewrite("dilate_at")
 def _dilate_at_number(node: Node) -> Node | None:
-    x, *starts = node.operands
-    region = _region(tuple(starts), x.shape, node.attributes["steps"])
+    x = node.operands[0]
+    region = _region(node, places_of(node), x.shape)
     return None if region is None else m.dilate(x, shape=node.shape, **bounds_of(region))
 
 
 @rewrite("update_at")
 def _update_at_number(node: Node) -> Node | None:
-    x, update, *starts = node.operands
-    region = _region(tuple(starts), update.shape, node.attributes["steps"])
+    x, update = node.operands[:2]
+    region = _region(node, places_of(node), update.shape)
     return None if region is None else m.slice_update(x, update, **bounds_of(region))
 
 
 @rewrite("slice_at")
 def _what_was_written(node: Node) -> Node | None:
-    """The window that was just written is what was written; one of a constant is that."""
-    x, *starts = node.operands
-    if x.operator is not w.update_at or x.operands[2:] != tuple(starts):
+    """The window that was just written is what was written."""
+    x = node.operands[0]
+    if x.operator is not w.update_at or node.attributes["ragged"]:
         return None
-    same = x.operands[1].shape == node.shape and x.attributes["steps"] == node.attributes["steps"]
-    return x.operands[1] if same else None
+    return x.operands[1] if _alike(node, x, (node.shape, x.operands[1].shape)) else None
 
 
 @rewrite("update_at")
 def _written_again(node: Node) -> Node | None:
     """What is written over again need not have been written; nor what was there already."""
-    x, update, *starts = node.operands
-    steps = node.attributes["steps"]
-    if x.operator is w.update_at and x.operands[2:] == tuple(starts):
-        if x.operands[1].shape == update.shape and x.attributes["steps"] == steps:
-            return w.update_at(x.operands[0], update, *starts, steps=steps)
-    is_own = update.operator is w.slice_at and update.operands == (x, *starts)
-    return x if is_own and update.attributes["steps"] == steps else None
+    x, update = node.operands[:2]
+    if x.operator is w.update_at and _alike(node, x, (update.shape, x.operands[1].shape)):
+        return w.update_at(x.operands[0], update, *places_of(node), **_again(node))
+    is_own = update.operator is w.slice_at and update.operands[0] is x
+    return x if is_own and _alike(node, update, (update.shape, update.shape)) else None
 
 
 @rewrite("add")
 def _added_to_window(node: Node) -> Node | None:
-    """A small part added to an array is a write of that part: loops do that in place."""
+    """A small part added to an array is a write of that part, which loops do in place."""
     for x, padded in (node.operands, node.operands[::-1]):
         if padded.operator is not w.dilate_at or x.operator is w.dilate_at or x.shape != padded.shape:
             continue
-        part, *starts = padded.operands
-        steps = padded.attributes["steps"]
-        if PART * part.spec.size <= x.spec.size and not x.is_constant:
-            before = w.slice_at(x, *starts, shape=part.shape, steps=steps)
-            return w.update_at(x, e.add(before, part), *starts, steps=steps)
+        part, places = padded.operands[0], places_of(padded)
+        if not x.is_constant:
+            before = w.slice_at(x, *places, shape=part.shape, **_again(padded))
+            return w.update_at(x, e.add(before, part), *places, **_again(padded))
     return None

@@ -207,7 +207,7 @@ class _MadeLoop:
         ]
         steps = model.attributes["steps"]
         operator = update_at if model.operator is m.slice_update else slice_at
-        attributes = {"steps": steps} if operator is update_at else {"shape": shape, "steps": steps}
+        attributes = {"steps": steps, "ragged": ()} | ({} if operator is update_at else {"shape": shape})
         return make_node(operator, (*made, *starts), attributes, origin=model.origin, name=model.name)
 
     def _advancing(self, start: Node, advance: bool | int | float, key: Any) -> Node:

@@ -86,12 +86,14 @@ class Writer(ElementWriter):
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop is self.shared else ("0", self._stop(loop))
+        start, stop = ("start", "stop") if loop is self.shared else ("0", self._stop(loop, scope))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
         else:
             self._variables[loop] = loop_variable(_depth(scope))
+        if loop.steps:
+            self._root_variables[loop.steps] = self._variables[loop]
         if loop.outer:
             start, stop = BLOCK, BLOCK_STOP
         is_plain = not (loop.block or loop.steps or self._at_border)
@@ -110,8 +112,11 @@ class Writer(ElementWriter):
         for root in roots:
             self._store_total(root, scope)
 
-    def _stop(self, loop: Loop) -> str:
-        return "" if loop.goes_on else self.extent(loop.extent)
+    def _stop(self, loop: Loop, scope: Scope) -> str:
+        if loop.goes_on:
+            return ""
+        formula = loop.extent.find().formula  # how far a ragged dimension goes in this step
+        return self.extent(loop.extent) if formula is None else sp.unparse(self.index(formula, scope))
 
     def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
         """A choice, or a loop that goes on as long as something is true."""

@@ -1,9 +1,14 @@
 """Slices whose place is a value: read, written, and the transpose of reading.
 
-`starts` are 0-d int64 values, one for each dimension of the array. Loops make these operators: what a step of
-a Python loop reads at `x[t - 1]`, or writes to it, is a window that advances with the steps. Whoever makes one
-sees to it that the window lies within the array.
+`places` are 0-d int64 values: where the window begins, one for each dimension of the array, then the sizes of
+the dimensions in `ragged`, of which the window's shape says the largest. What lies beyond a size is zero when
+read, and ignored when written. Steps may be negative; then a window begins at its largest position.
+
+Loops make these operators: what a step of a Python loop reads at `x[t - 1]`, or writes to `y[:t]`, is a window
+that advances, or grows, with the steps. Whoever makes one sees to it that it lies within the array.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,89 +19,122 @@ from .movement import movement
 
 Shape = tuple[int, ...]
 PLACE = Spec((), INT64)
-"""What each of the starts is."""
+"""What each of the places is."""
 
 
-def _require_starts(function: str, rank: int, starts: tuple[Spec, ...]) -> None:
-    if len(starts) != rank or any(one != PLACE for one in starts):
-        raise ShapeError(
-            f"{function}: {rank} 0-d int64 starts expected, found {', '.join(map(str, starts))}."
-        )
+def _require_places(function: str, rank: int, places: tuple[Spec, ...], ragged: Shape) -> None:
+    if len(places) != rank + len(ragged) or any(one != PLACE for one in places):
+        found = ", ".join(map(str, places))
+        raise ShapeError(f"{function}: {rank} starts and {len(ragged)} sizes, 0-d int64, found {found}.")
 
 
-def _region(starts: tuple[np.ndarray, ...], shape: Shape, steps: Shape) -> tuple[slice, ...]:
-    """The window as slices. Raises ShapeError if it begins before the array; NumPy would wrap it."""
-    places = [int(start) for start in starts]
-    if any(place < 0 for place in places):
-        raise ShapeError(f"a window of shape {shape} begins at {tuple(places)}, before the array")
-    ends = [place + extent * step for place, extent, step in zip(places, shape, steps)]
-    return tuple(map(slice, places, ends, steps))
+def _regions(
+    places: Sequence[np.ndarray], shape: Shape, steps: Shape, ragged: Shape
+) -> tuple[tuple[np.ndarray, ...], tuple[slice, ...]]:
+    """The positions in the array, and the part of the window, that are about what is within the sizes.
+
+    Raises ShapeError for a window that begins before the array; NumPy would wrap it.
+    """
+    extents = list(shape)
+    for dim, size in zip(ragged, places[len(shape) :]):
+        extents[dim] = int(size)
+    positions = [int(start) + step * np.arange(n) for start, step, n in zip(places, steps, extents)]
+    if any((one < 0).any() for one in positions):
+        raise ShapeError(f"a window of shape {shape} at {[int(one) for one in places]} begins before the array")
+    return np.ix_(*positions), tuple(map(slice, extents))
 
 
-def _infer_slice_at(x: Spec, *starts: Spec, shape: Shape, steps: Shape) -> Spec:
-    _require_starts("slice_at", x.ndim, starts)
+def _infer_slice_at(x: Spec, *places: Spec, shape: Shape, steps: Shape, ragged: Shape = ()) -> Spec:
+    _require_places("slice_at", x.ndim, places, ragged)
     return x.with_shape(shape)
+
+
+def _evaluate_slice_at(
+    x: np.ndarray, *places: np.ndarray, shape: Shape, steps: Shape, ragged: Shape = ()
+) -> np.ndarray:
+    result = np.zeros(shape, x.dtype)
+    positions, part = _regions(places, shape, steps, ragged)
+    result[part] = x[positions]
+    return result
 
 
 slice_at = movement(
     "slice_at",
-    "x *starts",
+    "x *places",
     infer=_infer_slice_at,
-    evaluate=lambda x, *starts, shape, steps: x[_region(starts, shape, steps)],
+    evaluate=_evaluate_slice_at,
     grad_fn="Slice",
-    vjp={"x": lambda g, x_spec, starts, steps: dilate_at(g, *starts, shape=x_spec.shape, steps=steps)},
-    doc="the window of the given shape that begins at the starts",
+    vjp={
+        "x": lambda g, x_spec, places, steps, ragged: dilate_at(
+            g, *places, shape=x_spec.shape, steps=steps, ragged=ragged
+        )
+    },
+    doc="the window of the given shape that begins at the places",
 )
 
 
-def _infer_dilate_at(x: Spec, *starts: Spec, shape: Shape, steps: Shape) -> Spec:
-    _require_starts("dilate_at", x.ndim, starts)
+def _infer_dilate_at(x: Spec, *places: Spec, shape: Shape, steps: Shape, ragged: Shape = ()) -> Spec:
+    _require_places("dilate_at", x.ndim, places, ragged)
     return x.with_shape(shape)
 
 
-def _evaluate_dilate_at(x: np.ndarray, *starts: np.ndarray, shape: Shape, steps: Shape) -> np.ndarray:
+def _evaluate_dilate_at(
+    x: np.ndarray, *places: np.ndarray, shape: Shape, steps: Shape, ragged: Shape = ()
+) -> np.ndarray:
     result = np.zeros(shape, x.dtype)
-    result[_region(starts, x.shape, steps)] = x
+    positions, part = _regions(places, x.shape, steps, ragged)
+    result[positions] = x[part]
     return result
 
 
 dilate_at = movement(
     "dilate_at",
-    "x *starts",
+    "x *places",
     infer=_infer_dilate_at,
     evaluate=_evaluate_dilate_at,
     grad_fn="SliceBackward",
-    vjp={"x": lambda g, x_spec, starts, steps: slice_at(g, *starts, shape=x_spec.shape, steps=steps)},
-    doc="zeros of the given shape with x written from the starts on: the transpose of slice_at",
+    vjp={
+        "x": lambda g, x_spec, places, steps, ragged: slice_at(
+            g, *places, shape=x_spec.shape, steps=steps, ragged=ragged
+        )
+    },
+    doc="zeros of the given shape with x written from the places on: the transpose of slice_at",
 )
 
 
-def _infer_update_at(x: Spec, update: Spec, *starts: Spec, steps: Shape) -> Spec:
-    _require_starts("update_at", x.ndim, starts)
+def _infer_update_at(x: Spec, update: Spec, *places: Spec, steps: Shape, ragged: Shape = ()) -> Spec:
+    _require_places("update_at", x.ndim, places, ragged)
     if update.ndim != x.ndim or any(part > whole for part, whole in zip(update.shape, x.shape)):
         raise ShapeError(f"update_at: {update} is no part of {x}.")
     return x
 
 
-def _evaluate_update_at(x: np.ndarray, update: np.ndarray, *starts: np.ndarray, steps: Shape) -> np.ndarray:
+def _evaluate_update_at(
+    x: np.ndarray, update: np.ndarray, *places: np.ndarray, steps: Shape, ragged: Shape = ()
+) -> np.ndarray:
     result = np.array(x)
-    result[_region(starts, update.shape, steps)] = update
+    positions, part = _regions(places, update.shape, steps, ragged)
+    result[positions] = update[part]
     return result
 
 
 update_at = movement(
     "update_at",
-    "x update *starts",
+    "x update *places",
     infer=_infer_update_at,
     evaluate=_evaluate_update_at,
     grad_fn="CopySlices",
     vjp={
-        "x": lambda g, update_spec, starts, steps: update_at(
-            g, zeros_like(slice_at(g, *starts, shape=update_spec.shape, steps=steps)), *starts, steps=steps
+        "x": lambda g, update_spec, places, steps, ragged: update_at(
+            g,
+            zeros_like(slice_at(g, *places, shape=update_spec.shape, steps=steps, ragged=ragged)),
+            *places,
+            steps=steps,
+            ragged=ragged,
         ),
-        "update": lambda g, update_spec, starts, steps: slice_at(
-            g, *starts, shape=update_spec.shape, steps=steps
+        "update": lambda g, update_spec, places, steps, ragged: slice_at(
+            g, *places, shape=update_spec.shape, steps=steps, ragged=ragged
         ),
     },
-    doc="x with the window that begins at the starts replaced by update",
+    doc="x with the window that begins at the places replaced by update",
 )
