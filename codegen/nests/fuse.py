@@ -15,7 +15,7 @@ from pullback.tracer.errors import GraphError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.windows import update_at
+from pullback.tracer.ops.windows import PLACE, update_at
 
 from ..rewriting.calls import gemm, matrices_of
 from .blocking import row_values, scattered_values, split_into_blocks
@@ -170,7 +170,8 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
     """
     places = _places(graph, stored)
     for node in graph.nodes:
-        if node.operator.family == "elementwise" and node not in stored and places[node] > 1:
+        repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
+        if repeats and node not in stored:
             budget = EFFORT_TO_REPEAT // (places[node] - 1)
             if _costs_more(node, budget, stored):
                 stored.add(node)

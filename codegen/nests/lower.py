@@ -6,7 +6,7 @@ of their operands at the same place, movement operators at another place; stored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pullback.tracer.errors import UnsupportedError

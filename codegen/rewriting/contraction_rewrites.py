@@ -101,6 +101,8 @@ def _product(operands: Sequence[Node], terms: Sequence[str], result: str) -> tup
 
 def find_contractions(graph: Graph) -> Graph:
     """`(x[:, None, :] * y).sum(-1)` as `x @ y.T`, where BLAS computes it faster than loops."""
+    if any(node.attributes.get("ragged") for node in graph.nodes):  # BLAS takes whole dimensions
+        return graph
     uses = Counter(operand for node in graph.nodes for operand in node.operands)
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:

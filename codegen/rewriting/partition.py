@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pullback.tracer.graph import Node, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
+from pullback.tracer.ops.movement import slice_
+from pullback.tracer.ops.windows import slice_at
 
 from ..nests.cost import EXPENSIVE
 
@@ -52,9 +54,10 @@ def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
     free = set(free)
     network = _Network()
     nodes = [node for node in toposort(needed) if not node.is_constant]
-    unsized = _unsized(nodes)
+    unsized, windows = _unsized(nodes), _windows(nodes)
     for node in nodes:
-        network.add((node, "in"), (node, "out"), FOREVER if node in unsized else _bytes_to_keep(node, free))
+        bytes_to_keep = _bytes_to_keep(node, free, windows.get(node, ()))
+        network.add((node, "in"), (node, "out"), FOREVER if node in unsized else bytes_to_keep)
         if node not in unsized and (node in free or not _may_recompute(node)):
             network.add("source", (node, "in"), FOREVER)
         for operand in node.operands:
@@ -94,11 +97,27 @@ def _recomputed(needed: Sequence[Node], saved: set[Node]) -> Iterator[Node]:
                 yield node
 
 
-def _bytes_to_keep(node: Node, free: set[Node]) -> int:
-    """Traffic: a saved value is written once and read once; one that is in memory anyway is read."""
+def _windows(nodes: Sequence[Node]) -> dict[Node, Sequence[Node]]:
+    """What is read of the values of which only parts are read."""
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for operand in node.operands:
+            readers.setdefault(operand, []).append(node)
+    return {
+        node: found
+        for node, found in readers.items()
+        if all(one.operator in (slice_, slice_at) for one in found)
+    }
+
+
+def _bytes_to_keep(node: Node, free: set[Node], windows: Sequence[Node]) -> int:
+    """Traffic: a saved value is written once and read once; of one that is in memory anyway, parts are read."""
     if node.operator.name in ("full", "iota"):
         return FOREVER
-    return 1 + (node.spec.nbytes if node in free else 2 * node.spec.nbytes)
+    if node not in free:
+        return 1 + 2 * node.spec.nbytes
+    parts = sum(one.spec.nbytes for one in windows)
+    return 1 + (min(parts, node.spec.nbytes) if windows else node.spec.nbytes)
 
 
 def _may_recompute(node: Node) -> bool:

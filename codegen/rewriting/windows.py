@@ -75,6 +75,19 @@ def _written_again(node: Node) -> Node | None:
 
 
 @rewrite("add")
+def _windows_added_one_by_one(node: Node) -> Node | None:
+    """A sum of small parts added to an array: part by part."""
+    for x, total in (node.operands, node.operands[::-1]):
+        parts = total.operands if total.operator is e.add else ()
+        if w.dilate_at in [one.operator for one in parts] and x.operator is not w.dilate_at:
+            first, second = parts if parts[0].operator is w.dilate_at else parts[::-1]
+            if x.shape == first.shape == node.shape and not x.is_constant:
+                written = _added_to_window(e.add(x, first))
+                return None if written is None else e.add(written, second)
+    return None
+
+
+@rewrite("add")
 def _added_to_window(node: Node) -> Node | None:
     """A small part added to an array is a write of that part, which loops do in place."""
     for x, padded in (node.operands, node.operands[::-1]):

@@ -6,7 +6,7 @@ between equal short runs of tokens; a stretch is where tokens equal those one pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,6 @@ import numpy as np
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop
-
-from ..rewriting.slices import region_of
 
 RUN = 8
 """Tokens that are compared to find the distances."""
@@ -31,15 +29,22 @@ class Stretch:
     start: int
     period: int
     steps: int
+    spare: int = 0
+    """Operations behind the last step that are as if there were one more, which is not whole."""
 
     @property
     def stop(self) -> int:
         return self.start + self.steps * self.period
 
 
-def find_stretches(sequence: Sequence[Node], fewest_steps: int, fewest_saved: int) -> Iterator[Stretch]:
-    """Stretches of at least so many steps that save so many operations, shortest periods first."""
-    tokens = _tokens(sequence)
+def find_stretches(
+    sequence: Sequence[Node], fewest_steps: int, fewest_saved: int, ragged: bool = False
+) -> Iterator[Stretch]:
+    """Stretches of at least so many steps that save so many operations, shortest periods first.
+
+    Those of `ragged` operations may have other extents in each step.
+    """
+    tokens = _tokens(sequence, _ragged_token if ragged else _token)
     weights = np.cumsum([0, *map(weight, sequence)])
     for period in _periods(tokens, fewest_steps):
         equal = np.concatenate([[False], tokens[:-period] == tokens[period:], [False]])
@@ -48,7 +53,7 @@ def find_stretches(sequence: Sequence[Node], fewest_steps: int, fewest_saved: in
             steps = (int(stop) - int(start)) // period + 1
             saved = weights[start + (steps - 1) * period] - weights[start]
             if steps >= fewest_steps and saved >= fewest_saved:
-                yield Stretch(int(start), period, steps)
+                yield Stretch(int(start), period, steps, (int(stop) - int(start)) % period)
 
 
 def weight(node: Node) -> int:
@@ -56,15 +61,15 @@ def weight(node: Node) -> int:
     return sum(map(weight, node.attributes["body"].graph.nodes)) if node.operator is loop else 1
 
 
-def _tokens(sequence: Sequence[Node]) -> np.ndarray:
+def _tokens(sequence: Sequence[Node], token: Callable[[Node], Any]) -> np.ndarray:
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(_token(node), len(numbers)) for node in sequence], np.int64)
+    return np.array([numbers.setdefault(token(node), len(numbers)) for node in sequence], np.int64)
 
 
 def _token(node: Node) -> Any:
     attributes: Any
-    if node.operator in (m.slice_, m.slice_update):  # at places that may advance
-        attributes = (node.attributes["steps"], region_shape(node))
+    if is_part(node):  # at places that may advance
+        attributes = (node.attributes["steps"], part_of(node).shape)
     elif node.operator is loop:
         attributes = tuple(
             value.structure if key == "body" else value for key, value in node.attributes.items()
@@ -74,9 +79,31 @@ def _token(node: Node) -> Any:
     return node.operator, node.spec, attributes, len(node.operands)
 
 
-def region_shape(node: Node) -> tuple[int, ...]:
-    """The extents of what a slice reads, or of what a write is about."""
-    return tuple(map(len, region_of(node)))
+def _ragged_token(node: Node) -> Any:
+    """What operations have in common that differ in their extents alone."""
+    if node.operator is loop:
+        return _token(node)
+    dropped = (*EXTENTS, "starts", "stops") if is_part(node) else EXTENTS
+    others = {name: value for name, value in node.attributes.items() if name not in dropped}
+    return node.operator, node.dtype, node.spec.ndim, tuple(others.values()), len(node.operands)
+
+
+EXTENTS = ("shape", "size")
+
+
+def is_part(node: Node) -> bool:
+    """Whether an operator reads or writes a part of an array, at a place that attributes say."""
+    return node.operator in (m.slice_, m.slice_update, m.dilate)
+
+
+def part_of(node: Node) -> Node:
+    """The part that a slice reads, or that is written."""
+    return {m.slice_: node, m.slice_update: node.operands[-1], m.dilate: node.operands[0]}[node.operator]
+
+
+def whole_of(node: Node) -> Node:
+    """What it is a part of."""
+    return node if node.operator is m.dilate else node.operands[0]
 
 
 def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:

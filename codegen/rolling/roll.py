@@ -48,7 +48,7 @@ def roll(graph: Graph) -> Rolled:
     for _ in range(MOST_ROUNDS):
         if sum(map(weight, graph.nodes)) < FEWEST_NODES_SAVED:
             break
-        done = _roll_once(graph, notes, refused)
+        done = _roll_once(graph, notes, refused) or _roll_once(graph, notes, refused, ragged=True)
         if done is None:
             break
         graph = done
@@ -58,11 +58,14 @@ def roll(graph: Graph) -> Rolled:
     return Rolled(graph, (*rolled, *refused))
 
 
-def _roll_once(graph: Graph, notes: Counter[str], refused: dict[str, None]) -> Graph | None:
+def _roll_once(
+    graph: Graph, notes: Counter[str], refused: dict[str, None], ragged: bool = False
+) -> Graph | None:
     sequence = [node for node in graph.nodes if not node.is_input and not node.is_constant]
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
-    for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED):
+    last_use = _last_uses(graph, sequence) if ragged else {}
+    for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED, ragged):
         if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
             continue
         parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= FEWEST_STEPS]
@@ -71,7 +74,9 @@ def _roll_once(graph: Graph, notes: Counter[str], refused: dict[str, None]) -> G
             refused[f"not rolled: {_described(stretch, sequence)}, because {uneven}"] = None
         for part in parts:
             try:
-                chosen.append(analysed(part, sequence, place))
+                one = analysed(part, sequence, place)
+                _require_kept_inside(one, sequence, last_use)
+                chosen.append(one)
             except CannotRoll as reason:
                 refused[f"not rolled: {_described(part, sequence)}, because {reason}"] = None
     if not chosen:
@@ -90,6 +95,21 @@ def _roll_once(graph: Graph, notes: Counter[str], refused: dict[str, None]) -> G
     return RolledGraph(graph, sequence, place, loops).graph
 
 
+def _last_uses(graph: Graph, sequence: Sequence[Node]) -> dict[Node, int]:
+    """Where in the sequence each value is read last."""
+    found = {operand: index for index, node in enumerate(sequence) for operand in node.operands}
+    return found | dict.fromkeys(graph.outputs, len(sequence))
+
+
+def _require_kept_inside(loop: StepsOfLoop, sequence: Sequence[Node], last_use: dict[Node, int]) -> None:
+    """Raise CannotRoll for values whose shapes differ between steps, and that are read after the loop."""
+    for offset, extents in loop.ragged.items():
+        column = sequence[loop.start + offset : loop.stop : loop.stretch.period]
+        keeps_shape = column[0].spec == column[-1].spec
+        if extents and not keeps_shape and any(last_use.get(node, -1) >= loop.stop for node in column):
+            raise CannotRoll(f"{column[0].operator.name} changes its shape, and is read after the loop")
+
+
 def _described(stretch: Stretch, sequence: Sequence[Node]) -> str:
     inside = sequence[stretch.start : stretch.start + stretch.period]
     place = next((node.origin.place for node in inside if node.origin.line), "")
@@ -104,6 +124,8 @@ def _complete_last_step(loop: StepsOfLoop, sequence: list[Node]) -> None:
 
     What the last step computes for a next one was never in the graph, so it does not look like the others.
     """
+    if loop.ragged:
+        return
     period, index = loop.stretch.period, loop.stop
     made: list[Node] = []
     found = 0

@@ -13,11 +13,12 @@ from pullback.tracer.loop import LoopNode, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.composite import stack
-from pullback.tracer.ops.windows import PLACE, slice_at, update_at
+from pullback.tracer.ops.windows import PLACE, dilate_at, slice_at, update_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
-from .periods import region_shape
+from .periods import is_part, part_of, whole_of
+from .ragged import Step, Value, padded_shape, ragged_value
 from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
 from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
 
@@ -150,6 +151,7 @@ class _MadeLoop:
         self.lifted: dict[Any, tuple[Node, Node]] = {}
         """Numbers that the steps start with: the body's input, and the number."""
         self.values: list[Node | None] = [None] * self.period
+        self.ragged: dict[int, Value] = {}
         with located_at(self.first[-1].origin):
             self._make_body()
             self._make_loop()
@@ -172,6 +174,9 @@ class _MadeLoop:
                 self._operand(one, (offset, slot)) for slot, one in enumerate(self.loop.operands[offset])
             )
             model = self.column(offset)[-1]  # the first step may have other names
+            if offset in self.loop.ragged:
+                self.values[offset] = self._ragged(offset, made, model)
+                continue
             if offset in self.loop.windows:
                 self.values[offset] = self._window(offset, made, model)
                 continue
@@ -197,18 +202,45 @@ class _MadeLoop:
         Where it begins in the first step is a constant of the loop, not of its body: a loop around this one
         may have it advance.
         """
-        first, second = (np.array(node.attributes["starts"], np.int64) for node in self.column(offset)[:2])
-        shape, whole = region_shape(model), model.operands[0].shape
-        starts = [
+        shape = part_of(model).shape
+        starts = self._starts(offset, shape)
+        steps = model.attributes["steps"]
+        operator = {m.slice_: slice_at, m.slice_update: update_at, m.dilate: dilate_at}[model.operator]
+        attributes = {"steps": steps, "ragged": ()} | (
+            {} if operator is update_at else {"shape": model.shape}
+        )
+        return make_node(operator, (*made, *starts), attributes, origin=model.origin, name=model.name)
+
+    def _starts(self, offset: int, shape: Sequence[int]) -> tuple[Node, ...]:
+        """Where a slice, or a write, of a shape begins."""
+        column = self.column(offset)
+        first, second = (np.array(node.attributes["starts"], np.int64) for node in column[:2])
+        whole = whole_of(column[0]).shape
+        return tuple(
             self._advancing(constant(int(start), PLACE), int(advance), (offset, dim))
-            if shape[dim] < whole[dim]
+            if shape[dim] < whole[dim] or advance
             else constant(0, PLACE)
             for dim, (start, advance) in enumerate(zip(first, second - first))
-        ]
-        steps = model.attributes["steps"]
-        operator = update_at if model.operator is m.slice_update else slice_at
-        attributes = {"steps": steps, "ragged": ()} | ({} if operator is update_at else {"shape": shape})
-        return make_node(operator, (*made, *starts), attributes, origin=model.origin, name=model.name)
+        )
+
+    def _ragged(self, offset: int, made: tuple[Node, ...], model: Node) -> Node:
+        """An operation whose extents differ between steps."""
+        extents = self.loop.ragged[offset]
+        shape = padded_shape(part_of(model) if is_part(model) else model, extents)
+        starts = self._starts(offset, shape) if offset in self.loop.windows else ()
+
+        def size(dim: int) -> Node:
+            extent = extents[dim]
+            return self._advancing(constant(extent.first, PLACE), extent.advance, (offset, "size", dim))
+
+        operands = tuple(
+            self.ragged.get(operand.offset if isinstance(operand, Local) else -1) or Value(node, {})
+            for operand, node in zip(self.loop.operands[offset], made)
+        )
+        with located_at(model.origin):
+            value = ragged_value(Step(model, operands, extents, shape, starts, size))
+        self.ragged[offset] = value
+        return value.node.renamed(model.name) if model.name else value.node
 
     def _advancing(self, start: Node, advance: bool | int | float, key: Any) -> Node:
         """A number that advances by a constant from step to step."""

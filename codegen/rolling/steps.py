@@ -7,7 +7,7 @@ these in all steps; first and last steps that differ are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
 
-from .periods import Stretch, weight
+from .periods import Stretch, is_part, part_of, weight
+from .ragged import Extent, extents_of, only_ones_differ, supports
 from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
 FEWEST_STEPS = 8
@@ -77,6 +78,8 @@ class StepsOfLoop:
     """The slices that advance from step to step: rows of what they slice."""
     windows: set[int]
     """Other slices, and writes, of a part of an array: their place is computed in each step."""
+    ragged: dict[int, dict[int, Extent]]
+    """The operations with values, or parts that they write, whose extents differ between steps: which ones."""
     completed: int = 0
     """Steps after the last one that were made whole."""
     added: int = 0
@@ -128,6 +131,8 @@ def _places_of_steps(stretch: Stretch, sequence: Sequence[Node]) -> np.ndarray:
         column = sequence[stretch.start + offset : stretch.stop : stretch.period]
         for dim in range(len(column[0].attributes.get("starts", ()))):
             columns.append([node.attributes["starts"][dim] for node in column])
+        if any(node.spec != column[0].spec for node in column):
+            columns += [[node.shape[dim] for node in column] for dim in range(column[0].spec.ndim)]
         for slot, operand in enumerate(column[0].operands):
             if operand.is_constant and operand.dtype.kind in "if":
                 values = [node.operands[slot].scalar_value for node in column]
@@ -161,14 +166,16 @@ def _with_best_phase(stretch: Stretch, sequence: Sequence[Node], place: dict[Nod
                     crossing[cut - middle] += 1
     phase = crossing.index(min(crossing))
     start = stretch.start + phase
-    return Stretch(start, period, (stretch.stop - start) // period)
+    return Stretch(start, period, (stretch.stop + stretch.spare - start) // period)
 
 
 def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> StepsOfLoop:
+    """What each operand of a step is. Raises CannotRoll or _Shorter."""
     start, period, steps = stretch.start, stretch.period, stretch.steps
     invariant: set[int] = set()
     slices: set[int] = set()
     windows: set[int] = set()
+    ragged: dict[int, dict[int, Extent]] = {}
     operands: list[list[Operand]] = []
     for offset in range(period):
         column = sequence[start + offset : start + steps * period : period]
@@ -179,19 +186,63 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
         fixed = all(
             isinstance(one, Fixed) or (isinstance(one, Local) and one.offset in invariant) for one in found
         )
+        extents = _extents(column, offset, found, ragged)
         is_slice = column[0].operator is m.slice_
-        if is_slice and fixed and _advances(column) and advance_of(column) is not None:
+        if extents is not None:
+            ragged[offset] = extents
+            if is_part(column[0]):
+                windows.add(offset)
+        elif is_slice and fixed and _advances(column) and advance_of(column) is not None:
             slices.add(offset)
         elif fixed and not _advances(column):
             invariant.add(offset)
-        elif is_slice or column[0].operator is m.slice_update:
+        elif is_part(column[0]):
             if not advances_evenly(column):
                 raise CannotRoll(f"{_name(column[0])} is at places that do not advance by a constant")
             windows.add(offset)
         operands.append(found)
-    loop = StepsOfLoop(stretch, operands, invariant, slices, windows)
+    loop = StepsOfLoop(stretch, operands, invariant, slices, windows, ragged)
     _require_gain(loop, sequence)
     return loop
+
+
+def _extents(
+    column: Sequence[Node], offset: int, operands: Sequence[Operand], ragged: Mapping[int, dict[int, Extent]]
+) -> dict[int, Extent] | None:
+    """The extents of a ragged operation that differ between steps; None for all others."""
+    written = [part_of(node) if is_part(node) else node for node in column]
+    takes_ragged = any(isinstance(one, Local) and ragged.get(one.offset) for one in operands)
+    if not takes_ragged and all(node.spec == written[0].spec for node in written):
+        return None
+    extents = extents_of(written)
+    first = column[0]
+    if extents is None or not supports(first):
+        raise CannotRoll(f"{_name(first)} changes its shape from step to step")
+    reads_ragged = first.operator is not m.dilate and ragged.get(_source(operands[0]))
+    if is_part(first) and (not advances_evenly(column) or reads_ragged):
+        raise CannotRoll(f"{_name(first)} is at places that do not advance by a constant")
+    if first.operator is m.reshape:
+        shapes = (
+            [*zip(*(one.shape for one in nodes))] for nodes in ([n.operands[0] for n in column], column)
+        )
+        before, after = ([1 if set(dim) == {1} else dim for dim in shape] for shape in shapes)
+        if not only_ones_differ(before, after):
+            raise CannotRoll(f"{_name(first)} reshapes what changes its shape from step to step")
+    if first.operator is m.flip and set(first.attributes["dims"]) & extents.keys():
+        source = column[0].operands[0]
+        if source.operator is not m.slice_:
+            raise CannotRoll(f"{_name(first)} reverses what changes its shape from step to step")
+    for extent in extents.values():
+        if extent.first < 1:
+            skip = -(-(1 - extent.first) // extent.advance) if extent.advance > 0 else 1
+            raise _Shorter(skip, len(column) - skip, "a part of nothing")
+        if extent.last < 1:
+            raise _Shorter(0, len(column) - 1, "a part of nothing")
+    return extents
+
+
+def _source(operand: Operand) -> int:
+    return operand.offset if isinstance(operand, Local) else -1
 
 
 def _advances(column: Sequence[Node]) -> bool:
@@ -209,6 +260,8 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
     if all(node is first for node in nodes) and place.get(first, -1) < stretch.start:
         return Fixed(first)
     if all(node.is_constant for node in nodes):
+        if any(node.spec != first.spec for node in nodes):
+            raise CannotRoll(f"{_name(first)} changes its shape from step to step")
         same = all(same_constant(node, first) for node in nodes)
         if not same and advance_of_constants(nodes) is None:
             raise CannotRoll("a number in it does not advance by a constant")
@@ -237,6 +290,8 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
         raise _Shorter(skip, (len(nodes) if inside else behind) - skip, "its steps are not alike")
     if lag == 0:
         return Local(offset - distance)
+    if any(node.spec != nodes[lag].spec for node in nodes[lag:]):
+        raise CannotRoll(f"{_name(nodes[lag])} changes its shape from step to step")
     inits = tuple(nodes[:lag])
     if any(found >= start for found in places[:lag]) or any(one.spec != nodes[lag].spec for one in inits):
         raise _Shorter(1, len(nodes) - 1, "its first steps differ from each other")
@@ -261,7 +316,7 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     }
     if sum(map(weight, inside)) < FEWEST_NODES_FOR_COPY * len(copied):
         raise CannotRoll("each step takes other arrays, and does little with them")
-    writes = any(sequence[stretch.start + offset].operator is m.slice_update for offset in loop.windows)
+    writes = any(sequence[stretch.start + offset].operator is not m.slice_ for offset in loop.windows)
     if all(node.operator.family == "movement" for node in inside) and not writes:
         raise CannotRoll("it only moves values")
     if all(node.operator.family == "elementwise" for node in inside) and saved < FEWEST_ELEMENTWISE:

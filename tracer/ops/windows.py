@@ -40,7 +40,9 @@ def _regions(
         extents[dim] = int(size)
     positions = [int(start) + step * np.arange(n) for start, step, n in zip(places, steps, extents)]
     if any((one < 0).any() for one in positions):
-        raise ShapeError(f"a window of shape {shape} at {[int(one) for one in places]} begins before the array")
+        raise ShapeError(
+            f"a window of shape {shape} at {[int(one) for one in places]} begins before the array"
+        )
     return np.ix_(*positions), tuple(map(slice, extents))
 
 

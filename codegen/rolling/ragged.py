@@ -1,0 +1,297 @@
+"""Steps whose values grow or shrink: `a[i, :j] @ a[j, :j]`, where the extents advance from step to step.
+
+In the loop's body such a dimension has the largest extent of all steps, and a size, a value that says how far
+it goes in a step. What lies beyond the size repeats an element of the array, so that no derivative is infinite
+there, and is masked before elements are combined. Generated code has loops that end at the size, and no masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from pullback.tracer.graph import Node, constant, make_node
+from pullback.tracer.ops import creation
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import movement as m
+from pullback.tracer.ops import reduction as r
+from pullback.tracer.ops import windows as w
+from pullback.tracer.ops.contraction import split_subscripts
+from pullback.tracer.spec import INT64
+
+Sizes = Mapping[int, Node]
+"""How far the ragged dimensions of a value go in a step."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """An extent that advances by a constant from step to step."""
+
+    first: int
+    advance: int
+    steps: int
+
+    @property
+    def last(self) -> int:
+        return self.first + (self.steps - 1) * self.advance
+
+    @property
+    def largest(self) -> int:
+        return max(self.first, self.last)
+
+
+def extents_of(column: Sequence[Node]) -> dict[int, Extent] | None:
+    """The dimensions that differ between the steps; None if one does not advance evenly."""
+    if any(node.spec.ndim != column[0].spec.ndim for node in column):
+        return None
+    shapes = np.array([node.shape for node in column], np.int64)
+    advances = shapes[1:] - shapes[:-1]
+    if (advances != advances[0]).any():
+        return None
+    found = zip(shapes[0].tolist(), advances[0].tolist())
+    return {dim: Extent(*one, len(column)) for dim, one in enumerate(found) if one[1]}
+
+
+def padded_shape(node: Node, ragged: Mapping[int, Extent]) -> tuple[int, ...]:
+    """The shape that a value of one step has in the body."""
+    return tuple(ragged[dim].largest if dim in ragged else extent for dim, extent in enumerate(node.shape))
+
+
+@dataclass
+class Value:
+    """A value of the body that is ragged, or that is computed from one that is."""
+
+    node: Node
+    sizes: Sizes
+    window: Window | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a slice was read: to read it backwards."""
+
+    base: Node
+    starts: tuple[Node, ...]
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one operation of a step is made from."""
+
+    model: Node
+    """The operation, of some step."""
+    operands: tuple[Value, ...]
+    ragged: Mapping[int, Extent]
+    shape: tuple[int, ...]
+    """That the result has in the body."""
+    starts: tuple[Node, ...]
+    """Of a slice or a write."""
+    size: Callable[[int], Node]
+    """How far a dimension of the result goes (of the part, for a write)."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(one.node for one in self.operands)
+
+
+Rule = Callable[[Step], Value]
+_RULES: dict[str, Rule] = {}
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def enter(function: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+def supports(node: Node) -> bool:
+    """Whether an operator may have ragged operands, or a ragged result."""
+    return _find(node) is not None
+
+
+def ragged_value(step: Step) -> Value:
+    """An operation of a step on values of the body."""
+    rule = _find(step.model)
+    assert rule is not None, "checked before"
+    return rule(step)
+
+
+def _find(node: Node) -> Rule | None:
+    return _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
+
+
+def mask(size: Node, dim: int, shape: Sequence[int]) -> Node:
+    """Whether a position along a dimension is within the size; it broadcasts against the shape."""
+    places = make_node(creation.iota, (), {"size": shape[dim], "dtype": INT64})
+    within = e.less(places, size)
+    return m.reshape(within, shape=(shape[dim], *(1 for _ in shape[dim + 1 :])))
+
+
+def _masked(x: Node, sizes: Sizes, dims: Sequence[int], identity: Any) -> Node:
+    for dim in dims:
+        if dim in sizes:
+            x = e.where(mask(sizes[dim], dim, x.shape), x, constant(identity, x.spec.with_shape(())))
+    return x
+
+
+# --- rules: an operation on values of the body --------------------------------------------------------------
+
+
+@_rule("elementwise", "convert")
+def _elementwise(step: Step) -> Value:
+    result = make_node(step.model.operator, step.nodes, step.model.attributes)
+    sizes: dict[int, Node] = {}
+    for operand in step.operands:
+        shift = result.spec.ndim - operand.node.spec.ndim
+        for dim, size in operand.sizes.items():
+            sizes.setdefault(dim + shift, size)
+    return Value(result, {dim: sizes.get(dim) or step.size(dim) for dim in step.ragged})
+
+
+@_rule("iota")
+def _iota(step: Step) -> Value:
+    attributes = {**step.model.attributes, "size": step.shape[0]}
+    return Value(make_node(creation.iota, (), attributes), {dim: step.size(dim) for dim in step.ragged})
+
+
+@_rule("slice")
+def _slice(step: Step) -> Value:
+    base = step.nodes[0]
+    window = Window(base, step.starts, step.shape, step.model.attributes["steps"])
+    return _read(window, {dim: step.size(dim) for dim in sorted(step.ragged)})
+
+
+def _read(window: Window, sizes: Sizes) -> Value:
+    """What a window shows; beyond the sizes, its first elements, through which no gradient passes."""
+    dims = tuple(sizes)
+    places = (*window.starts, *sizes.values())
+    part = w.slice_at(window.base, *places, shape=window.shape, steps=window.steps, ragged=dims)
+    corner = tuple(1 if dim in sizes else extent for dim, extent in enumerate(window.shape))
+    first = w.slice_at(window.base, *window.starts, shape=corner, steps=window.steps, ragged=())
+    first = e.stop_gradient(first) if part.spec.is_float else first
+    for dim in dims:
+        part = e.where(mask(sizes[dim], dim, window.shape), part, first)
+    return Value(part, sizes, window)
+
+
+@_rule("flip")
+def _flip(step: Step) -> Value:
+    """A window is read backwards; other values that are ragged there have no rule (see `can_flip`)."""
+    (operand,) = step.operands
+    dims = step.model.attributes["dims"]
+    if not set(dims) & operand.sizes.keys():
+        return Value(m.flip(operand.node, dims=dims), operand.sizes)
+    assert operand.window is not None
+    window, starts, steps = operand.window, list(operand.window.starts), list(operand.window.steps)
+    for dim in dims:
+        size = operand.sizes.get(dim, constant(window.shape[dim], w.PLACE))
+        starts[dim] = starts[dim] + (size - 1) * steps[dim]
+        steps[dim] = -steps[dim]
+    return _read(Window(window.base, tuple(starts), window.shape, tuple(steps)), operand.sizes)
+
+
+@_rule("slice_update")
+def _slice_update(step: Step) -> Value:
+    base, update = step.nodes
+    sizes = {dim: step.operands[1].sizes.get(dim) or step.size(dim) for dim in sorted(step.ragged)}
+    places = (*step.starts, *sizes.values())
+    steps = step.model.attributes["steps"]
+    return Value(w.update_at(base, update, *places, steps=steps, ragged=tuple(sizes)), {})
+
+
+@_rule("dilate")
+def _dilate(step: Step) -> Value:
+    (operand,) = step.operands
+    sizes = {dim: operand.sizes.get(dim) or step.size(dim) for dim in sorted(step.ragged)}
+    attributes = {"shape": step.model.shape, "steps": step.model.attributes["steps"], "ragged": tuple(sizes)}
+    return Value(w.dilate_at(operand.node, *step.starts, *sizes.values(), **attributes), {})
+
+
+@_rule("expand")
+def _expand(step: Step) -> Value:
+    (operand,) = step.operands
+    shift = len(step.shape) - operand.node.spec.ndim
+    sizes = {dim: operand.sizes.get(dim - shift) or step.size(dim) for dim in step.ragged}
+    return Value(m.expand(operand.node, shape=step.shape), sizes)
+
+
+@_rule("permute")
+def _permute(step: Step) -> Value:
+    (operand,) = step.operands
+    dims = step.model.attributes["dims"]
+    sizes = {place: operand.sizes[dim] for place, dim in enumerate(dims) if dim in operand.sizes}
+    return Value(m.permute(operand.node, dims=dims), sizes)
+
+
+@_rule("reshape")
+def _reshape(step: Step) -> Value:
+    """Dimensions of size 1 put in or taken out (see `only_ones_differ`)."""
+    (operand,) = step.operands
+    ordered = iter([operand.sizes[dim] for dim in sorted(operand.sizes)])
+    return Value(
+        m.reshape(operand.node, shape=step.shape), {dim: next(ordered) for dim in sorted(step.ragged)}
+    )
+
+
+def only_ones_differ(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Whether a reshape leaves all dimensions but those of size 1 as they are, in order."""
+    return [one for one in before if one != 1] == [one for one in after if one != 1]
+
+
+IDENTITY: dict[str, Callable[[np.dtype], Any]] = {
+    "sum": lambda dtype: 0,
+    "prod": lambda dtype: 1,
+    "amax": lambda dtype: -np.inf if dtype.kind == "f" else np.iinfo(dtype).min,
+    "amin": lambda dtype: np.inf if dtype.kind == "f" else np.iinfo(dtype).max,
+    "all": lambda dtype: True,
+    "any": lambda dtype: False,
+}
+
+
+@_rule(*IDENTITY)
+def _reduction(step: Step) -> Value:
+    (operand,) = step.operands
+    x, dims = operand.node, step.model.attributes["dims"]
+    masked = _masked(x, operand.sizes, dims, IDENTITY[step.model.operator.name](x.dtype))
+    result = make_node(step.model.operator, (masked,), step.model.attributes)
+    if step.model.attributes["keepdim"]:
+        return Value(result, {dim: size for dim, size in operand.sizes.items() if dim not in dims})
+    left = [dim for dim in range(x.spec.ndim) if dim not in dims]
+    return Value(result, {left.index(dim): size for dim, size in operand.sizes.items() if dim in left})
+
+
+@_rule("contract")
+def _contract(step: Step) -> Value:
+    """Multiplied and summed: what BLAS takes is not ragged."""
+    left, right, result = split_subscripts(step.model.attributes["subscripts"])
+    letters = [*result, *(one for one in dict.fromkeys(left + right) if one not in result)]
+    sizes: dict[str, Node] = {}
+    for operand, text in zip(step.operands, (left, right)):
+        sizes |= {text[dim]: size for dim, size in operand.sizes.items()}
+    parts = (_aligned(one.node, text, letters) for one, text in zip(step.operands, (left, right)))
+    product = reduce(e.multiply, parts)
+    named = {dim: sizes[letter] for dim, letter in enumerate(letters) if letter in sizes}
+    dims = tuple(range(len(result), len(letters)))
+    masked = _masked(product, named, dims, 0)
+    total = r.sum_(masked, dims=dims, keepdim=False) if dims else masked
+    return Value(total, {dim: size for dim, size in named.items() if dim < len(result)})
+
+
+def _aligned(x: Node, text: str, letters: Sequence[str]) -> Node:
+    """An operand of a product with its dimensions in the order of the letters, size 1 where it has none."""
+    order = sorted(range(len(text)), key=lambda dim: letters.index(text[dim]))
+    extents = dict(zip(text, x.shape))
+    moved = m.permute(x, dims=tuple(order)) if order != [*range(len(text))] else x
+    return m.reshape(moved, shape=tuple(extents.get(letter, 1) for letter in letters))
+
+
+def is_ragged_window(node: Node) -> bool:
+    return bool(node.attributes.get("ragged"))
