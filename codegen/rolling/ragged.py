@@ -124,6 +124,12 @@ def ragged_value(step: Step) -> Value:
     return rule(step)
 
 
+def _sizes_of(step: Step, operand: Value, shift: int = 0) -> Sizes:
+    """How far the ragged dimensions of a step go: as far as those of the operand, where that has them."""
+    known = {dim + shift: size for dim, size in operand.sizes.items()}
+    return {dim: known[dim] if dim in known else step.size(dim) for dim in sorted(step.ragged)}
+
+
 def _find(node: Node) -> Rule | None:
     return _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
 
@@ -153,7 +159,7 @@ def _elementwise(step: Step) -> Value:
         shift = result.spec.ndim - operand.node.spec.ndim
         for dim, size in operand.sizes.items():
             sizes.setdefault(dim + shift, size)
-    return Value(result, {dim: sizes.get(dim) or step.size(dim) for dim in step.ragged})
+    return Value(result, {dim: sizes[dim] if dim in sizes else step.size(dim) for dim in step.ragged})
 
 
 @_rule("iota")
@@ -201,7 +207,7 @@ def _flip(step: Step) -> Value:
 @_rule("slice_update")
 def _slice_update(step: Step) -> Value:
     base, update = step.nodes
-    sizes = {dim: step.operands[1].sizes.get(dim) or step.size(dim) for dim in sorted(step.ragged)}
+    sizes = _sizes_of(step, step.operands[1])
     places = (*step.starts, *sizes.values())
     steps = step.model.attributes["steps"]
     return Value(w.update_at(base, update, *places, steps=steps, ragged=tuple(sizes)), {})
@@ -210,7 +216,7 @@ def _slice_update(step: Step) -> Value:
 @_rule("dilate")
 def _dilate(step: Step) -> Value:
     (operand,) = step.operands
-    sizes = {dim: operand.sizes.get(dim) or step.size(dim) for dim in sorted(step.ragged)}
+    sizes = _sizes_of(step, operand)
     attributes = {"shape": step.model.shape, "steps": step.model.attributes["steps"], "ragged": tuple(sizes)}
     return Value(w.dilate_at(operand.node, *step.starts, *sizes.values(), **attributes), {})
 
@@ -219,7 +225,7 @@ def _dilate(step: Step) -> Value:
 def _expand(step: Step) -> Value:
     (operand,) = step.operands
     shift = len(step.shape) - operand.node.spec.ndim
-    sizes = {dim: operand.sizes.get(dim - shift) or step.size(dim) for dim in step.ragged}
+    sizes = _sizes_of(step, operand, shift)
     return Value(m.expand(operand.node, shape=step.shape), sizes)
 
 

@@ -234,7 +234,7 @@ class _MadeLoop:
             return self._advancing(constant(extent.first, PLACE), extent.advance, (offset, "size", dim))
 
         operands = tuple(
-            self.ragged.get(operand.offset if isinstance(operand, Local) else -1) or Value(node, {})
+            self.ragged.get(operand.offset if isinstance(operand, Local) else -1, Value(node, {}))
             for operand, node in zip(self.loop.operands[offset], made)
         )
         with located_at(model.origin):

@@ -7,7 +7,7 @@ these in all steps; first and last steps that differ are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,7 @@ class StepsOfLoop:
     windows: set[int]
     """Other slices, and writes, of a part of an array: their place is computed in each step."""
     ragged: dict[int, dict[int, Extent]]
-    """The operations with values, or parts that they write, whose extents differ between steps: which ones."""
+    """The operations on values, or on parts of an array, whose extents differ between steps: which ones."""
     completed: int = 0
     """Steps after the last one that were made whole."""
     added: int = 0
@@ -176,6 +176,7 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
     slices: set[int] = set()
     windows: set[int] = set()
     ragged: dict[int, dict[int, Extent]] = {}
+    changing: set[int] = set()  # operations whose results have another shape in each step
     operands: list[list[Operand]] = []
     for offset in range(period):
         column = sequence[start + offset : start + steps * period : period]
@@ -186,10 +187,12 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
         fixed = all(
             isinstance(one, Fixed) or (isinstance(one, Local) and one.offset in invariant) for one in found
         )
-        extents = _extents(column, offset, found, ragged)
+        extents = _extents(column, found, changing)
         is_slice = column[0].operator is m.slice_
         if extents is not None:
             ragged[offset] = extents
+            if column[0].spec != column[-1].spec:
+                changing.add(offset)
             if is_part(column[0]):
                 windows.add(offset)
         elif is_slice and fixed and _advances(column) and advance_of(column) is not None:
@@ -207,18 +210,18 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
 
 
 def _extents(
-    column: Sequence[Node], offset: int, operands: Sequence[Operand], ragged: Mapping[int, dict[int, Extent]]
+    column: Sequence[Node], operands: Sequence[Operand], changing: Container[int]
 ) -> dict[int, Extent] | None:
     """The extents of a ragged operation that differ between steps; None for all others."""
     written = [part_of(node) if is_part(node) else node for node in column]
-    takes_ragged = any(isinstance(one, Local) and ragged.get(one.offset) for one in operands)
+    takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
     if not takes_ragged and all(node.spec == written[0].spec for node in written):
         return None
     extents = extents_of(written)
     first = column[0]
     if extents is None or not supports(first):
         raise CannotRoll(f"{_name(first)} changes its shape from step to step")
-    reads_ragged = first.operator is not m.dilate and ragged.get(_source(operands[0]))
+    reads_ragged = first.operator is not m.dilate and _source(operands[0]) in changing
     if is_part(first) and (not advances_evenly(column) or reads_ragged):
         raise CannotRoll(f"{_name(first)} is at places that do not advance by a constant")
     if first.operator is m.reshape:
