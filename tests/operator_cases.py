@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -787,6 +787,10 @@ def _windowed(before: int, places: Shape, **attributes: Any) -> tuple[dict[str, 
 
 
 WINDOWED = (
+    Row("within", lambda size, extent: np.asarray([place < size for place in range(extent)], bool), tuple(
+        Case(((),), {"extent": extent}, {0: np.asarray(size, np.int64)})
+        for extent, size in ((5, 3), (4, 0), (4, 4), (0, 0), (1, 1))
+    ), dtypes=("int64",), ulps=0, special=False, no_rule=PREDICATE),
     _moves("slice_at", _shown, *(
         Case((whole, *((),) * len(places)), *_windowed(1, places, shape=part, steps=steps, ragged=ragged))
         for whole, part, places, steps, ragged in WINDOWS

@@ -360,6 +360,7 @@ _RULES: dict[str, Rule] = {
     "pad": _kept_where_equal,
     "dilate": _kept_where_equal,
     "slice_update": _slice_update,
+    "within": _fresh,
     "dilate_at": _dilate_at,
     "update_at": _update_at,
     "concatenate": _concatenate,

@@ -149,11 +149,17 @@ def _where(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     """A choice; none is left where the loop over a ragged dimension ends at its size by itself."""
     condition, inside, _ = node.operands
     test = _broadcast(lowering, condition, indices)
-    if isinstance(test, Compute) and test.node.operator is e.less:
-        place, size = test.operands
-        if isinstance(place, Position) and _goes_as_far(place.index, affine(size)):
-            return _broadcast(lowering, inside, indices)
+    if isinstance(test, Literal) and test.value:
+        return _broadcast(lowering, inside, indices)
     return _elementwise(lowering, node, indices)
+
+
+def _is_within(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    (size,) = lowering.places(node.operands)
+    if _goes_as_far(indices[0], size):
+        return Literal(True, node.dtype)
+    bound = Bound(_plain(indices[0], node), None, size)
+    return Select(node, (bound,), Literal(True, node.dtype), Literal(False, node.dtype))
 
 
 def _expand(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -359,6 +365,7 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     m.dilate.name: _dilate,
     m.slice_update.name: _slice_update,
     w.slice_at.name: _slice_at,
+    w.within.name: _is_within,
     w.dilate_at.name: _dilate,
     w.update_at.name: _slice_update,
     m.pad.name: _pad,

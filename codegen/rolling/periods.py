@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import loop
+from pullback.tracer.ops.control import Body, loop
 
 RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
 """How many equal runs back are looked at: a step may itself hold so many similar parts."""
+
+
+class CannotRoll(Exception):
+    """Why a stretch that repeats is no loop."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +87,27 @@ def _token(node: Node) -> Any:
 def _ragged_token(node: Node) -> Any:
     """What operations have in common that differ in their extents alone."""
     if node.operator is loop:
-        return _token(node)
+        others = (value for name, value in node.attributes.items() if name not in ("body", "length"))
+        return node.operator, ragged_structure(node.attributes["body"]), *others, len(node.operands)
     dropped = (*EXTENTS, "starts", "stops") if is_part(node) else EXTENTS
     others = {name: value for name, value in node.attributes.items() if name not in dropped}
     return node.operator, node.dtype, node.spec.ndim, tuple(others.values()), len(node.operands)
 
 
-EXTENTS = ("shape", "size")
+@lru_cache(maxsize=4096)
+def ragged_structure(body: Body) -> tuple[Any, ...]:
+    """What bodies have in common that differ in extents, and in numbers, alone."""
+    numbers: dict[Node, int] = {}
+    lines: list[Any] = []
+    for node in (*body.graph.inputs, *body.graph.nodes):
+        if node not in numbers:
+            numbers[node] = len(numbers)
+            token = (node.dtype, node.spec.ndim) if node.is_constant or node.is_input else _ragged_token(node)
+            lines.append((token, *(numbers[operand] for operand in node.operands)))
+    return (*lines, *(numbers[output] for output in body.graph.outputs))
+
+
+EXTENTS = ("shape", "size", "extent", "spec")
 
 
 def is_part(node: Node) -> bool:

@@ -21,10 +21,11 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
-from pullback.tracer.spec import INT64
 
-Sizes = Mapping[int, Node]
-"""How far the ragged dimensions of a value go in a step."""
+from .periods import CannotRoll
+
+Sizes = Mapping[int, Node | None]
+"""How far the ragged dimensions of a value go in a step. None: as far as a loop inside says, which masks."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def padded_shape(node: Node, ragged: Mapping[int, Extent]) -> tuple[int, ...]:
 
 @dataclass
 class Value:
-    """A value of the body that is ragged, or that is computed from one that is."""
+    """A value of the body, and how far it goes."""
 
     node: Node
     sizes: Sizes
@@ -124,6 +125,10 @@ def ragged_value(step: Step) -> Value:
     return rule(step)
 
 
+def _known(sizes: Sizes) -> dict[int, Node]:
+    return {dim: size for dim, size in sizes.items() if size is not None}
+
+
 def _sizes_of(step: Step, operand: Value, shift: int = 0) -> Sizes:
     """How far the ragged dimensions of a step go: as far as those of the operand, where that has them."""
     known = {dim + shift: size for dim, size in operand.sizes.items()}
@@ -136,15 +141,14 @@ def _find(node: Node) -> Rule | None:
 
 def mask(size: Node, dim: int, shape: Sequence[int]) -> Node:
     """Whether a position along a dimension is within the size; it broadcasts against the shape."""
-    places = make_node(creation.iota, (), {"size": shape[dim], "dtype": INT64})
-    within = e.less(places, size)
-    return m.reshape(within, shape=(shape[dim], *(1 for _ in shape[dim + 1 :])))
+    return m.reshape(w.within(size, extent=shape[dim]), shape=(shape[dim], *(1 for _ in shape[dim + 1 :])))
 
 
 def _masked(x: Node, sizes: Sizes, dims: Sequence[int], identity: Any) -> Node:
     for dim in dims:
-        if dim in sizes:
-            x = e.where(mask(sizes[dim], dim, x.shape), x, constant(identity, x.spec.with_shape(())))
+        size = sizes.get(dim)
+        if size is not None:
+            x = e.where(mask(size, dim, x.shape), x, constant(identity, x.spec.with_shape(())))
     return x
 
 
@@ -154,11 +158,12 @@ def _masked(x: Node, sizes: Sizes, dims: Sequence[int], identity: Any) -> Node:
 @_rule("elementwise", "convert")
 def _elementwise(step: Step) -> Value:
     result = make_node(step.model.operator, step.nodes, step.model.attributes)
-    sizes: dict[int, Node] = {}
+    sizes: dict[int, Node | None] = {}
     for operand in step.operands:
         shift = result.spec.ndim - operand.node.spec.ndim
         for dim, size in operand.sizes.items():
-            sizes.setdefault(dim + shift, size)
+            if sizes.get(dim + shift) is None:
+                sizes[dim + shift] = size
     return Value(result, {dim: sizes[dim] if dim in sizes else step.size(dim) for dim in step.ragged})
 
 
@@ -166,6 +171,12 @@ def _elementwise(step: Step) -> Value:
 def _iota(step: Step) -> Value:
     attributes = {**step.model.attributes, "size": step.shape[0]}
     return Value(make_node(creation.iota, (), attributes), {dim: step.size(dim) for dim in step.ragged})
+
+
+@_rule("within")
+def _within(step: Step) -> Value:
+    """Made for dimensions of a loop inside: there is room for more positions."""
+    return Value(w.within(step.nodes[0], extent=step.shape[0]), dict.fromkeys(step.ragged))
 
 
 @_rule("slice")
@@ -177,14 +188,15 @@ def _slice(step: Step) -> Value:
 
 def _read(window: Window, sizes: Sizes) -> Value:
     """What a window shows; beyond the sizes, its first elements, through which no gradient passes."""
-    dims = tuple(sizes)
-    places = (*window.starts, *sizes.values())
+    known = {dim: size for dim, size in sizes.items() if size is not None}
+    dims = tuple(known)
+    places = (*window.starts, *known.values())
     part = w.slice_at(window.base, *places, shape=window.shape, steps=window.steps, ragged=dims)
-    corner = tuple(1 if dim in sizes else extent for dim, extent in enumerate(window.shape))
+    corner = tuple(1 if dim in known else extent for dim, extent in enumerate(window.shape))
     first = w.slice_at(window.base, *window.starts, shape=corner, steps=window.steps, ragged=())
     first = e.stop_gradient(first) if part.spec.is_float else first
-    for dim in dims:
-        part = e.where(mask(sizes[dim], dim, window.shape), part, first)
+    for dim, size in known.items():
+        part = e.where(mask(size, dim, window.shape), part, first)
     return Value(part, sizes, window)
 
 
@@ -198,7 +210,8 @@ def _flip(step: Step) -> Value:
     assert operand.window is not None
     window, starts, steps = operand.window, list(operand.window.starts), list(operand.window.steps)
     for dim in dims:
-        size = operand.sizes.get(dim, constant(window.shape[dim], w.PLACE))
+        known = operand.sizes.get(dim)
+        size = constant(window.shape[dim], w.PLACE) if known is None else known
         starts[dim] = starts[dim] + (size - 1) * steps[dim]
         steps[dim] = -steps[dim]
     return _read(Window(window.base, tuple(starts), window.shape, tuple(steps)), operand.sizes)
@@ -207,7 +220,7 @@ def _flip(step: Step) -> Value:
 @_rule("slice_update")
 def _slice_update(step: Step) -> Value:
     base, update = step.nodes
-    sizes = _sizes_of(step, step.operands[1])
+    sizes = _known(_sizes_of(step, step.operands[1]))
     places = (*step.starts, *sizes.values())
     steps = step.model.attributes["steps"]
     return Value(w.update_at(base, update, *places, steps=steps, ragged=tuple(sizes)), {})
@@ -216,9 +229,39 @@ def _slice_update(step: Step) -> Value:
 @_rule("dilate")
 def _dilate(step: Step) -> Value:
     (operand,) = step.operands
-    sizes = _sizes_of(step, operand)
+    sizes = _known(_sizes_of(step, operand))
     attributes = {"shape": step.model.shape, "steps": step.model.attributes["steps"], "ragged": tuple(sizes)}
     return Value(w.dilate_at(operand.node, *step.starts, *sizes.values(), **attributes), {})
+
+
+@_rule("slice_at")
+def _slice_at(step: Step) -> Value:
+    """A window of a loop inside: dimensions that go as far as that loop says have room for more."""
+    base, *places = step.nodes
+    rank, attributes = len(step.shape), step.model.attributes
+    inner = dict(zip(attributes["ragged"], places[rank:]))
+    outer = {dim: step.size(dim) for dim in sorted(step.ragged) if dim not in inner}
+    if not outer:
+        part = w.slice_at(base, *places, **{**attributes, "shape": step.shape})
+        return Value(part, dict.fromkeys(step.ragged))
+    if inner:
+        raise CannotRoll("a part whose extents change from step to step in loops of two levels")
+    window = Window(base, tuple(places), step.shape, attributes["steps"])
+    return _read(window, outer)
+
+
+@_rule("update_at", "dilate_at")
+def _write_at(step: Step) -> Value:
+    count = 2 if step.model.operator is w.update_at else 1
+    part, places, attributes = step.operands[count - 1], step.nodes[count:], dict(step.model.attributes)
+    rank = part.node.spec.ndim
+    sizes = dict(zip(attributes["ragged"], places[rank:]))
+    for dim in step.ragged:
+        if dim not in sizes:
+            known = part.sizes.get(dim)
+            sizes[dim] = step.size(dim) if known is None else known
+    attributes["ragged"] = tuple(sizes)
+    return Value(step.model.operator(*step.nodes[:count], *places[:rank], *sizes.values(), **attributes), {})
 
 
 @_rule("expand")
@@ -297,7 +340,3 @@ def _aligned(x: Node, text: str, letters: Sequence[str]) -> Node:
     extents = dict(zip(text, x.shape))
     moved = m.permute(x, dims=tuple(order)) if order != [*range(len(text))] else x
     return m.reshape(moved, shape=tuple(extents.get(letter, 1) for letter in letters))
-
-
-def is_ragged_window(node: Node) -> bool:
-    return bool(node.attributes.get("ragged"))

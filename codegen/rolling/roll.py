@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pullback.tracer.graph import Graph, Node
 
 from .bodies import has_loops, share_loops, tidy_loops
-from .periods import Stretch, find_stretches, weight
-from .rolled import RolledGraph
+from .periods import CannotRoll, Stretch, find_stretches, weight
+from .rolled import CannotRollLoop, RolledGraph
 from .steps import (
     FEWEST_NODES_SAVED,
     FEWEST_STEPS,
-    CannotRoll,
     Carried,
     Fixed,
     Local,
@@ -92,7 +91,13 @@ def _roll_once(
         loops.append(classified(stretch, sequence, place))
         notes[f"rolled: {_described(stretch, sequence)}"] += 1
         shift += one.added
-    return RolledGraph(graph, sequence, place, loops).graph
+    while loops:
+        try:
+            return RolledGraph(graph, sequence, place, loops).graph
+        except CannotRollLoop as reason:
+            loops.remove(reason.loop)
+            refused[f"not rolled: {_described(reason.loop.stretch, sequence)}, because {reason}"] = None
+    return None
 
 
 def _last_uses(graph: Graph, sequence: Sequence[Node]) -> dict[Node, int]:

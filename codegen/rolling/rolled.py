@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, make_node
-from pullback.tracer.loop import LoopNode, make_loop
+from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.composite import stack
@@ -17,10 +17,19 @@ from pullback.tracer.ops.windows import PLACE, dilate_at, slice_at, update_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
-from .periods import is_part, part_of, whole_of
+from .periods import CannotRoll, is_part, part_of, whole_of
 from .ragged import Step, Value, padded_shape, ragged_value
+from .ragged_loops import padded_loop
 from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
 from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
+
+
+class CannotRollLoop(Exception):
+    """A loop that cannot be made after all, and why."""
+
+    def __init__(self, loop: StepsOfLoop, reason: str) -> None:
+        super().__init__(reason)
+        self.loop = loop
 
 
 @dataclass
@@ -41,7 +50,10 @@ class RolledGraph:
         index = self.loops[0].start
         for loop in self.loops:
             self._copy(self.sequence[index : loop.start])
-            _MadeLoop(self, loop).hand_out()
+            try:
+                _MadeLoop(self, loop).hand_out()
+            except CannotRoll as reason:
+                raise CannotRollLoop(loop, str(reason)) from None
             index = loop.stop
         self._copy(self.sequence[index:])
         self.graph = self.old.with_outputs([self.value(output) for output in self.old.outputs])
@@ -226,6 +238,12 @@ class _MadeLoop:
     def _ragged(self, offset: int, made: tuple[Node, ...], model: Node) -> Node:
         """An operation whose extents differ between steps."""
         extents = self.loop.ragged[offset]
+        operands = tuple(
+            self.ragged.get(operand.offset if isinstance(operand, Local) else -1, Value(node, {}))
+            for operand, node in zip(self.loop.operands[offset], made)
+        )
+        if is_loop(model):
+            return padded_loop(self.column(offset), operands, self._advancing, (offset,))
         shape = padded_shape(part_of(model) if is_part(model) else model, extents)
         starts = self._starts(offset, shape) if offset in self.loop.windows else ()
 
@@ -233,10 +251,6 @@ class _MadeLoop:
             extent = extents[dim]
             return self._advancing(constant(extent.first, PLACE), extent.advance, (offset, "size", dim))
 
-        operands = tuple(
-            self.ragged.get(operand.offset if isinstance(operand, Local) else -1, Value(node, {}))
-            for operand, node in zip(self.loop.operands[offset], made)
-        )
         with located_at(model.origin):
             value = ragged_value(Step(model, operands, extents, shape, starts, size))
         self.ragged[offset] = value

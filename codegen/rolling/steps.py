@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pullback.tracer.graph import Node
+from pullback.tracer.loop import is_loop
 from pullback.tracer.ops import movement as m
 
-from .periods import Stretch, is_part, part_of, weight
+from .periods import CannotRoll, Stretch, is_part, part_of, weight
 from .ragged import Extent, extents_of, only_ones_differ, supports
 from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
@@ -26,10 +27,6 @@ FEWEST_ELEMENTWISE = 400
 FEWEST_NODES_FOR_COPY = 16
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
-
-
-class CannotRoll(Exception):
-    """Why a stretch that repeats is no loop."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,7 @@ def _with_best_phase(stretch: Stretch, sequence: Sequence[Node], place: dict[Nod
         if middle - period <= made < middle + period:
             for cut in range(made + 1, min(used, made + period) + 1):
                 if middle <= cut < middle + period:
-                    crossing[cut - middle] += 1
+                    crossing[cut - middle] += period if is_loop(sequence[made]) else 1  # never a loop
     phase = crossing.index(min(crossing))
     start = stretch.start + phase
     return Stretch(start, period, (stretch.stop + stretch.spare - start) // period)
@@ -213,6 +210,12 @@ def _extents(
     column: Sequence[Node], operands: Sequence[Operand], changing: Container[int]
 ) -> dict[int, Extent] | None:
     """The extents of a ragged operation that differ between steps; None for all others."""
+    if is_loop(column[0]):
+        structures = {(node.attributes["body"].structure, node.attributes["length"]) for node in column}
+        changes = len(structures) > 1 or any(
+            isinstance(one, Local) and one.offset in changing for one in operands
+        )
+        return {} if changes else None
     written = [part_of(node) if is_part(node) else node for node in column]
     takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
     if not takes_ragged and all(node.spec == written[0].spec for node in written):
@@ -221,7 +224,7 @@ def _extents(
     first = column[0]
     if extents is None or not supports(first):
         raise CannotRoll(f"{_name(first)} changes its shape from step to step")
-    reads_ragged = first.operator is not m.dilate and _source(operands[0]) in changing
+    reads_ragged = first.operator in (m.slice_, m.slice_update) and _source(operands[0]) in changing
     if is_part(first) and (not advances_evenly(column) or reads_ragged):
         raise CannotRoll(f"{_name(first)} is at places that do not advance by a constant")
     if first.operator is m.reshape:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ShapeError
-from ..spec import INT64, Spec
+from ..spec import BOOL, INT64, Spec
 from .elementwise import zeros_like
 from .movement import movement
 
@@ -44,6 +44,15 @@ def _regions(
             f"a window of shape {shape} at {[int(one) for one in places]} begins before the array"
         )
     return np.ix_(*positions), tuple(map(slice, extents))
+
+
+within = movement(
+    "within",
+    "size",
+    infer=lambda size, extent: Spec((extent,), BOOL),
+    evaluate=lambda size, extent: np.arange(extent) < size,
+    doc="for each position along a dimension, whether it lies within the size",
+)
 
 
 def _infer_slice_at(x: Spec, *places: Spec, shape: Shape, steps: Shape, ragged: Shape = ()) -> Spec:
