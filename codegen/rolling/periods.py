@@ -6,7 +6,7 @@ between equal short runs of tokens; a stretch is where tokens equal those one pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -59,6 +59,34 @@ def find_stretches(
             saved = weights[start + (steps - 1) * period] - weights[start]
             if steps >= fewest_steps and saved >= fewest_saved:
                 yield Stretch(int(start), period, steps, (int(stop) - int(start)) % period)
+
+
+def find_shorter(sequence: Sequence[Node], found: Iterable[Stretch], fewest_steps: int) -> Iterator[Stretch]:
+    """Shorter stretches of the same operations as those found: of the first passes of a triangular loop."""
+    tokens = _tokens(sequence, _ragged_token)
+    steps = {tuple(tokens[one.start : one.start + one.period].tolist()) for one in found}
+    taken = np.zeros(len(tokens) + 1, bool)
+    for one in found:
+        taken[one.start : one.stop] = True
+    for step in sorted(steps, key=len):
+        period = len(step)
+        starts = np.flatnonzero(tokens[: len(tokens) - period + 1] == step[0])
+        for offset in range(1, period):
+            starts = starts[tokens[starts + offset] == step[offset]]
+        after = -1
+        for start in starts.tolist():
+            if start < after or taken[start : start + period].any():
+                continue
+            count = 1
+            while _goes_on(tokens, step, start + count * period) and not taken[start + count * period]:
+                count += 1
+            after = start + count * period
+            if count >= fewest_steps:
+                yield Stretch(start, period, count)
+
+
+def _goes_on(tokens: np.ndarray, step: tuple[int, ...], start: int) -> bool:
+    return tuple(tokens[start : start + len(step)].tolist()) == step
 
 
 def weight(node: Node) -> int:

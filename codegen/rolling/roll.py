@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node
 
 from .bodies import has_loops, share_loops, tidy_loops
-from .periods import CannotRoll, Stretch, find_stretches, weight
+from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
 from .steps import (
+    FEWEST_IF_KNOWN,
     FEWEST_NODES_SAVED,
     FEWEST_STEPS,
     Carried,
@@ -26,6 +28,7 @@ from .steps import (
     classified,
     even_parts,
     same_constant,
+    split_evenly,
 )
 
 MOST_ROUNDS = 20
@@ -63,7 +66,7 @@ def _roll_once(
     sequence = [node for node in graph.nodes if not node.is_input and not node.is_constant]
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
-    last_use = _last_uses(graph, sequence) if ragged else {}
+    last_use = _last_uses(graph, sequence)
     for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED, ragged):
         if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
             continue
@@ -78,6 +81,14 @@ def _roll_once(
                 chosen.append(one)
             except CannotRoll as reason:
                 refused[f"not rolled: {_described(part, sequence)}, because {reason}"] = None
+    shorter = find_shorter(sequence, [one.stretch for one in chosen], FEWEST_IF_KNOWN) if chosen else ()
+    for part in (part for one in shorter for part in split_evenly(one, sequence)):
+        if part.steps < FEWEST_IF_KNOWN:
+            continue
+        with suppress(CannotRoll):
+            one = analysed(part, sequence, place, FEWEST_IF_KNOWN)
+            _require_kept_inside(one, sequence, last_use)
+            chosen.append(one)
     if not chosen:
         return None
     chosen.sort(key=lambda one: one.start)

@@ -21,12 +21,15 @@ from .ragged import Extent, extents_of, only_ones_differ, supports
 from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
 FEWEST_STEPS = 8
+FEWEST_IF_KNOWN = 2
+"""The same where there is a longer loop over the same operations."""
 FEWEST_NODES_SAVED = 48
 FEWEST_ELEMENTWISE = 400
 """The same for loops whose steps are elementwise: unrolled, an element passes all of them in a register."""
 FEWEST_NODES_FOR_COPY = 16
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
+MOST_PHASES = 8
 
 
 @dataclass(frozen=True)
@@ -91,26 +94,51 @@ class StepsOfLoop:
         return self.stretch.stop
 
 
-def analysed(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> StepsOfLoop:
+def analysed(
+    stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int], fewest: int = FEWEST_STEPS
+) -> StepsOfLoop:
     """The loop that a stretch is, perhaps without its first and last steps. Raises CannotRoll."""
     for _ in range(MOST_PEELED + 1):
         try:
-            return classified(stretch, sequence, place)
+            loop = classified(stretch, sequence, place)
+            if fewest == FEWEST_STEPS:
+                _require_gain(loop, sequence)
+            return loop
         except _Shorter as shorter:
             start = stretch.start + shorter.skip * stretch.period
             stretch = Stretch(start, stretch.period, shorter.steps)
-            if stretch.steps < FEWEST_STEPS:
+            if stretch.steps < fewest:
                 raise CannotRoll(shorter.reason) from None
     raise CannotRoll("its first steps differ from each other")
 
 
-def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> Iterator[Stretch]:
+def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> list[Stretch]:
     """The stretch, cut into steps where the least is handed over, and where places do not advance evenly.
+
+    Where several cuts between steps hand over as little, it is the one that leaves the longest part, and
+    steps that come from the same lines: what is in front of a loop may look like the end of a step.
+    """
+    phases = _best_phases(stretch, sequence, place)
+    found = (list(split_evenly(one, sequence)) for one in phases)
+    longest = (max(parts, key=lambda part: part.steps) for parts in found)
+    best = max(longest, key=lambda part: (part.steps, -_lines_that_differ(part, sequence)))
+    phase = best.start % stretch.period
+    return list(split_evenly(next(one for one in phases if one.start % one.period == phase), sequence))
+
+
+def _lines_that_differ(stretch: Stretch, sequence: Sequence[Node]) -> int:
+    """How many operations of the first step come from other lines than those of the last."""
+    last = stretch.stop - stretch.period
+    pairs = ((sequence[stretch.start + one], sequence[last + one]) for one in range(stretch.period))
+    return sum(first.origin.line != second.origin.line for first, second in pairs)
+
+
+def split_evenly(stretch: Stretch, sequence: Sequence[Node]) -> Iterator[Stretch]:
+    """The parts of a stretch in which places, and whole numbers, advance evenly.
 
     Loops around a loop whose steps do nothing else leave one long stretch: at the end of each row the
     places that slices read jump.
     """
-    stretch = _with_best_phase(stretch, sequence, place)
     places = _places_of_steps(stretch, sequence)
     advances = places[1:] - places[:-1]
     first = 0
@@ -146,8 +174,8 @@ class _Shorter(Exception):
         self.skip, self.steps, self.reason = skip, steps, reason
 
 
-def _with_best_phase(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> Stretch:
-    """The stretch with the cut between steps where the fewest values are handed over."""
+def _best_phases(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> list[Stretch]:
+    """The stretch with cuts between steps where the fewest values are handed over."""
     period, middle = stretch.period, stretch.start + stretch.steps // 2 * stretch.period
     last_use: dict[int, int] = {}
     for index in range(middle, min(middle + 2 * period, stretch.stop)):
@@ -161,9 +189,10 @@ def _with_best_phase(stretch: Stretch, sequence: Sequence[Node], place: dict[Nod
             for cut in range(made + 1, min(used, made + period) + 1):
                 if middle <= cut < middle + period:
                     crossing[cut - middle] += period if is_loop(sequence[made]) else 1  # never a loop
-    phase = crossing.index(min(crossing))
-    start = stretch.start + phase
-    return Stretch(start, period, (stretch.stop + stretch.spare - start) // period)
+    least = min(crossing)
+    phases = [phase for phase, count in enumerate(crossing) if count == least][:MOST_PHASES]
+    end = stretch.stop + stretch.spare - stretch.start
+    return [Stretch(stretch.start + phase, period, (end - phase) // period) for phase in phases]
 
 
 def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int]) -> StepsOfLoop:
@@ -201,9 +230,7 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
                 raise CannotRoll(f"{_name(column[0])} is at places that do not advance by a constant")
             windows.add(offset)
         operands.append(found)
-    loop = StepsOfLoop(stretch, operands, invariant, slices, windows, ragged)
-    _require_gain(loop, sequence)
-    return loop
+    return StepsOfLoop(stretch, operands, invariant, slices, windows, ragged)
 
 
 def _extents(
