@@ -9,7 +9,7 @@ from pullback.tracer.graph import Graph, Node, make_input, substitute
 
 from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
-from .rewriting import pieces, slices, windows  # noqa: F401  enters their rewrites
+from .rewriting import pieces, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
@@ -20,6 +20,7 @@ from .rewriting.simplify import expand_composites, simplify
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
+from .rewriting.windows import add_in_place, forget_overwritten
 from .rolling.bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
 from .rolling.roll import roll
 from .writing.names import noun
@@ -36,7 +37,7 @@ def optimise(graph: Graph) -> Graph:
     graph = associate(simplify(stack_products(graph)))
     graph = simplify(lower_contractions(graph))
     graph = simplify(unroll_small_dimensions(graph))
-    return name_the_last(prune_loops(graph))
+    return name_the_last(prune_loops(add_in_place(forget_overwritten(graph))))
 
 
 def with_calls(graph: Graph) -> Graph:

@@ -31,7 +31,7 @@ class Symbol:
     related: dict[int, Symbol] = field(default_factory=dict)
     """The extents that differ from this one by some elements, by how many."""
     size: Node | None = None
-    """Of a dimension that grows or shrinks from step to step: the value that says how far it goes in a step."""
+    """Of a dimension that grows or shrinks with the steps: the value that says how far it goes in one."""
     formula: Any = None
     """The same as index arithmetic, once the loops over steps have axes."""
     is_counted: bool = False

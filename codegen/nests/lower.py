@@ -151,6 +151,9 @@ def _where(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     test = _broadcast(lowering, condition, indices)
     if isinstance(test, Literal) and test.value:
         return _broadcast(lowering, inside, indices)
+    if isinstance(test, Select) and test.node.operator is w.within:
+        sides = (_broadcast(lowering, one, indices) for one in node.operands[1:])
+        return Select(node, test.bounds, *sides)
     return _elementwise(lowering, node, indices)
 
 

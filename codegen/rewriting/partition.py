@@ -111,7 +111,7 @@ def _windows(nodes: Sequence[Node]) -> dict[Node, Sequence[Node]]:
 
 
 def _bytes_to_keep(node: Node, free: set[Node], windows: Sequence[Node]) -> int:
-    """Traffic: a saved value is written once and read once; of one that is in memory anyway, parts are read."""
+    """Traffic: a saved value is written once and read once; what is in memory anyway is read, in parts."""
     if node.operator.name in ("full", "iota"):
         return FOREVER
     if node not in free:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from pullback.tracer.graph import Node
+from collections import Counter
+
+from pullback.tracer.graph import Graph, Node, rebuild, with_operands
+from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
+from pullback.tracer.ops.control import loop_result
+from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
-from .slices import Region, bounds_of
+from .slices import PART, Region, bounds_of, region_of
 
 
 def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
@@ -65,25 +70,58 @@ def _what_was_written(node: Node) -> Node | None:
 
 
 @rewrite("update_at")
-def _written_again(node: Node) -> Node | None:
-    """What is written over again need not have been written; nor what was there already."""
+def _written_back(node: Node) -> Node | None:
+    """What is there already need not be written."""
     x, update = node.operands[:2]
-    if x.operator is w.update_at and _alike(node, x, (update.shape, x.operands[1].shape)):
-        return w.update_at(x.operands[0], update, *places_of(node), **_again(node))
     is_own = update.operator is w.slice_at and update.operands[0] is x
     return x if is_own and _alike(node, update, (update.shape, update.shape)) else None
 
 
+def forget_overwritten(graph: Graph) -> Graph:
+    """Windows that are written over again before anything has read them are not written."""
+    uses = Counter([*graph.outputs, *(operand for node in graph.nodes for operand in node.operands)])
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        node_before = node.operands[0] if node.operator is w.update_at else None
+        if node_before is not None and node_before.operator is w.update_at and uses[node_before] == 1:
+            x, update = operands[:2]
+            if x.operator is w.update_at and _alike(node, x, (update.shape, x.operands[1].shape)):
+                operands = (x.operands[0], *operands[1:])
+        return with_operands(node, operands)
+
+    return rebuild(graph, change)
+
+
 @rewrite("add")
 def _windows_added_one_by_one(node: Node) -> Node | None:
-    """A sum of small parts added to an array: part by part."""
+    """A sum with small parts among its terms, added to an array: the parts by themselves."""
     for x, total in (node.operands, node.operands[::-1]):
-        parts = total.operands if total.operator is e.add else ()
-        if w.dilate_at in [one.operator for one in parts] and x.operator is not w.dilate_at:
-            first, second = parts if parts[0].operator is w.dilate_at else parts[::-1]
-            if x.shape == first.shape == node.shape and not x.is_constant:
-                written = _added_to_window(e.add(x, first))
-                return None if written is None else e.add(written, second)
+        if total.operator is not e.add or x.is_constant or x.shape != node.shape or _has_window(x):
+            continue
+        found = _without_window(total)
+        if found is not None and found[0].shape == x.shape:
+            written = _added_to_window(e.add(x, found[0]))
+            return None if written is None else e.add(written, found[1])
+    return None
+
+
+MOST_TERMS = 16
+
+
+def _has_window(total: Node, depth: int = MOST_TERMS) -> bool:
+    if total.operator is e.add and depth:
+        return any(_has_window(one, depth - 1) for one in total.operands)
+    return total.operator is w.dilate_at
+
+
+def _without_window(total: Node, depth: int = MOST_TERMS) -> tuple[Node, Node] | None:
+    """A window among the terms of a sum, and the other terms."""
+    for term, other in (total.operands, total.operands[::-1]):
+        if term.operator is w.dilate_at and other.shape == total.shape:
+            return term, other
+        inner = _without_window(term, depth - 1) if term.operator is e.add and depth else None
+        if inner is not None:
+            return inner[0], e.add(inner[1], other)
     return None
 
 
@@ -98,3 +136,76 @@ def _added_to_window(node: Node) -> Node | None:
             before = w.slice_at(x, *places, shape=part.shape, **_again(padded))
             return w.update_at(x, e.add(before, part), *places, **_again(padded))
     return None
+
+
+# --- writes in loops ----------------------------------------------------------------------------------------
+
+
+def add_in_place(graph: Graph) -> Graph:
+    """Small parts that the steps of a loop add to a carry are written where they belong."""
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        node = with_operands(node, operands)
+        return _with_writes(LoopNode(node)).node if is_loop(node) else node
+
+    return rebuild(graph, change) if any(map(is_loop, graph.nodes)) else graph
+
+
+def _with_writes(loop: LoopNode) -> LoopNode:
+    sums: dict[Node, tuple[Node, Node]] = {}
+    for start, end in zip(loop.body.inputs[: loop.carries], loop.body.outputs):
+        sums |= _sums_between(start, end)
+    if not sums:
+        return loop
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        if node not in sums:
+            return with_operands(node, operands)
+        x, padded = (operands[node.operands.index(one)] for one in sums[node])
+        with located_at(node.origin):
+            return _written(x, padded).renamed(node.name)
+
+    return loop.with_body(rebuild(loop.body, change))
+
+
+def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
+    """The sums of an array and a part on the way from a carry to what it is after a step, if all are such."""
+    found: dict[Node, tuple[Node, Node]] = {}
+    node = end
+    while node is not start:
+        if node.operator in (m.slice_update, w.update_at):
+            node = node.operands[0]
+        elif node.operator is loop_result and node.attributes["index"] < LoopNode(node.operands[0]).carries:
+            node = node.operands[0].operands[node.attributes["index"]]
+        elif node.operator is e.add and (pair := _array_and_part(node)) is not None:
+            found[node] = pair
+            node = pair[0]
+        else:
+            return {}
+    return found
+
+
+def _array_and_part(node: Node) -> tuple[Node, Node] | None:
+    for x, padded in (node.operands, node.operands[::-1]):
+        is_padded = padded.operator in (m.dilate, w.dilate_at) or (
+            padded.operator is m.pad and padded.attributes["value"] == 0
+        )
+        if is_padded and x.shape == node.shape and PART * padded.operands[0].spec.size <= x.spec.size:
+            return x, padded
+    return None
+
+
+def _written(x: Node, padded: Node) -> Node:
+    """The sum of an array and a part, as a write of the part."""
+    part = padded.operands[0]
+    if padded.operator is w.dilate_at:
+        places, others = places_of(padded), _again(padded)
+        before = w.slice_at(x, *places, shape=part.shape, **others)
+        return w.update_at(x, e.add(before, part), *places, **others)
+    if padded.operator is m.pad:
+        starts = (before for before, _ in padded.attributes["widths"])
+        region = [range(start, start + extent) for start, extent in zip(starts, part.shape)]
+    else:
+        region = region_of(padded)
+    bounds = bounds_of(region)
+    return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)

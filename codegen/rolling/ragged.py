@@ -1,8 +1,9 @@
 """Steps whose values grow or shrink: `a[i, :j] @ a[j, :j]`, where the extents advance from step to step.
 
-In the loop's body such a dimension has the largest extent of all steps, and a size, a value that says how far
-it goes in a step. What lies beyond the size repeats an element of the array, so that no derivative is infinite
-there, and is masked before elements are combined. Generated code has loops that end at the size, and no masks.
+In the loop's body such a dimension has the largest extent of all steps, and a size, a value that says how
+far it goes in a step. What lies beyond the size repeats an element of the array, so that no derivative is
+infinite there, and is masked before elements are combined. Generated code has loops that end at the size, and
+no masks.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ what differs in its body is padded, or a number that the loop around computes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -84,7 +85,7 @@ class _PaddedLoop:
             raise CannotRoll("a loop inside goes on as long as something is true")
         if len(set(lengths)) == 1:
             return None
-        advances = {after - before for before, after in zip(lengths, lengths[1:])}
+        advances = {after - before for before, after in itertools.pairwise(lengths)}
         if len(advances) > 1:
             raise CannotRoll("the steps of a loop inside do not become more, or fewer, by a constant")
         return self.lift_outside(constant(lengths[0], w.PLACE), advances.pop(), (*self.key, "trips"))

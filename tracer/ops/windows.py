@@ -4,8 +4,8 @@
 the dimensions in `ragged`, of which the window's shape says the largest. What lies beyond a size is zero when
 read, and ignored when written. Steps may be negative; then a window begins at its largest position.
 
-Loops make these operators: what a step of a Python loop reads at `x[t - 1]`, or writes to `y[:t]`, is a window
-that advances, or grows, with the steps. Whoever makes one sees to it that it lies within the array.
+Loops make these operators: what a step of a Python loop reads at `x[t - 1]`, or writes to `y[:t]`, is a
+window that advances, or grows, with the steps. Whoever makes one sees to it that it lies within the array.
 """
 
 from collections.abc import Sequence
