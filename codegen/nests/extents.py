@@ -32,6 +32,8 @@ class Symbol:
     """The extents that differ from this one by some elements, by how many."""
     size: Node | None = None
     """Of a dimension that grows or shrinks with the steps: the value that says how far it goes in one."""
+    is_moved: bool = False
+    """Whether something reads along the dimension in another order: then all of it is computed."""
     formula: Any = None
     """The same as index arithmetic, once the loops over steps have axes."""
     is_counted: bool = False
@@ -62,6 +64,7 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
         return second if first.size is None else first
     assert first.value == second.value, (first, second)
     second.parent = first
+    first.is_moved |= second.is_moved
     first.is_counted |= second.is_counted
     for difference, symbol in second.related.items():
         unify(first.related.setdefault(difference, symbol), symbol)
@@ -118,6 +121,8 @@ class Extents:
 
     sizes: dict[tuple[Node, int], Symbol] = field(default_factory=dict)
     """Of dimensions that go only so far in a step: by what says how far, and the most that it can be."""
+    whole: set[tuple[Node, int]] = field(default_factory=set)
+    """Those of which values are computed as a whole: what lies beyond the size is known too, and masked."""
 
     def ragged(self, window: Node, part: Node) -> dict[int, Symbol]:
         """The extents of a window that go only so far in a step, by dimension; `part` has its shape."""
@@ -135,7 +140,22 @@ def find_extents(graph: Graph) -> Extents:
     """Symbols for all nodes of the graph."""
     extents = Extents()
     _find(graph, extents)
+    while moved := {key for key, one in extents.sizes.items() if one.find().is_moved}:
+        extents = Extents(whole=extents.whole | moved)
+        _find(graph, extents)
     return extents
+
+
+def find_sizes(graph: Graph) -> dict[Node, dict[int, Node]]:
+    """How far the dimensions of values go that go only so far in a step."""
+    extents = Extents()
+    _find(graph, extents)
+    found: dict[Node, dict[int, Node]] = {}
+    for node in graph.nodes if extents.sizes else ():
+        for dim, symbol in enumerate(extents[node]):
+            if symbol.size is not None:
+                found.setdefault(node, {})[dim] = symbol.size
+    return found
 
 
 def _find(graph: Graph, extents: Extents) -> None:
@@ -212,7 +232,10 @@ def _reduced(node: Node, operands: list[Symbols]) -> Symbols:
 def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     """Slice, pad and the like: a dimension of unchanged size is untouched."""
     pairs = zip(node.operands[0].shape, node.shape, operands[0])
-    return tuple(relative(symbol, after - before) for before, after, symbol in pairs)
+    return tuple(
+        relative(symbol if after == before else _moved(symbol), after - before)
+        for before, after, symbol in pairs
+    )
 
 
 def _permute(node: Node, operands: list[Symbols]) -> Symbols:
@@ -224,6 +247,9 @@ def _reshape(node: Node, operands: list[Symbols]) -> Symbols:
     for old, new in reshape_groups(node.operands[0].shape, node.shape):
         if len(old) == len(new) == 1:
             result[new[0]] = operands[0][old[0]]
+        else:
+            for dim in old:
+                _moved(operands[0][dim])
     return tuple(result)
 
 
@@ -249,8 +275,15 @@ def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[lis
     return groups
 
 
-def _same(node: Node, operands: list[Symbols]) -> Symbols:
-    return operands[0]
+def _flip(node: Node, operands: list[Symbols]) -> Symbols:
+    dims = node.attributes["dims"]
+    return tuple(_moved(symbol) if dim in dims else symbol for dim, symbol in enumerate(operands[0]))
+
+
+def _scan(node: Node, operands: list[Symbols]) -> Symbols:
+    for symbols in operands:
+        _moved(symbols[node.attributes["dim"]])
+    return _broadcast(node, operands)
 
 
 def _slice_update(node: Node, operands: list[Symbols]) -> Symbols:
@@ -267,7 +300,7 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
         for axis, symbol in enumerate(symbols):
             if axis != dim:
                 result[axis] = unify(symbol, result[axis])
-    longest = max((symbols[dim].find() for symbols in operands), key=lambda symbol: symbol.value)
+    longest = max((_moved(symbols[dim]) for symbols in operands), key=lambda symbol: symbol.value)
     result[dim] = relative(longest, node.shape[dim] - longest.value)
     return tuple(result)
 
@@ -306,6 +339,8 @@ def _gather(node: Node, operands: list[Symbols]) -> Symbols:
     for index, symbols, whole in zip(node.operands[1:], operands[1:], operands[0]):
         if index.operator is iota and index.shape[0] == whole.find().value:
             unify(symbols[0], whole)  # x[arange(n), ...] walks a dimension of x
+    for whole in operands[0][: len(operands) - 1]:
+        _moved(whole)
     return _unify_indices(operands[1:]) + operands[0][len(operands) - 1 :]
 
 
@@ -329,8 +364,18 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
 def _slice_at(node: Node, extents: Extents) -> Symbols:
     symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
     for dim, symbol in extents.ragged(node, node).items():
-        symbols[dim] = symbol
+        is_whole = (symbol.size, node.shape[dim]) in extents.whole
+        symbols[dim] = fresh(node.shape[dim]) if is_whole else symbol
     return tuple(symbols)
+
+
+def _moved(symbol: Symbol) -> Symbol:
+    """The extent of what another order, or a part, of the positions is read."""
+    found = symbol.find()
+    if found.size is None:
+        return found
+    found.is_moved = True
+    return fresh(found.value)
 
 
 def _dilate_at(node: Node, operands: list[Symbols]) -> Symbols:
@@ -353,7 +398,7 @@ _RULES: dict[str, Rule] = {
     "elementwise": _broadcast,
     "expand": _broadcast,
     "reduction": _reduced,
-    "scan": _broadcast,
+    "scan": _scan,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,
@@ -364,7 +409,7 @@ _RULES: dict[str, Rule] = {
     "dilate_at": _dilate_at,
     "update_at": _update_at,
     "concatenate": _concatenate,
-    "flip": _same,
+    "flip": _flip,
     "contraction": _contract,
     "gemm": _gemm,
     "gather": _gather,

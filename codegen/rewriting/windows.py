@@ -129,7 +129,7 @@ def _without_window(total: Node, depth: int = MOST_TERMS) -> tuple[Node, Node] |
 def _added_to_window(node: Node) -> Node | None:
     """A small part added to an array is a write of that part, which loops do in place."""
     for x, padded in (node.operands, node.operands[::-1]):
-        if padded.operator is not w.dilate_at or x.operator is w.dilate_at or x.shape != padded.shape:
+        if padded.operator is not w.dilate_at or _has_window(x) or x.shape != padded.shape:
             continue
         part, places = padded.operands[0], places_of(padded)
         if not x.is_constant:

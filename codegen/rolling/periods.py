@@ -115,8 +115,8 @@ def _token(node: Node) -> Any:
 def _ragged_token(node: Node) -> Any:
     """What operations have in common that differ in their extents alone."""
     if node.operator is loop:
-        others = (value for name, value in node.attributes.items() if name not in ("body", "length"))
-        return node.operator, ragged_structure(node.attributes["body"]), *others, len(node.operands)
+        kept = (value for name, value in node.attributes.items() if name not in ("body", "length"))
+        return node.operator, ragged_structure(node.attributes["body"]), *kept, len(node.operands)
     dropped = (*EXTENTS, "starts", "stops") if is_part(node) else EXTENTS
     others = {name: value for name, value in node.attributes.items() if name not in dropped}
     return node.operator, node.dtype, node.spec.ndim, tuple(others.values()), len(node.operands)

@@ -184,10 +184,10 @@ def _within(step: Step) -> Value:
 def _slice(step: Step) -> Value:
     base = step.nodes[0]
     window = Window(base, step.starts, step.shape, step.model.attributes["steps"])
-    return _read(window, {dim: step.size(dim) for dim in sorted(step.ragged)})
+    return read_window(window, {dim: step.size(dim) for dim in sorted(step.ragged)})
 
 
-def _read(window: Window, sizes: Sizes) -> Value:
+def read_window(window: Window, sizes: Sizes) -> Value:
     """What a window shows; beyond the sizes, its first elements, through which no gradient passes."""
     known = {dim: size for dim, size in sizes.items() if size is not None}
     dims = tuple(known)
@@ -215,7 +215,7 @@ def _flip(step: Step) -> Value:
         size = constant(window.shape[dim], w.PLACE) if known is None else known
         starts[dim] = starts[dim] + (size - 1) * steps[dim]
         steps[dim] = -steps[dim]
-    return _read(Window(window.base, tuple(starts), window.shape, tuple(steps)), operand.sizes)
+    return read_window(Window(window.base, tuple(starts), window.shape, tuple(steps)), operand.sizes)
 
 
 @_rule("slice_update")
@@ -248,7 +248,7 @@ def _slice_at(step: Step) -> Value:
     if inner:
         raise CannotRoll("a part whose extents change from step to step in loops of two levels")
     window = Window(base, tuple(places), step.shape, attributes["steps"])
-    return _read(window, outer)
+    return read_window(window, outer)
 
 
 @_rule("update_at", "dilate_at")
@@ -323,7 +323,7 @@ def _contract(step: Step) -> Value:
     """Multiplied and summed: what BLAS takes is not ragged."""
     left, right, result = split_subscripts(step.model.attributes["subscripts"])
     letters = [*result, *(one for one in dict.fromkeys(left + right) if one not in result)]
-    sizes: dict[str, Node] = {}
+    sizes: dict[str, Node | None] = {}
     for operand, text in zip(step.operands, (left, right)):
         sizes |= {text[dim]: size for dim, size in operand.sizes.items()}
     parts = (_aligned(one.node, text, letters) for one, text in zip(step.operands, (left, right)))

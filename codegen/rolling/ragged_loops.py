@@ -59,7 +59,7 @@ class _PaddedLoop:
         if trips is not None and len(outputs) > model.carries:
             raise CannotRoll("a loop inside, with another number of steps each time, stacks values")
         graph = Graph(
-            body.name, (*self.inputs, *self.taken.values()), [one.node for one in outputs], body.origin
+            body.name, (*self.inputs, *self.taken.values()), tuple(one.node for one in outputs), body.origin
         )
         nodes = [one.node for one in self.operands[: len(body.inputs)]]
         inits, stacked, constants = model.split(nodes)

@@ -22,12 +22,15 @@ from pullback.tracer.loop import LoopNode, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.ops.indexing import scatter_add
+from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.spec import BOOL
 
+from ..nests.extents import find_sizes
 from ..rewriting.differentiate import active_nodes, differentiate
 from ..rewriting.partition import needed_by_backward, partition
 from ..rewriting.simplify import expand_composites, simplify
 from .bodies import share_loops
+from .ragged import Window, read_window
 
 
 def active_results(loop: LoopNode, active: set[Node]) -> set[int]:
@@ -115,11 +118,26 @@ class _Reversed:
         self.cotangents = cotangents
         rows = [*loop.body.inputs[loop.carries :], *step.outputs[loop.carries :]]
         needed = needed_by_backward(list(step.gradients.values()), set(step.cotangents.values()))
+        sizes = find_sizes(loop.body.with_outputs([*step.outputs, *needed]))
+        ends = [size for node in toposort(needed) for size in sizes.get(node, {}).values()]
+        needed = list(dict.fromkeys([*needed, *ends]))
         self.saved = _inputs_of(needed, loop) if loop.recompute else partition(needed, rows).saved
-        self.stand_ins = {node: make_input(node.spec, node.name, node.origin) for node in self.saved}
+        self.inputs = {node: make_input(node.spec, node.name, node.origin) for node in self.saved}
+        """For each saved value, the input of the reverse loop's body."""
+        self.stand_ins = {node: self._read(node, sizes.get(node, {})) for node in self.saved}
         taped = [node for node in self.saved if node not in rows]
         body = Graph(loop.body.name, loop.body.inputs, (*step.outputs, *taped), loop.body.origin)
         self.forward = loop.with_body(body, extends=loop.node.attributes["body"])
+
+    def _read(self, node: Node, sizes: Mapping[int, Node]) -> Node:
+        """A saved value in the reverse loop's body. Of one that goes only so far, no more was stored."""
+        made = self.inputs[node]
+        if not sizes or node in self.loop.body.inputs:
+            return made
+        ends = substitute(sizes.values(), self.inputs)
+        rank = node.spec.ndim
+        whole = Window(made, (constant(0, PLACE),) * rank, node.shape, (1,) * rank)
+        return read_window(whole, dict(zip(sizes, ends))).node
 
     def source(self, node: Node) -> tuple[Node, bool]:
         """Where the loop has a saved value from, and whether that has a row for each step."""
@@ -155,7 +173,7 @@ class _Reversed:
         )
         row_sources: dict[Node, Node] = {}
         constant_sources: dict[Node, Node] = {}
-        for node, stand_in in self.stand_ins.items():
+        for node, stand_in in self.inputs.items():
             source, has_rows = self.source(node)
             (row_sources if has_rows else constant_sources)[stand_in] = source
         body = Graph(
@@ -231,7 +249,7 @@ class _Reversed:
     def is_row(self, node: Node) -> bool:
         """Whether a value has a row for each step already."""
         loop = self.loop
-        return node in loop.split(loop.body.inputs)[1] or (node in self.stand_ins and self.source(node)[1])
+        return node in loop.split(loop.body.inputs)[1] or (node in self.inputs and self.source(node)[1])
 
 
 def _inputs_of(needed: Sequence[Node], loop: LoopNode) -> tuple[Node, ...]:
