@@ -72,7 +72,7 @@ expand = movement(
 
 
 def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
-    return x.with_shape(tuple(len(range(*bounds)) for bounds in zip(starts, stops, steps)))
+    return x.with_shape(tuple(map(len, map(range, starts, stops, steps))))
 
 
 def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
