@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,22 @@ class AccumulateGrad(GradNode):
 
 def _as_node(target: Any) -> GradNode:
     return AccumulateGrad(target) if isinstance(target, Tensor) else target
+
+
+def targets_behind(targets: Iterable[Any], oldest: int = 0) -> list[Any]:
+    """The nodes and leaves that gradients reach from `targets`, these included, each once.
+
+    Nodes made before the sequence number `oldest` are the last on their way.
+    """
+    found = list({id(target): target for target in targets}.values())
+    seen = set(map(id, found))
+    for target in found:  # which grows
+        if isinstance(target, GradNode) and target.sequence >= oldest:
+            for edge in target.edges:
+                if edge is not None and id(edge[0]) not in seen:
+                    seen.add(id(edge[0]))
+                    found.append(edge[0])
+    return found
 
 
 def edge_of(tensor: Tensor) -> Edge | None:

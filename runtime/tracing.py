@@ -21,6 +21,7 @@ from .flatten import Results, is_container
 from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
+from .nodes import targets_behind
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -332,19 +333,13 @@ def _requires_grad(value: Any) -> bool:
 
 def has_own_backward(tensor: Tensor) -> bool:
     """Whether a gradient of the tensor passes a node that is no operator's, or one with hooks."""
-    pending: list[Any] = [tensor.grad_fn]
-    seen = set()
-    while pending:
-        target = pending.pop()
-        if isinstance(target, Tensor):
-            if target._hooks is not None:
-                return True
-        elif target is not None and id(target) not in seen:
-            seen.add(id(target))
-            if not target.is_in_graph or target.hooks is not None:
-                return True
-            pending.extend(edge[0] for edge in target.edges if edge is not None)
-    return False
+    node = tensor.grad_fn
+    return node is not None and any(
+        target._hooks is not None
+        if isinstance(target, Tensor)
+        else not target.is_in_graph or target.hooks is not None
+        for target in targets_behind([node])
+    )
 
 
 def _contents(value: Any, path: tuple[Any, ...] = ()) -> dict[Any, Any]:

@@ -26,7 +26,7 @@ from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
-from .nodes import GradNode, next_sequence
+from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_programs import NumpyProgram
 from .saved import keeping_saved_values
 from .tape import apply, wrap
@@ -355,19 +355,12 @@ class _Inputs:
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""
-        pending: list[Any] = [output.grad_fn or output for output in outputs if output.requires_grad]
-        seen = set()
-        while pending:
-            target = pending.pop()
-            if not isinstance(target, GradNode):
-                if id(target) not in self._own:
-                    return True
-            elif target.sequence < self._first_sequence:  # older than the aliases
-                return True
-            elif id(target) not in seen:
-                seen.add(id(target))
-                pending.extend(edge[0] for edge in target.edges if edge is not None)
-        return False
+        targets = [output.grad_fn or output for output in outputs if output.requires_grad]
+        first = self._first_sequence
+        return any(
+            target.sequence < first if isinstance(target, GradNode) else id(target) not in self._own
+            for target in targets_behind(targets, first)
+        )
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""

@@ -68,7 +68,13 @@ def call(function: str, *arguments: ast.expr) -> ast.expr:
 
 
 def unparse(expression: ast.expr) -> str:
-    return ast.unparse(ast.fix_missing_locations(expression))
+    """The text; the expression, which nobody changes, remembers it: first its length is asked for."""
+    if isinstance(expression, ast.Name):
+        return expression.id
+    text: str | None = getattr(expression, "text", None)
+    if text is None:
+        text = expression.text = ast.unparse(expression)  # type: ignore[attr-defined]
+    return text
 
 
 def called_names(expression: ast.expr) -> set[str]:
