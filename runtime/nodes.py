@@ -149,15 +149,25 @@ def targets_behind(targets: Iterable[Any], oldest: int = 0) -> list[Any]:
 
     Nodes made before the sequence number `oldest` are the last on their way.
     """
-    found = list({id(target): target for target in targets}.values())
-    seen = set(map(id, found))
+    found = list(dict.fromkeys(targets))
+    seen = set(found)
     for target in found:  # which grows
         if isinstance(target, GradNode) and target.sequence >= oldest:
             for edge in target.edges:
-                if edge is not None and id(edge[0]) not in seen:
-                    seen.add(id(edge[0]))
+                if edge is not None and edge[0] not in seen:
+                    seen.add(edge[0])
                     found.append(edge[0])
     return found
+
+
+def have_own_backward(targets: Iterable[Any]) -> bool:
+    """Whether any of them is a node that is no operator's, or has hooks: the graph does not show these."""
+    return any(
+        target._hooks is not None
+        if isinstance(target, Tensor)
+        else not target.is_in_graph or target.hooks is not None
+        for target in targets
+    )
 
 
 def edge_of(tensor: Tensor) -> Edge | None:

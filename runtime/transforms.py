@@ -287,6 +287,8 @@ class _Inputs:
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
+        self._behind: list[Any] = []
+        """What is on the tape behind the outputs, once it is known whether they reach outside."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         self.gives_arrays = not _holds_tensor((args, kwargs))
@@ -351,15 +353,17 @@ class _Inputs:
         from .graph_gradient import pull_back_rolled
 
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        return pull_back_rolled(output, results, self.leaves, self._guards_before)
+        behind = self._behind if self.recording else targets_behind([output.grad_fn])
+        return pull_back_rolled(output, behind, results, self.leaves, self._guards_before)
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
+        self._behind = targets_behind(targets, first)
         return any(
             target.sequence < first if isinstance(target, GradNode) else id(target) not in self._own
-            for target in targets_behind(targets, first)
+            for target in self._behind
         )
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
