@@ -47,9 +47,10 @@ REDUCTIONS = {
 }  # fmt: skip
 ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 NUMBERS = (bool, int, float)
+VALUES = (Tensor, *NUMBERS)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's function -> what it does on Tensors; see `numpy_functions`."""
-OPERANDS = (Tensor, np.ndarray, *NUMBERS, list, tuple, np.generic)
+OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic)
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -127,7 +128,7 @@ def _weak(value: Any) -> Any:
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
     """The inputs in the dtypes that NumPy's own loop would have, and the dtype of its result."""
-    values = [one if isinstance(one, (Tensor, *NUMBERS)) else np.asarray(one) for one in inputs]
+    values = [one if isinstance(one, VALUES) else np.asarray(one) for one in inputs]
     asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
     loop = _loop(ufunc, tuple(map(_weak, values)), asked)
     operands = [

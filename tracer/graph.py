@@ -1,6 +1,6 @@
 """The graph: values in static single assignment, each one the result of one operator.
 
-A `Node` is frozen and knows its operands, so a node is a graph of its own; a `Graph` names the inputs and
+A `Node` keeps the operands that it is made with, so it is a graph of its own; a `Graph` names the inputs and
 outputs that belong together and lists the nodes between them in an order in which they can be computed.
 """
 

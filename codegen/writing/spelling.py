@@ -79,11 +79,10 @@ def unparse(expression: ast.expr) -> str:
 
 def called_names(expression: ast.expr) -> set[str]:
     """The functions and constants that an expression needs imported."""
-    names = {
-        node.func.id
-        for node in ast.walk(expression)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    return names | {
-        node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id in ("inf", "nan")
-    }
+    names = set()
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            names.add(node.func.id)
+        elif isinstance(node, ast.Name) and node.id in ("inf", "nan"):
+            names.add(node.id)
+    return names

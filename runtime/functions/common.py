@@ -128,6 +128,8 @@ def sizes(values: Sequence[Any]) -> tuple[int, ...]:
 
 def one_dim(dim: int, ndim: int, function: str) -> int:
     """`dim` counted from the front."""
+    if type(dim) is int and 0 <= dim < ndim:
+        return dim
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
         fail(ArgumentError, f"{function}(): argument 'dim' must be int, not {type(dim).__name__}")
     return cast(int, placed(lambda: normalised_dim(int(dim), ndim, function)))
