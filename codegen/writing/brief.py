@@ -12,22 +12,29 @@ from .layout import Block, ForLoop, Item
 
 MANY_LOOPS = 32
 """In one function: fewer are compiled in no time."""
-FEW_ITERATIONS = 512
+FEW_ITERATIONS = 32
+"""Of one run of the loop: four vectors of numbers in double precision."""
+FEW_IN_ALL = 512
+"""Of all its runs, in a nest: more are worth a longer compilation."""
 
 
 def brief_loops(body: tuple[Item, ...]) -> frozenset[int]:
     """The positions of such loops among all loops of a function, in the order of the text."""
-    totals = list(_iterations(body, 1))
-    if len(totals) < MANY_LOOPS:
+    counts = list(_counts(body, 1))
+    if len(counts) < MANY_LOOPS:
         return frozenset()
-    return frozenset(place for place, total in enumerate(totals) if 0 < total <= FEW_ITERATIONS)
+    return frozenset(
+        place
+        for place, (count, in_all) in enumerate(counts)
+        if count <= FEW_ITERATIONS and 0 < in_all <= FEW_IN_ALL
+    )
 
 
-def _iterations(items: tuple[Item, ...], outside: int) -> Iterator[int]:
-    """Of each loop how often its body runs in all, if `items` run so often; 0 where that is unknown."""
+def _counts(items: tuple[Item, ...], outside: int) -> Iterator[tuple[int, int]]:
+    """Of each loop the iterations of a run, and of all if `items` run so often; 0 where that is unknown."""
     for item in items:
         if isinstance(item, ForLoop):
-            yield outside * item.count
-            yield from _iterations(item.body, outside * item.count)
+            yield item.count, outside * item.count
+            yield from _counts(item.body, outside * item.count)
         elif isinstance(item, Block):  # perhaps a `while`
-            yield from _iterations(item.body, 0)
+            yield from _counts(item.body, 0)
