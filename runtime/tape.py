@@ -18,7 +18,7 @@ from ..tracer.operator import Operator
 from ..tracer.ops.control import loop
 from ..tracer.ops.elementwise import stop_gradient
 from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
-from ..tracer.trace import current_trace, innermost
+from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
 from .modes import is_recording
 from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, spec_of_operand, specs_of
@@ -92,7 +92,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         if type(result) is not ndarray:
             result = np.asarray(result)
     else:
-        result = _extend_graph(operator, values, attributes)
+        result = _extend_graph(trace or current_trace(), operator, values, attributes)
     tensor = local(result) if is_known else make(result)
     if mask and operator.rules and result.dtype.kind == "f" and is_recording():
         record(tensor, operator, operands, values, mask, attributes, grad_name)
@@ -169,9 +169,8 @@ def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: l
                 noted.note(cell, node)
 
 
-def _extend_graph(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
+def _extend_graph(trace: Trace, operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
     """The graph node of the operator; concrete arrays among `values` become captured inputs."""
-    trace = current_trace()
     if not values:
         return make_node(operator, (), attributes)
     for position, value in enumerate(values):
