@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -188,7 +188,9 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
     module = store.load_module(store.write_module(source, "kernel"))
     flags = machine.DEFAULT_OPTIONS if options.fastmath else machine.CompileOptions(fastmath=frozenset())
     return [
-        machine.compile_function(module, name, plan.argument_types(stage), flags)
+        machine.compile_function(
+            module, name, plan.argument_types(stage), replace(flags, brief_loops=stage.brief)
+        )
         for name, stage in zip(stage_names("kernel", plan.stages), plan.stages)
     ]
 

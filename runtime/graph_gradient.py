@@ -6,24 +6,29 @@ steps that would write out a thousand steps backwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..tracer.graph import Graph, Node, constant
 from ..tracer.trace import current_trace
 from .guards import packed
-from .nodes import GradNode
+from .nodes import GradNode, have_own_backward
 from .tape import cut_off
 from .tensor import Tensor, make
-from .tracing import has_own_backward
 
 
 def pull_back_rolled(
-    output: Tensor, results: Sequence[Tensor], inputs: Sequence[Tensor], guards_before: int
+    output: Tensor,
+    behind: Iterable[Any],
+    results: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    guards_before: int,
 ) -> tuple[Tensor | None, ...] | None:
     """The gradient of a traced scalar, if its graph has loops to roll; else None.
 
     Args:
+        behind: what is on the tape behind the output.
         results: what the function returns: their payloads become values of the rolled graph.
         inputs: tensors whose payloads are nodes of their own.
         guards_before: how many guards there were before the function was called; its own ask for values of
@@ -34,7 +39,7 @@ def pull_back_rolled(
     nodes = [one._value for one in (output, *results, *inputs)]
     if not all(type(node) is Node for node in nodes) or not isinstance(output._grad_fn, GradNode):
         return None
-    if has_own_backward(output):
+    if have_own_backward(behind):
         return None
     from ..codegen.rewriting.differentiate import differentiate
     from ..codegen.rolling.roll import roll

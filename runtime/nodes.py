@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,32 @@ def _as_node(target: Any) -> GradNode:
     return AccumulateGrad(target) if isinstance(target, Tensor) else target
 
 
+def targets_behind(targets: Iterable[Any], oldest: int = 0) -> list[Any]:
+    """The nodes and leaves that gradients reach from `targets`, these included, each once.
+
+    Nodes made before the sequence number `oldest` are the last on their way.
+    """
+    found = list(dict.fromkeys(targets))
+    seen = set(found)
+    for target in found:  # which grows
+        if isinstance(target, GradNode) and target.sequence >= oldest:
+            for edge in target.edges:
+                if edge is not None and edge[0] not in seen:
+                    seen.add(edge[0])
+                    found.append(edge[0])
+    return found
+
+
+def have_own_backward(targets: Iterable[Any]) -> bool:
+    """Whether any of them is a node that is no operator's, or has hooks: the graph does not show these."""
+    return any(
+        target._hooks is not None
+        if isinstance(target, Tensor)
+        else not target.is_in_graph or target.hooks is not None
+        for target in targets
+    )
+
+
 def edge_of(tensor: Tensor) -> Edge | None:
     """Where the gradient of a tensor goes; None if it requires none."""
     tensor.refresh()
@@ -223,6 +249,17 @@ def legacy_type(dtype: np.dtype) -> str:
 
 
 NO_SPECS: tuple[Sequence[Spec], Any] = ((), None)
+NO_VERSIONS: list[tuple[int, Cell, int]] = []
+
+
+def spec_of_operand(value: Any, dtype: np.dtype) -> Spec:
+    """The spec of an operand; a Python number has the dtype of the operator."""
+    shape = getattr(value, "shape", None)
+    return Spec((), dtype) if shape is None else Spec(shape, value.dtype)
+
+
+def specs_of(values: Sequence[Any], result: Any) -> tuple[Sequence[Spec], Spec]:
+    return [spec_of_operand(value, result.dtype) for value in values], Spec(result.shape, result.dtype)
 
 
 class Plan:
@@ -256,17 +293,20 @@ def node_class(name: str) -> type[OperatorNode]:
 
 
 class OperatorNode(GradNode):
-    """A node of one operator: it saves what the operator's rules need, and runs them."""
+    """A node of one operator: it saves what the operator's rules need, and runs them.
+
+    In a trace it has all operands and the result as nodes of the graph.
+    """
 
     __slots__ = (
         "attributes", "forward", "freed", "operands", "plan", "result", "shapes", "specs", "versions",
     )  # fmt: skip
     plan: Plan
     attributes: dict[str, Any]
-    shapes: Sequence[tuple[int, ...]]
-    """The shapes of the operands that get a gradient."""
+    shapes: Sequence[tuple[int, ...]] | None
+    """The shapes of the operands that get a gradient; None in a trace."""
     specs: tuple[Sequence[Spec], Spec] | None
-    """Of the operands and of the result, if a rule asks for them."""
+    """Of the operands and of the result, if a rule asks for them; None in a trace."""
     operands: list[Any] | None
     result: Any
     versions: list[tuple[int, Cell, int]]
@@ -292,14 +332,18 @@ class OperatorNode(GradNode):
         plan = self.plan
         operands: Sequence[Any] = self.operands or ()
         result = self.result
+        shapes, specs = self.shapes, self.specs
+        if shapes is None:
+            shapes = [operands[position].shape for position in plan.positions]
+            specs = specs_of(operands, result) if plan.saves_specs else None
         if create_graph:
             operands, result = self._as_tensors()
-        specs, result_spec = self.specs or NO_SPECS
+        operand_specs, result_spec = specs or NO_SPECS
         pulled: list[Any] = [None] * len(self.edges)
-        for position, shape in zip(plan.positions, self.shapes):
+        for position, shape in zip(plan.positions, shapes):
             if wanted[position]:
                 cotangent = plan.operator.pull_back(
-                    position, g, operands, specs, result, result_spec, self.attributes
+                    position, g, operands, operand_specs, result, result_spec, self.attributes
                 )
                 pulled[position] = sum_to_shape(cotangent, shape)
         return pulled
@@ -308,10 +352,14 @@ class OperatorNode(GradNode):
         """What was saved as tensors, with their history: so a gradient has a gradient."""
         cells = {position: cell for position, cell, _ in self.versions}
         operands = [
-            tensor_at(value, self.edges[position], cells[position]) if position in cells else value
+            tensor_at(value, self.edges[position], cells.get(position) or [0, None])
+            if position in cells or type(value) is Node
+            else value
             for position, value in enumerate(self.operands or ())
         ]
-        result = None if self.result is None else tensor_at(self.result, (self, 0), cells[-1])
+        result = self.result
+        if result is not None:
+            result = tensor_at(result, (self, 0), cells.get(-1) or [0, None])
         return operands, result
 
     def keep(self, cell: Cell, copies: Copies) -> None:
@@ -334,7 +382,11 @@ class OperatorNode(GradNode):
                     raise GradientError(overwritten_message(value, edge, cell, version))
 
     def release(self) -> None:
-        if self.versions:
+        if self.versions or (self.forward is not None and self._needs_values()):
             self.operands = self.result = None
-            self.versions = []
+            self.versions = NO_VERSIONS
             self.freed = True
+
+    def _needs_values(self) -> bool:
+        saved = (self.operands[position] for position in self.plan.saves) if self.operands else ()
+        return self.plan.saves_result or any(type(value) is Node for value in saved)

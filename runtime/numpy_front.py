@@ -9,7 +9,8 @@ recorded on the tape, and traced, alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -46,6 +47,10 @@ REDUCTIONS = {
 }  # fmt: skip
 ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 NUMBERS = (bool, int, float)
+VALUES = (Tensor, *NUMBERS)
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+"""NumPy's function -> what it does on Tensors; see `numpy_functions`."""
+OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic)
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -59,9 +64,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
         tensor([2., 3.], dtype=torch.float64)
     """
-    from .numpy_writes import add_at
-
-    if not all(_is_operand(one) for one in inputs):
+    if not all(map(_is_operand, inputs)):
         return NotImplemented
     out = options.pop("out", None)
     if method == "__call__":
@@ -71,6 +74,8 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     elif method == "outer":
         result = _outer(ufunc, inputs, options)
     elif method == "at" and ufunc in (np.add, np.subtract):
+        from .numpy_writes import add_at
+
         array, index, values = inputs
         add_at(array, index, values if ufunc is np.add else -values)
         return None
@@ -80,10 +85,9 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
 
 
 def _is_operand(value: Any) -> bool:
-    own = getattr(type(value), "__array_ufunc__", None)
-    return isinstance(value, Tensor | np.ndarray | bool | int | float | list | tuple | np.generic) or (
-        own is None and hasattr(value, "__array__")
-    )
+    if isinstance(value, OPERANDS):
+        return True
+    return getattr(type(value), "__array_ufunc__", None) is None and hasattr(value, "__array__")
 
 
 def _unknown(name: str) -> NoReturn:
@@ -124,29 +128,33 @@ def _weak(value: Any) -> Any:
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
     """The inputs in the dtypes that NumPy's own loop would have, and the dtype of its result."""
-    values = [one if isinstance(one, Tensor | bool | int | float) else np.asarray(one) for one in inputs]
-    fixed: dict[str, Any] = {}
-    if dtype is not None:
-        fixed["signature"] = (*(None,) * len(values), np.dtype(getattr(dtype, "numpy", dtype)))
+    values = [one if isinstance(one, VALUES) else np.asarray(one) for one in inputs]
+    asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
+    loop = _loop(ufunc, tuple(map(_weak, values)), asked)
+    operands = [
+        scalar_of(one, kind) if isinstance(one, NUMBERS) else as_dtype(wrap(one), kind)
+        for one, kind in zip(values, loop)
+    ]
+    if not any(isinstance(one, Tensor) for one in operands):
+        operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]
+    return operands, loop[-1]
+
+
+@functools.lru_cache(maxsize=4096)
+def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tuple[np.dtype, ...]:
+    """The dtypes of operands and results that NumPy computes in."""
+    fixed: dict[str, Any] = {} if dtype is None else {"signature": (*(None,) * len(kinds), dtype)}
     try:
-        loop = ufunc.resolve_dtypes(
-            (*map(_weak, values), *(None,) * ufunc.nout), casting="same_kind", **fixed
-        )
+        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting="same_kind", **fixed)
     except TypeError as error:
-        found = ", ".join(str(_weak(one)) for one in values)
+        found = ", ".join(map(str, kinds))
         fail(DTypeError, f"numpy.{ufunc.__name__}: no loop for dtypes {found}: {error}")
     if any(one not in SUPPORTED for one in loop):
         fail(
             DTypeError,
             f"numpy.{ufunc.__name__}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
         )
-    operands = [
-        scalar_of(one, kind) if isinstance(one, bool | int | float) else as_dtype(wrap(one), kind)
-        for one, kind in zip(values, loop)
-    ]
-    if not any(isinstance(one, Tensor) for one in operands):
-        operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]
-    return operands, loop[-1]
+    return loop
 
 
 def _heaviside(x: Any, at_zero: Any) -> Tensor:
@@ -157,8 +165,6 @@ def _heaviside(x: Any, at_zero: Any) -> Tensor:
 
 
 def _along(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    from .numpy_functions import FUNCTIONS
-
     table = REDUCTIONS if method == "reduce" else ACCUMULATIONS
     name = table.get(ufunc.__name__)
     if name is None:
@@ -210,9 +216,7 @@ def array_function(
         >>> np.sum(Tensor([[1.0, 2.0]]), axis=1, keepdims=True)
         tensor([[3.]])
     """
-    from .numpy_functions import FUNCTIONS
-
-    if not all(issubclass(one, Value | np.ndarray) for one in types):
+    if not all(issubclass(one, (Value, np.ndarray)) for one in types):
         return NotImplemented
     implementation = FUNCTIONS.get(function)
     if implementation is None:
@@ -223,3 +227,7 @@ def array_function(
         return implementation(*arguments, **keywords)
     keywords = {name: value for name, value in keywords.items() if name != "out"}
     return written(implementation(*arguments, **keywords), out, function.__name__)
+
+
+Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Tensor.__array_function__ = array_function  # type: ignore[attr-defined]

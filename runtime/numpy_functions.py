@@ -17,12 +17,9 @@ from .functions import PUBLIC, contraction, joining, movement, parts, reduction,
 from .functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from .functions.einsum import einsum
 from .functions.padding import padded
-from .numpy_front import converted
+from .numpy_front import FUNCTIONS, converted
 from .tape import wrap
 from .tensor import Tensor
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-"""NumPy's function -> what it does on Tensors."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,8 +33,8 @@ def implements(*functions: Any) -> Callable[[F], F]:
 
         @functools.wraps(implementation)
         def call(*arguments: Any, **keywords: Any) -> Any:
-            unknown = set() if variadic else set(keywords) - names
-            if unknown:
+            if keywords and not variadic and not names.issuperset(keywords):
+                unknown = set(keywords) - names
                 fail(
                     UnsupportedError,
                     f"numpy.{functions[0].__name__}: {', '.join(sorted(unknown))} is not supported on a "

@@ -13,16 +13,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..tracer.errors import LeakedTraceError, PullbackError
-from ..tracer.graph import Node, make_node
+from ..tracer.graph import Node, lift, make_node
 from ..tracer.operator import Operator
 from ..tracer.ops.control import loop
 from ..tracer.ops.elementwise import stop_gradient
 from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
-from ..tracer.spec import Spec
-from ..tracer.trace import current_trace, is_tracing
+from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
 from .modes import is_recording
-from .nodes import Plan, next_sequence
+from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, spec_of_operand, specs_of
 from .saved import saved_values
 from .tensor import Tensor, View, make
 
@@ -80,8 +79,9 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         else:
             values.append(operand)
         bit <<= 1
-    is_known = concrete and is_tracing() and all(map(is_local, operands)) and bool(operands)
-    if is_known or (concrete and not is_tracing()):
+    trace = innermost()
+    is_known = concrete and trace is not None and bool(operands) and all(map(is_local, operands))
+    if is_known or (concrete and trace is None):
         try:
             if operator.family in COMPUTING:
                 result = _quiet.run(operator.evaluate, *values, **attributes)
@@ -92,8 +92,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         if type(result) is not ndarray:
             result = np.asarray(result)
     else:
-        values = _in_graph(values)
-        result = _extend_graph(operator, values, attributes)
+        result = _extend_graph(trace or current_trace(), operator, values, attributes)
     tensor = local(result) if is_known else make(result)
     if mask and operator.rules and result.dtype.kind == "f" and is_recording():
         record(tensor, operator, operands, values, mask, attributes, grad_name)
@@ -109,7 +108,7 @@ def record(
     tensor: Tensor,
     operator: Operator,
     operands: Sequence[Any],
-    values: Sequence[Any],
+    values: list[Any],
     mask: int,
     attributes: dict[str, Any],
     grad_name: str | None,
@@ -123,20 +122,30 @@ def record(
         return
     node = plan.node_class.__new__(plan.node_class)
     node.sequence = next_sequence()
-    node.hooks = node._metadata = node.result = node.operands = node.specs = None
+    node.hooks = node._metadata = node.result = node.operands = node.shapes = node.specs = None
     node.freed = False
     node.plan = plan
     node.attributes = attributes
     edges: list[Any] = [None] * len(values)
-    shapes = []
     for position in plan.positions:
         operand = operands[position]
         edges[position] = (operand._grad_fn or operand, operand._output_nr)
-        shapes.append(values[position].shape)
     node.edges = edges
-    node.shapes = shapes
-    result = tensor._value
-    node.forward = None if type(result) is ndarray else result
+    node.versions = NO_VERSIONS
+    if type(tensor._value) is ndarray:
+        node.forward = None
+        _save(node, tensor, operands, values)
+    else:  # graph nodes are never overwritten, and the graph keeps them anyway
+        node.forward = node.result = tensor._value
+        node.operands = values
+    tensor._grad_fn = node
+    tensor._requires_grad = True
+
+
+def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: list[Any]) -> None:
+    """Let the node have what its rules need, of arrays that may be written to later."""
+    plan, result = node.plan, tensor._value
+    node.shapes = [values[position].shape for position in plan.positions]
     versions: list[Any] = []
     if plan.saves:
         saved: list[Any] = [None] * len(values)
@@ -151,34 +160,24 @@ def record(
         node.result = result
         versions.append((-1, tensor._cell, tensor._cell[0]))
     if plan.saves_specs:
-        node.specs = [_spec(value, result.dtype) for value in values], Spec(result.shape, result.dtype)
-    node.versions = versions
+        node.specs = specs_of(values, result)
     if versions:
+        node.versions = versions
         noted = saved_values()
         if noted is not None:
             for _, cell, _ in versions:
                 noted.note(cell, node)
-    tensor._grad_fn = node
-    tensor._requires_grad = True
 
 
-def _spec(value: Any, dtype: np.dtype) -> Spec:
-    """The spec of an operand; a Python number has the dtype of the operator."""
-    shape = getattr(value, "shape", None)
-    return Spec((), dtype) if shape is None else Spec(shape, value.dtype)
-
-
-def _in_graph(values: list[Any]) -> list[Any]:
-    """The operands of an operator in a trace: concrete arrays become captured inputs."""
-    trace = current_trace()
-    return [trace.capture(value) if type(value) is ndarray else value for value in values]
-
-
-def _extend_graph(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
-    """The graph node of the operator."""
+def _extend_graph(trace: Trace, operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
+    """The graph node of the operator; concrete arrays among `values` become captured inputs."""
     if not values:
         return make_node(operator, (), attributes)
-    return cut_off(Node.apply(operator, tuple(values), attributes))
+    for position, value in enumerate(values):
+        if type(value) is ndarray:
+            values[position] = trace.capture(value)
+    node = make_node(operator, lift(operator, tuple(values)), attributes)
+    return cut_off(node) if trace.differentiable else node
 
 
 def cut_off(node: Node) -> Node:
@@ -193,7 +192,7 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     if isinstance(error, PullbackError):
         raise error
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
-    operator.infer(*(_spec(value, dtype) for value in values), **attributes)
+    operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error
 
 

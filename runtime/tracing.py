@@ -21,6 +21,7 @@ from .flatten import Results, is_container
 from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
+from .nodes import have_own_backward, targets_behind
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -183,7 +184,8 @@ class _Run:
     def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
         """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
         tensors = {position: leaf for position, leaf in enumerate(leaves) if _requires_grad(leaf)}
-        if not self.records or not any(map(has_own_backward, tensors.values())):
+        nodes = [tensor.grad_fn for tensor in tensors.values() if tensor.grad_fn is not None]
+        if not self.records or not have_own_backward(targets_behind(nodes)):
             return _Pulled((), (), {})
         variables = {node: tensor for tensor, node, _ in self.stand_ins if tensor._requires_grad}
         for source, node in self.source_nodes.items():
@@ -328,23 +330,6 @@ class _Pulled:
 
 def _requires_grad(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
-
-
-def has_own_backward(tensor: Tensor) -> bool:
-    """Whether a gradient of the tensor passes a node that is no operator's, or one with hooks."""
-    pending: list[Any] = [tensor.grad_fn]
-    seen = set()
-    while pending:
-        target = pending.pop()
-        if isinstance(target, Tensor):
-            if target._hooks is not None:
-                return True
-        elif target is not None and id(target) not in seen:
-            seen.add(id(target))
-            if not target.is_in_graph or target.hooks is not None:
-                return True
-            pending.extend(edge[0] for edge in target.edges if edge is not None)
-    return False
 
 
 def _contents(value: Any, path: tuple[Any, ...] = ()) -> dict[Any, Any]:

@@ -26,7 +26,7 @@ from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
-from .nodes import GradNode, next_sequence
+from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_programs import NumpyProgram
 from .saved import keeping_saved_values
 from .tape import apply, wrap
@@ -287,6 +287,8 @@ class _Inputs:
         self.leaves: list[Tensor] = []
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
+        self._behind: list[Any] = []
+        """What is on the tape behind the outputs, once it is known whether they reach outside."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         self.gives_arrays = not _holds_tensor((args, kwargs))
@@ -351,23 +353,18 @@ class _Inputs:
         from .graph_gradient import pull_back_rolled
 
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        return pull_back_rolled(output, results, self.leaves, self._guards_before)
+        behind = self._behind if self.recording else targets_behind([output.grad_fn])
+        return pull_back_rolled(output, behind, results, self.leaves, self._guards_before)
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""
-        pending: list[Any] = [output.grad_fn or output for output in outputs if output.requires_grad]
-        seen = set()
-        while pending:
-            target = pending.pop()
-            if not isinstance(target, GradNode):
-                if id(target) not in self._own:
-                    return True
-            elif target.sequence < self._first_sequence:  # older than the aliases
-                return True
-            elif id(target) not in seen:
-                seen.add(id(target))
-                pending.extend(edge[0] for edge in target.edges if edge is not None)
-        return False
+        targets = [output.grad_fn or output for output in outputs if output.requires_grad]
+        first = self._first_sequence
+        self._behind = targets_behind(targets, first)
+        return any(
+            target.sequence < first if isinstance(target, GradNode) else id(target) not in self._own
+            for target in self._behind
+        )
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""

@@ -17,6 +17,7 @@ import pytest
 from pullback.codegen.machine import compile as kernels
 from pullback.codegen.machine import store
 from pullback.codegen.machine.compile import ArrayType, CompileOptions, ScalarType, compile_function
+from pullback.codegen.machine.entry import FEW_ARRAYS
 from pullback.tracer.errors import CompilationError
 
 Layout = Literal["C", "F", "A"]
@@ -377,22 +378,21 @@ def test_what_a_kernel_raises_reaches_python() -> None:
 # --- Arguments that do not fit ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        1.0,
-        [1.0, 2.0],
-        np.ones(4, np.float32),
-        np.ones(4, np.int64),
-        np.ones(4, ">f8" if sys.byteorder == "little" else "<f8"),
-        np.ones((2, 2)),
-        np.ones(8)[::2],
-        np.frombuffer(bytes(33), np.int8)[1:].view(np.float64),
-        np.ma.ones(4),
-    ],
-    ids=repr,
-)
+WRONG = [
+    None,
+    1.0,
+    [1.0, 2.0],
+    np.ones(4, np.float32),
+    np.ones(4, np.int64),
+    np.ones(4, ">f8" if sys.byteorder == "little" else "<f8"),
+    np.ones((2, 2)),
+    np.ones(8)[::2],
+    np.frombuffer(bytes(33), np.int8)[1:].view(np.float64),
+    np.ma.ones(4),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
 def test_a_wrong_array_is_refused(wrong: Any) -> None:
     function = compiled(CHAIN, "chain", *(array(),) * 3)
     right = np.ones(4)
@@ -400,6 +400,21 @@ def test_a_wrong_array_is_refused(wrong: Any) -> None:
         TypeError, match=r"chain\(\) argument 2 must be a C-contiguous float64 array of rank 1"
     ):
         function(right, wrong, right.copy())
+
+
+def test_a_wrong_array_among_many_is_refused() -> None:
+    names = [f"x_{number}" for number in range(FEW_ARRAYS + 3)]
+    lines = [f"    {name}[0, i] = {name}[1, i] + {name}.shape[1]" for name in names]
+    source = f"def many({', '.join(names)}):\n  for i in range(4):\n" + "\n".join(lines) + "\n"
+    function = compiled(source, "many", *(array(ndim=2),) * len(names))
+    arrays = [np.arange(8.0).reshape(2, 4) + number for number in range(len(names))]
+    function(*arrays)
+    for number, one in enumerate(arrays):
+        np.testing.assert_array_equal(one[0], np.arange(4.0, 8.0) + number + 4)
+    for wrong in (*(one for one in WRONG if getattr(one, "ndim", 0) != 2), np.ones((4, 2)).T):
+        for place in (0, len(names) - 1):
+            with pytest.raises(TypeError, match=rf"many\(\) argument {place + 1} must be"):
+                function(*arrays[:place], wrong, *arrays[place + 1 :])
 
 
 def test_a_wrong_number_of_arguments_or_scalar_is_refused() -> None:

@@ -300,3 +300,27 @@ def test_options_are_part_of_what_is_lowered() -> None:
         x, out = np.arange(5.0), np.empty(5)
         function(x, out)
         np.testing.assert_array_equal(out, 3 * x)
+
+
+LOOPS = """
+def scaled(x, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i] * 3.0
+    for i in range(x.shape[0]):
+        out[i] += x[i] * x[i]
+"""
+
+
+@pytest.mark.parametrize("brief", [(), (0,), (0, 1)])
+def test_brief_loops_are_not_made_of_vectors(
+    optimised: list[tuple[str, str]], brief: tuple[int, ...]
+) -> None:
+    module = store.load_module(store.write_module(LOOPS, "test"))
+    options = CompileOptions(vector_width=128, brief_loops=frozenset(brief))
+    function = compile_function(module, "scaled", (array(), array()), options)
+    x, out = np.arange(37.0), np.empty(37)
+    function(x, out)
+    np.testing.assert_array_equal(out, 3 * x + x * x)
+    vectors = re.findall(r"fmul [a-z ]*<\d+ x double>", optimised[-1][1])
+    assert bool(vectors) == (len(brief) < 2)
+    assert len(re.findall("!llvm.loop", optimised[-1][0])) == len(brief)

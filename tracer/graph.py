@@ -1,6 +1,6 @@
 """The graph: values in static single assignment, each one the result of one operator.
 
-A `Node` is frozen and knows its operands, so a node is a graph of its own; a `Graph` names the inputs and
+A `Node` keeps the operands that it is made with, so it is a graph of its own; a `Graph` names the inputs and
 outputs that belong together and lists the nodes between them in an order in which they can be computed.
 """
 
@@ -22,11 +22,17 @@ from .spec import BOOL, FromShape, Spec
 
 _serial = itertools.count()
 Scalar = bool | int | float
+SCALARS = (bool, int, float)
+FLOAT64 = np.dtype("float64")
+NUMBER = Spec((), FLOAT64)
 
 
-@dataclass(frozen=True, eq=False, slots=True, repr=False)
+@dataclass(eq=False, slots=True, repr=False)  # not frozen: that would double what making one takes
 class Node(Value):
-    """One value of a graph: what computes it, from what, and where the user wrote it."""
+    """One value of a graph: what computes it, from what, and where the user wrote it.
+
+    What it means never changes, its attributes included: nodes share them.
+    """
 
     operator: Operator
     operands: tuple[Node, ...]
@@ -73,12 +79,12 @@ class Node(Value):
 
     def renamed(self, name: str) -> Node:
         """The node itself, under another name: names are for people and no part of what a node means."""
-        object.__setattr__(self, "name", name)
+        self.name = name
         return self
 
     def relocated(self, origin: Origin) -> Node:
         """The node itself, said to come from another line."""
-        object.__setattr__(self, "origin", origin)
+        self.origin = origin
         return self
 
     def __repr__(self) -> str:
@@ -116,23 +122,27 @@ class Node(Value):
 
 
 def make_node(
-    operator: Operator, operands: tuple[Node, ...], attributes: Mapping[str, Any], **where: Any
+    operator: Operator,
+    operands: tuple[Node, ...],
+    attributes: Mapping[str, Any],
+    origin: Origin | None = None,
+    name: str | None = None,
 ) -> Node:
     """A new node, its spec inferred, its origin the user's current line unless given."""
-    spec = operator.infer(*(operand.spec for operand in operands), **attributes)
-    if "origin" not in where:
-        origin = where["origin"] = current_origin()
-        where.setdefault("name", origin.target)
-        _unname_intermediates(operands, origin)
-    return Node(operator, operands, dict(attributes), spec, **where)
+    spec = operator.infer(*[operand.spec for operand in operands], **attributes)
+    if origin is None:
+        origin = current_origin()
+        if origin.target:
+            _unname_intermediates(operands, origin)
+            name = origin.target if name is None else name
+    return Node(operator, operands, attributes, spec, origin, name or "")
 
 
 def _unname_intermediates(operands: tuple[Node, ...], origin: Origin) -> None:
     """One function call may make several nodes; the variable it is assigned to names the last."""
-    if origin.target:
-        for operand in operands:
-            if operand.origin is origin and operand.name == origin.target:
-                operand.renamed("")
+    for operand in operands:
+        if operand.origin is origin and operand.name == origin.target:
+            operand.renamed("")
 
 
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
@@ -149,23 +159,30 @@ def constant(value: Scalar, spec: Spec) -> Node:
 
 def lift(operator: Operator, operands: tuple[Any, ...]) -> tuple[Node, ...]:
     """Operands as nodes: a Python scalar takes the dtype of the nodes beside it."""
-    dtypes = [operand.dtype for operand in operands if isinstance(operand, Node)]
-    values = dtypes[1:] if operator is e.where and isinstance(operands[0], Node) else dtypes
+    for operand in operands:
+        if type(operand) is not Node:
+            break
+    else:
+        return operands
+    dtypes = [operand.spec.dtype for operand in operands if type(operand) is Node]
+    values = dtypes[1:] if operator is e.where and type(operands[0]) is Node else dtypes
     dtype = values[0] if values else dtypes[0]
-    return tuple(operand if isinstance(operand, Node) else _lift_one(operand, dtype) for operand in operands)
+    return tuple(operand if type(operand) is Node else _lift_one(operand, dtype) for operand in operands)
 
 
 def _lift_one(operand: Any, dtype: np.dtype) -> Node:
-    if isinstance(operand, bool | int | float | np.generic):
-        own = operand.dtype if isinstance(operand, np.generic) else dtype
-        if isinstance(operand, bool):
-            own = BOOL
-        return constant(operand.item() if isinstance(operand, np.generic) else operand, Spec((), own))
+    kind = type(operand)
+    if kind is float and dtype is FLOAT64:  # the common case
+        return Node(creation.full, (), {"shape": (), "value": operand, "dtype": dtype}, NUMBER)
+    if isinstance(operand, np.generic):
+        return constant(operand.item(), Spec((), operand.dtype))
+    if isinstance(operand, SCALARS):
+        return constant(operand, Spec((), BOOL if kind is bool else dtype))
     if isinstance(operand, np.ndarray):
         from .trace import current_trace
 
         return current_trace().capture(operand)
-    raise GraphError(f"{type(operand).__name__} {operand!r} is no operand")
+    raise GraphError(f"{kind.__name__} {operand!r} is no operand")
 
 
 @dataclass(frozen=True, eq=False)

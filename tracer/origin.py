@@ -75,14 +75,22 @@ def current_origin() -> Origin:
 def user_frame() -> FrameType | None:
     """The innermost frame of code that is not part of pullback."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_own_code(frame.f_code.co_filename):
+    while frame is not None and _own_files[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
 
 
-@lru_cache(maxsize=4096)
-def is_own_code(filename: str) -> bool:
-    return os.path.dirname(filename) == _FACE or filename.startswith((*_OWN_TREES, "<frozen"))
+class _OwnFiles(dict[str, bool]):
+    """By file name whether it is pullback's; asked of many frames for each traced operation."""
+
+    def __missing__(self, filename: str) -> bool:
+        own = os.path.dirname(filename) == _FACE or filename.startswith((*_OWN_TREES, "<frozen"))
+        if len(self) < 4096:
+            self[filename] = own
+        return own
+
+
+_own_files = _OwnFiles()
 
 
 @lru_cache(maxsize=16384)

@@ -87,11 +87,13 @@ class CompileOptions:
     may be lost, a division may become a multiplication. The flags that assume away nan and inf are left out
     on purpose. `+=` may be reordered besides ("reassoc"), so that sums vectorise; elsewhere that flag would
     fold `(a + b) - a`, which can be nan, to `b`. `vector_width` is the preferred width of vectors in bits,
-    where the processor has such vectors; 0 leaves the choice to LLVM, which prefers 256.
+    where the processor has such vectors; 0 leaves the choice to LLVM, which prefers 256. `brief_loops` are
+    the positions, among the loops of the function, of those that are not worth vectors.
     """
 
     fastmath: frozenset[str] = frozenset({"arcp", "contract", "nsz"})
     vector_width: int = 512
+    brief_loops: frozenset[int] = frozenset()
 
 
 DEFAULT_OPTIONS = CompileOptions()
@@ -145,7 +147,13 @@ def _load_or_compile(
     module: ModuleType, name: str, argument_types: tuple[ArrayType | ScalarType, ...], options: CompileOptions
 ) -> Callable[..., Any]:
     digest = _digest(
-        module.__name__, name, argument_types, sorted(options.fastmath), options.vector_width, _environment()
+        module.__name__,
+        name,
+        argument_types,
+        sorted(options.fastmath),
+        options.vector_width,
+        sorted(options.brief_loops),
+        _environment(),
     )
     symbol = f"pullback_{name}_{digest}"
     entry = f"{Path(module.__file__ or '').stem}.{name}.{digest}"

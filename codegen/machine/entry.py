@@ -19,11 +19,18 @@ from llvmlite import ir
 
 from . import compile as kernels
 
+FEW_ARRAYS = 16  # with more, to check each is a call: it compiles sooner
 RELEASE_GIL_FROM = 4096  # elements of all arrays; with fewer, the loop is over before another thread runs
 
 Result = np.dtype | tuple[np.dtype, ...] | None
 
-_INT8, _INT32, _INT64, _DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_INT1, _INT8, _INT32, _INT64, _DOUBLE = (
+    ir.IntType(1),
+    ir.IntType(8),
+    ir.IntType(32),
+    ir.IntType(64),
+    ir.DoubleType(),
+)
 _LONG, _POINTER = ir.IntType(8 * ctypes.sizeof(ctypes.c_long)), _INT8.as_pointer()
 _SWAPPED = ">" if sys.byteorder == "little" else "<"  # NumPy's sign for foreign byte order
 
@@ -63,8 +70,8 @@ class Entry:
             for value, argument in zip(objects, arguments)
             if isinstance(argument, kernels.ArrayType)
         ]
-        self._require([self._is_array(value) for value, _ in arrays])
-        self._require([check for value, argument in arrays for check in self._array_checks(value, argument)])
+        accepts = self._accepts(len(arrays))
+        self._require([self._is_accepted(accepts, value, argument) for value, argument in arrays])
         self._require([check for value, argument in arrays for check in self._extent_checks(value, argument)])
         native: list[ir.Value] = []
         elements = _INT64(0)
@@ -98,24 +105,50 @@ class Entry:
         address = self.builder.gep(structure, [_INT64(field.offset)])
         return self.builder.load(self.builder.bitcast(address, kind.as_pointer()))
 
-    def _is_array(self, value: ir.Value) -> ir.Value:
-        return self.builder.icmp_unsigned(
+    def _accepts(self, calls: int) -> ir.Function:
+        """The function (object, kind, item size, rank, flags) that says whether an object is such an array.
+
+        It wants an ndarray with this dtype, in native byte order, and these of its flags.
+        """
+        kind = ir.FunctionType(_INT1, [_POINTER, _INT8, _INT64, _INT32, _INT32])
+        function = ir.Function(self.module, kind, f"{self.function.name}.accepts")
+        function.linkage = "internal"
+        if calls > FEW_ARRAYS:
+            function.attributes.add("noinline")
+        value, *wanted, flags = function.args
+        before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
+        builder = self.builder
+        is_array = builder.icmp_unsigned(
             "==", self._field(value, _ObjectHead.type, _POINTER), self._object("ndarray")
         )
-
-    def _array_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
-        """Whether the ndarray `value` has the dtype, in native byte order, the rank and the layout."""
-        builder, flags = self.builder, argument.required_flags
+        with builder.if_then(builder.not_(is_array), likely=False):
+            builder.ret(_INT1(0))
         descriptor = self._field(value, _ArrayObject.descriptor, _POINTER)
         byteorder = self._field(descriptor, _DTypeObject.byteorder, _INT8)
-        pairs = [
-            (self._field(descriptor, _DTypeObject.kind, _INT8), _INT8(ord(argument.dtype.kind))),
-            (self._field(descriptor, _DTypeObject.itemsize, _INT64), _INT64(argument.dtype.itemsize)),
-            (self._field(value, _ArrayObject.ndim, _INT32), _INT32(argument.ndim)),
-            (builder.and_(self._field(value, _ArrayObject.flags, _INT32), _INT32(flags)), _INT32(flags)),
+        found = [
+            self._field(descriptor, _DTypeObject.kind, _INT8),
+            self._field(descriptor, _DTypeObject.itemsize, _INT64),
+            self._field(value, _ArrayObject.ndim, _INT32),
+            builder.and_(self._field(value, _ArrayObject.flags, _INT32), flags),
         ]
-        checks = [builder.icmp_unsigned("==", found, expected) for found, expected in pairs]
-        return [builder.icmp_unsigned("!=", byteorder, _INT8(ord(_SWAPPED))), *checks]
+        checks = [builder.icmp_unsigned("==", one, other) for one, other in zip(found, [*wanted, flags])]
+        checks.append(builder.icmp_unsigned("!=", byteorder, _INT8(ord(_SWAPPED))))
+        builder.ret(functools.reduce(builder.and_, checks))
+        self.builder = before
+        return function
+
+    def _is_accepted(self, accepts: ir.Function, value: ir.Value, argument: kernels.ArrayType) -> ir.Value:
+        dtype = argument.dtype
+        return self.builder.call(
+            accepts,
+            [
+                value,
+                _INT8(ord(dtype.kind)),
+                _INT64(dtype.itemsize),
+                _INT32(argument.ndim),
+                _INT32(argument.required_flags),
+            ],
+        )
 
     def _extent_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
         """Whether the ndarray `value` has the extents that the kernel is compiled for."""
@@ -130,19 +163,27 @@ class Entry:
 
     def _array(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
         """The ndarray as Numba passes arrays: owner, parent, size, item size, data, shape, strides."""
-        builder, integers = self.builder, _INT64.as_pointer()
-        shape, strides = (
-            [builder.load(builder.gep(first, [_INT64(axis)])) for axis in range(argument.ndim)]
-            for first in (
-                self._field(value, _ArrayObject.shape, integers),
-                self._field(value, _ArrayObject.strides, integers),
-            )
-        )
+        builder = self.builder
+        itemsize = _INT64(argument.dtype.itemsize)
+        shape = self._integers(value, _ArrayObject.shape, argument.ndim)
         for axis, extent in enumerate(argument.extents):
             shape[axis] = _INT64(extent) if extent else shape[axis]  # which LLVM propagates into the kernel
+        if argument.layout == "C":
+            strides = [itemsize, *(_INT64(0) for _ in shape[1:])]
+            for axis in range(1, argument.ndim):  # from the last one on
+                strides[axis] = builder.mul(strides[axis - 1], shape[argument.ndim - axis])
+            strides = strides[: argument.ndim][::-1]
+        else:
+            strides = self._integers(value, _ArrayObject.strides, argument.ndim)
         size = functools.reduce(builder.mul, shape, _INT64(1))
         data = self._field(value, _ArrayObject.data, _POINTER)
-        return [_POINTER(None), _POINTER(None), size, _INT64(argument.dtype.itemsize), data, *shape, *strides]
+        return [_POINTER(None), _POINTER(None), size, itemsize, data, *shape, *strides]
+
+    def _integers(self, value: ir.Value, field: Any, count: int) -> list[ir.Value]:
+        """The numbers that a field of an ndarray points to."""
+        builder = self.builder
+        first = self._field(value, field, _INT64.as_pointer()) if count else None
+        return [builder.load(builder.gep(first, [_INT64(place)])) for place in range(count)]
 
     def _scalar(self, value: ir.Value, dtype: np.dtype) -> ir.Value:
         builder = self.builder

@@ -21,6 +21,7 @@ from pullback.tracer.spec import Spec
 
 from ..machine.compile import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
+from ..writing.brief import brief_loops
 from ..writing.element import Arrays
 from ..writing.layout import Block, ForLoop, Kernel, Line
 from ..writing.names import NamePool, noun
@@ -80,6 +81,8 @@ class Stage:
     prologue: tuple[Line, ...] = ()
     body: tuple[Line | ForLoop | Block, ...] = ()
     called: frozenset[str] = frozenset()
+    brief: frozenset[int] = frozenset()
+    """The positions of loops of few iterations, where there are many such loops."""
     parameters: tuple[str, ...] = ()
 
     @property
@@ -206,6 +209,7 @@ class Plan:
         stage.body = writer.write(stage.items, stage.shared)
         stage.prologue = tuple(writer.prologue)
         stage.called = frozenset(writer.called)
+        stage.brief = brief_loops(stage.body)
         words = set(re.findall(r"\w+", repr((stage.prologue, stage.body))))
         stage.arrays = [node for node in (*self.inputs, *self.filled) if self.names[node] in words]
         bounds = ("start", "stop") if stage.shared else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class ForLoop:
     stop: str
     body: tuple[Item, ...]
     step: str = ""
+    count: int = field(default=0, repr=False, compare=False)
+    """How many iterations there are at most with the shapes of this graph; 0 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

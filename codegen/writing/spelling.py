@@ -68,16 +68,21 @@ def call(function: str, *arguments: ast.expr) -> ast.expr:
 
 
 def unparse(expression: ast.expr) -> str:
-    return ast.unparse(ast.fix_missing_locations(expression))
+    """The text; the expression, which nobody changes, remembers it: first its length is asked for."""
+    if isinstance(expression, ast.Name):
+        return expression.id
+    text: str | None = getattr(expression, "text", None)
+    if text is None:
+        text = expression.text = ast.unparse(expression)  # type: ignore[attr-defined]
+    return text
 
 
 def called_names(expression: ast.expr) -> set[str]:
     """The functions and constants that an expression needs imported."""
-    names = {
-        node.func.id
-        for node in ast.walk(expression)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    return names | {
-        node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and node.id in ("inf", "nan")
-    }
+    names = set()
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            names.add(node.func.id)
+        elif isinstance(node, ast.Name) and node.id in ("inf", "nan"):
+            names.add(node.id)
+    return names

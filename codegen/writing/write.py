@@ -107,10 +107,18 @@ class Writer(ElementWriter):
             self._write_items(loop.items, inner)
             step = str(loop.block) if loop.block else ""
             if inner.lines:
-                scope.lines.append(ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step))
+                count = self._count(loop)
+                scope.lines.append(
+                    ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step, count)
+                )
         self._add_parts(totals, scope)
         for root in roots:
             self._store_total(root, scope)
+
+    def _count(self, loop: Loop) -> int:
+        """The number of iterations, where that says how long the loop takes."""
+        in_parts = loop is self.shared or loop.block or loop.outer
+        return 0 if in_parts or loop.steps else loop.extent.value
 
     def _stop(self, loop: Loop, scope: Scope) -> str:
         if loop.goes_on:
@@ -210,7 +218,7 @@ class Writer(ElementWriter):
         inner = Scope(loop, scope)
         with self.assuming(interior.truth):
             self._write_items(loop.items, inner)
-        scope.lines.append(ForLoop(variable, low, high, tuple(inner.lines)))
+        scope.lines.append(ForLoop(variable, low, high, tuple(inner.lines), count=self._count(loop)))
         around = Scope(loop, scope)
         self._at_border = True
         self._write_items(loop.items, around)
@@ -219,7 +227,7 @@ class Writer(ElementWriter):
         place = border if start == "0" else f"{start} + {border}"
         number = f"{stop} - ({count})" if start == "0" else f"{stop} - {start} - ({count})"
         first = Line(f"{variable} = {place} if {place} < {low} else {place} + ({count})")
-        scope.lines.append(ForLoop(border, "0", number, (first, *around.lines)))
+        scope.lines.append(ForLoop(border, "0", number, (first, *around.lines), count=self._count(loop)))
 
     def _begins(self, root: Root) -> bool:
         """Whether no other root has begun to add to the same array."""
@@ -329,7 +337,7 @@ class Writer(ElementWriter):
         """Loops that fill the storage of a total, but for the dimensions that enclosing loops walk."""
         node, outside = root.node, root.complete_in
         indices: list[ast.expr] = []
-        loops: list[tuple[str, str]] = []
+        loops: list[tuple[str, str, int]] = []
         for dim in self.tree.kept[node]:
             index = root.target[dim]
             axis = index.axis if isinstance(index, Index) else None
@@ -337,11 +345,12 @@ class Writer(ElementWriter):
                 indices.append(self.position_in_storage(node, dim, index, scope))
             else:
                 variable = loop_variable(_depth(scope) + len(loops))
-                loops.append((variable, self.extent(self.tree.extents[node][dim])))
+                extent = self.tree.extents[node][dim]
+                loops.append((variable, self.extent(extent), extent.value))
                 indices.append(ast.Name(variable))
         item: Line | ForLoop = Line(f"{sp.unparse(subscript(self.array(node), indices))} = {start}")
-        for variable, extent in reversed(loops):
-            item = ForLoop(variable, "0", extent, (item,))
+        for variable, stop, count in reversed(loops):
+            item = ForLoop(variable, "0", stop, (item,), count=count)
         return item
 
     def _initial(self, node: Node) -> ast.expr:

@@ -23,6 +23,9 @@ Scalar: TypeAlias = bool | int | float
 Operand: TypeAlias = Tensor | np.ndarray | Scalar
 Dims: TypeAlias = int | Sequence[int] | None
 F = TypeVar("F", bound=Callable[..., Any])
+NUMBERS = (bool, int, float)
+SCALARS = (*NUMBERS, np.generic)
+OPERANDS = (Tensor, np.ndarray, *SCALARS)
 
 FLOAT64 = np.dtype("float64")
 TORCH_NAMES = {
@@ -53,11 +56,11 @@ def placed(function: Callable[[], Any]) -> Any:
 
 
 def is_scalar(value: object) -> bool:
-    return isinstance(value, bool | int | float | np.generic)
+    return isinstance(value, SCALARS)
 
 
 def is_operand(value: object) -> bool:
-    return isinstance(value, Tensor | np.ndarray | bool | int | float | np.generic)
+    return isinstance(value, OPERANDS)
 
 
 def operand(value: Any, function: str, argument: str = "other") -> Tensor | Scalar:
@@ -66,7 +69,7 @@ def operand(value: Any, function: str, argument: str = "other") -> Tensor | Scal
         return value
     if isinstance(value, np.generic):
         return cast(Scalar, value.item())
-    if isinstance(value, bool | int | float):
+    if isinstance(value, NUMBERS):
         return value
     return tensor(value, function, argument)
 
@@ -125,6 +128,8 @@ def sizes(values: Sequence[Any]) -> tuple[int, ...]:
 
 def one_dim(dim: int, ndim: int, function: str) -> int:
     """`dim` counted from the front."""
+    if type(dim) is int and 0 <= dim < ndim:
+        return dim
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
         fail(ArgumentError, f"{function}(): argument 'dim' must be int, not {type(dim).__name__}")
     return cast(int, placed(lambda: normalised_dim(int(dim), ndim, function)))

@@ -88,20 +88,6 @@ def _round(self: Tensor, ndigits: int = 0) -> Tensor:
     return elementwise.round(self, decimals=ndigits)
 
 
-def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    """NumPy's protocol for ufuncs; see `numpy_front.array_ufunc`."""
-    from ..numpy_front import array_ufunc  # it is made of the functions here
-
-    return array_ufunc(self, ufunc, method, *inputs, **options)
-
-
-def _array_function(self: Tensor, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-    """NumPy's protocol for its other functions; see `numpy_front.array_function`."""
-    from ..numpy_front import array_function
-
-    return array_function(self, function, types, arguments, keywords)
-
-
 def _methods() -> dict[str, Function]:
     found = {
         name: getattr(module, name) for module in MODULES for name in module.__all__ if name not in NO_METHODS
@@ -111,8 +97,7 @@ def _methods() -> dict[str, Function]:
     for name, function in BINARY.items():
         found[f"__r{name}__"] = _reflected(function)
     found |= {f"__{name}__": function for name, function in UNARY.items()}
-    protocols = {"__array_ufunc__": _array_ufunc, "__array_function__": _array_function}
-    return found | protocols | {"__getitem__": indexing.getitem, "__round__": _round, "where": _where}
+    return found | {"__getitem__": indexing.getitem, "__round__": _round, "where": _where}
 
 
 METHODS = _methods()

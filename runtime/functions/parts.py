@@ -42,9 +42,10 @@ def part(
 ) -> Tensor:
     """x[start:stop:step] on one dimension."""
     shape = x._value.shape
-    starts, stops, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[dim], stops[dim], steps[dim] = start, stop, step
-    return sliced(x, starts, stops, steps, grad_name)
+    before, after = dim, len(shape) - dim - 1
+    starts = (*(0,) * before, start, *(0,) * after)
+    stops = (*shape[:dim], stop, *shape[dim + 1 :])
+    return sliced(x, starts, stops, (*(1,) * before, step, *(1,) * after), grad_name)
 
 
 @numpy_names

@@ -4,6 +4,8 @@
 and every index of an operand occurs in the other or in the result (sum the others before).
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..errors import ShapeError
@@ -14,6 +16,7 @@ from .elementwise import common_dtype
 GRAD_FN = {"ab,bc->ac": "Mm", "ab,b->a": "Mv", "a,a->": "Dot", "abc,acd->abd": "Bmm"}
 
 
+@lru_cache(maxsize=4096)
 def split_subscripts(subscripts: str) -> tuple[str, str, str]:
     """("ij", "jk", "ik") of "ij,jk->ik"."""
     operands, result = subscripts.split("->")
@@ -79,6 +82,7 @@ def _canonical(subscripts: str) -> str:
     return "".join(names.get(letter, letter) for letter in subscripts)
 
 
+@lru_cache(maxsize=4096)
 def contraction_title(subscripts: str) -> str:
     """The name that PyTorch gives the tape's node of this contraction."""
     return GRAD_FN.get(_canonical(subscripts), "Bmm")

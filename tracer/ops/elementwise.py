@@ -6,7 +6,7 @@ Functions (dlmf.nist.gov), sections 4 (elementary), 5 (gamma) and 7 (error funct
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,20 @@ def common_dtype(name: str, specs: tuple[Spec, ...]) -> np.dtype:
     return specs[0].dtype
 
 
+def widest(specs: Sequence[Spec]) -> Spec | None:
+    """The spec that all have but single numbers beside them; None where it takes a closer look."""
+    found = specs[0]
+    for spec in specs:
+        if spec is not found:
+            if spec.dtype is not found.dtype:
+                return None
+            if spec.shape != found.shape and spec.shape:
+                if found.shape:
+                    return None
+                found = spec
+    return found
+
+
 def elementwise(
     name: str,
     operands: str = "x",
@@ -41,12 +55,11 @@ def elementwise(
     **fields: Any,
 ) -> Operator:
     """Declare an elementwise operator; a `predicate` gives bools, a `masked` one has a bool operand first."""
-    plain = not (predicate or masked)
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
-        first = specs[0]
-        if plain and all(spec is first or spec == first for spec in specs):
-            return first
+        common = None if masked else widest(specs)
+        if common is not None:
+            return common.with_dtype(BOOL) if predicate else common
         dtype = common_dtype(name, specs[1:] if masked else specs)
         if masked and specs[0].dtype != BOOL:
             raise DTypeError(f"{name}: the condition must be bool, found {specs[0]}.")

@@ -72,7 +72,7 @@ expand = movement(
 
 
 def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
-    return x.with_shape(tuple(len(range(*bounds)) for bounds in zip(starts, stops, steps)))
+    return x.with_shape(tuple(map(len, map(range, starts, stops, steps))))
 
 
 def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
@@ -170,20 +170,18 @@ pad = movement(
 
 def _infer_concatenate(*specs: Spec, dim: int) -> Spec:
     first = specs[0]
+    before, after = first.shape[:dim], first.shape[dim + 1 :]
     for position, spec in enumerate(specs):
         if spec.dtype != first.dtype:
             raise DTypeError(f"cat: tensors of one dtype expected, found {', '.join(map(str, specs))}.")
-        if spec.ndim != first.ndim or any(
-            extent != expected
-            for axis, (extent, expected) in enumerate(zip(spec.shape, first.shape))
-            if axis != dim
-        ):
+        others = spec.shape[:dim], spec.shape[dim + 1 :]
+        if others != (before, after) or spec.ndim != first.ndim:
             raise ShapeError(
                 f"cat: Sizes of tensors must match except in dimension {dim}. "
                 f"Expected {first} but got {spec} for tensor number {position} in the list."
             )
-    total = sum(spec.shape[dim] for spec in specs)
-    return first.with_shape((*first.shape[:dim], total, *first.shape[dim + 1 :]))
+    total = sum([spec.shape[dim] for spec in specs])
+    return first.with_shape((*before, total, *after))
 
 
 def _piece(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:

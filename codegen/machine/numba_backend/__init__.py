@@ -15,7 +15,8 @@ Only this package imports Numba. It is imported when a kernel is not in the cach
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -41,9 +42,30 @@ def optimise(module: llvm.ModuleRef) -> None:
     tuning.loop_vectorization = True
     tuning.slp_vectorization = False  # loops are what kernels consist of
     builder = llvm.create_pass_builder(kernels.target_machine(), tuning)
-    builder.getModulePassManager().run(module, builder)
+    with _without_constraint_elimination():
+        builder.getModulePassManager().run(module, builder)
     rare.inline_variants(module, builder)
     drop_unused_variants(module, builder)
+
+
+LAST_KNOWN_LLVM = 22
+"""An option that a later version does not know would end the process."""
+
+
+@contextlib.contextmanager
+def _without_constraint_elimination() -> Iterator[None]:
+    """Spare a pass that takes a quarter of the time: it looks for comparisons that generated code has not.
+
+    The option is one for the process; Numba's lock is held meanwhile, so nobody else compiles.
+    """
+    is_known = llvm.llvm_version_info[0] <= LAST_KNOWN_LLVM
+    if is_known:
+        llvm.set_option("", "-enable-constraint-elimination=false")
+    try:
+        yield
+    finally:
+        if is_known:
+            llvm.set_option("", "-enable-constraint-elimination=true")
 
 
 def _keep_only(module: llvm.ModuleRef, symbol: str) -> None:

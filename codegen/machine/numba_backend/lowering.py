@@ -17,7 +17,7 @@ import operator
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
@@ -38,7 +38,7 @@ from .callees import callees
 from .contexts import Contexts, complete_contexts, kernel_contexts
 from .inference import Inference
 from .outline import outline, vector_bits
-from .translate import translate
+from .translate import BriefJump, translate
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -113,6 +113,16 @@ class KernelLower(lowering.Lower):
                 self.storevar(self.lower_assign(self.typeof(name), statement), name)
             else:
                 self.lower_inst(statement)
+                if isinstance(statement, BriefJump):
+                    self._keep_plain(self.builder.block.terminator)
+
+    def _keep_plain(self, jump: llvm_ir.Instruction) -> None:
+        """Tell LLVM to make no vectors of a loop, and not to write it out several times."""
+        hints = (["llvm.loop.vectorize.enable", llvm_ir.IntType(1)(0)], ["llvm.loop.unroll.runtime.disable"])
+        nodes = [self.module.add_metadata(hint) for hint in hints]
+        loop = llvm_ir.MDValue(self.module, nodes, name=str(len(self.module.metadata)))
+        loop.operands = (loop, *nodes)  # by which LLVM tells loops apart
+        jump.set_metadata("llvm.loop", loop)
 
     # --- variables ----------------------------------------------------------------------------------------
 
@@ -362,7 +372,7 @@ def _lower(
     contexts: Contexts,
 ) -> Lowered:
     def lower_callee(callee: FunctionType, kinds: Sequence[NumbaType]) -> Lowered:
-        return _lower_once(callee, tuple(kinds), options, contexts)
+        return _lower_once(callee, tuple(kinds), replace(options, brief_loops=frozenset()), contexts)
 
     flags: Any = compiler.Flags()
     flags.nrt = contexts.is_complete  # without arrays of its own a kernel has no references to count
@@ -374,7 +384,7 @@ def _lower(
     result = compiler.compile_ir(
         contexts.typing,
         contexts.target,
-        translate(function, callees(function, contexts, lower_callee)),
+        translate(function, callees(function, contexts, lower_callee), options.brief_loops),
         argument_types,
         return_type=None,
         flags=flags,

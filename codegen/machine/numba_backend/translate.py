@@ -47,12 +47,20 @@ def choose(condition: bool, first: Any, second: Any) -> Any:
     return first if condition else second
 
 
-def translate(function: FunctionType, namespace: Mapping[str, Any]) -> ir.FunctionIR:
+class BriefJump(ir.Jump):
+    """The jump back of a loop that is not worth vectors."""
+
+
+def translate(
+    function: FunctionType, namespace: Mapping[str, Any], brief_loops: frozenset[int] = frozenset()
+) -> ir.FunctionIR:
     """The representation of `function`, in which names that it does not assign are those of `namespace`.
+
+    `brief_loops` are the positions of such loops among the `for` of the function.
 
     Raises SyntaxError for a statement or an expression that kernels do not have.
     """
-    return _Translator(function, namespace).translated()
+    return _Translator(function, namespace, brief_loops).translated()
 
 
 @functools.lru_cache(maxsize=16)
@@ -64,8 +72,12 @@ def _functions(filename: str) -> dict[str, ast.FunctionDef]:
 class _Translator:
     """The blocks of one function, while they are filled."""
 
-    def __init__(self, function: FunctionType, namespace: Mapping[str, Any]) -> None:
+    def __init__(
+        self, function: FunctionType, namespace: Mapping[str, Any], brief_loops: frozenset[int]
+    ) -> None:
         self.function = function
+        self.brief_loops = brief_loops
+        self.loops = 0
         self.tree = _functions(function.__code__.co_filename)[function.__name__]
         self.namespace = namespace
         self.names = [one.arg for one in self.tree.args.args]
@@ -114,9 +126,9 @@ class _Translator:
     def _constant(self, value: Any) -> ir.Var:
         return self._assign(ir.Const(value, self.location))
 
-    def _jump(self, label: int) -> None:
+    def _jump(self, label: int, kind: type[ir.Jump] = ir.Jump) -> None:
         if not self.block.is_terminated:
-            self.block.append(ir.Jump(label, self.location))
+            self.block.append(kind(label, self.location))
 
     def _branch(self, condition: ir.Var) -> tuple[int, int]:
         yes, no = self._new_block(), self._new_block()
@@ -191,6 +203,8 @@ class _Translator:
         step = ast.literal_eval(bounds[2]) if len(bounds) > 2 else 1
         if step < 1:
             raise SyntaxError(f"a kernel counts upwards (line {node.lineno})")
+        back = BriefJump if self.loops in self.brief_loops else ir.Jump
+        self.loops += 1
         counter = f"${variable.id}.{self.temporaries}"
         self._assign(start, counter)
         head = self._new_block()
@@ -201,7 +215,7 @@ class _Translator:
         self._assign(self._variable(counter), variable.id)
         self._statements(node.body)
         self._assign(self._binary(operator.add, self._variable(counter), self._constant(step)), counter)
-        self._jump(head)
+        self._jump(head, back)
         self._enter(end)
 
     def _statement_While(self, node: ast.While) -> None:
