@@ -311,7 +311,7 @@ def test_heads_of_attention_are_parts_of_rows() -> None:
 
 def test_every_second_column_is_copied() -> None:
     source = value_source(lambda x, y: x[:, ::2] @ y, (20, 40), (20, 20))
-    assert calls(source) == ["gemm(1.0, slice_values, y, 0.0, value)"]
+    assert calls(source) == ["gemm(1.0, parts, y, 0.0, value)"]
 
 
 # --- recurrences ------------------------------------------------------------------------------------------

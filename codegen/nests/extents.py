@@ -140,6 +140,9 @@ def find_extents(graph: Graph) -> Extents:
     """Symbols for all nodes of the graph."""
     extents = Extents()
     _find(graph, extents)
+    for output in graph.outputs:  # of which all is handed out
+        for symbol in extents[output]:
+            _moved(symbol)
     while moved := {key for key, one in extents.sizes.items() if one.find().is_moved}:
         extents = Extents(whole=extents.whole | moved)
         _find(graph, extents)
