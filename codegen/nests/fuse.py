@@ -58,6 +58,7 @@ from .loops import (
 )
 from .lower import Lowering, NotPlain, merges_dimensions
 from .positions import range_checks
+from .totals import sum_in_parts
 from .tree import Item, Loop, LoopTree, Root
 from .updates import MOST_CHOICES, row_of_updates, store_updates, visible_updates
 
@@ -99,6 +100,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
         elif not shared:
             kept, _ = _storage(roots, whole, extents)
             items = split_into_blocks(items, roots, kept)
+            items, roots = sum_in_parts(items, roots, extents)
             kept, in_blocks = _storage(roots, whole, extents)
             rows = rows_of_histories(loops, roots, lowering)
             small = small_extents(loops, extents)

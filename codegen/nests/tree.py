@@ -33,6 +33,8 @@ class Root:
     bound: dict[Axis, Loop] = field(default_factory=dict)
     steps: tuple[Loop, ...] = ()
     """The loops over steps that it must be inside of, outermost first."""
+    part_of: Loop | None = None
+    """Of a sum in parts: the loop in each of whose iterations it begins anew."""
     origin: Origin | None = None
     """Where the user wrote it, if that is not where the node comes from."""
 
@@ -43,7 +45,8 @@ class Root:
     @property
     def first_reduced(self) -> Loop | None:
         """The outermost loop that must end before the result is complete."""
-        return next((loop for loop in self.path if self.axis_of(loop) in self.reduced), None)
+        inside = self.path if self.part_of is None else self.path[self.path.index(self.part_of) + 1 :]
+        return next((loop for loop in inside if self.axis_of(loop) in self.reduced), None)
 
     @property
     def complete_in(self) -> list[Loop]:

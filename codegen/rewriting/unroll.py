@@ -70,9 +70,14 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
         while math.prod(node.shape[dim] for dim in dims) > MOST_PIECES:
             dims.pop(0)
         batch = math.prod(extent for dim, extent in enumerate(node.shape) if dim not in dims)
-        if dims and batch >= SMALLEST_BATCH:
+        if dims and (batch >= SMALLEST_BATCH or _reduces_pieces(node, split)):
             split[node] = frozenset(dims)
     return split
+
+
+def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:
+    """Whether it sums up a batch in pieces: joined for that, they would be written row by row."""
+    return node.operator.name in _FOLDS and node.operands[0] in split
 
 
 def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
