@@ -13,6 +13,7 @@ import math
 from itertools import groupby
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.elementwise import reciprocal
 
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Compute, axes_of, children
@@ -45,7 +46,8 @@ def row_values(root: Root, stored: set[Node]) -> set[Node]:
 def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
     """Whether it is dear, and has no more elements than rows: not a table that is gathered from."""
     size = math.prod(axis.extent.value for axis in axes)
-    return size == one.node.spec.size and arithmetic(one, set()) >= EXPENSIVE
+    is_dear = one.node.operator is reciprocal or arithmetic(one, set()) >= EXPENSIVE
+    return size == one.node.spec.size and is_dear
 
 
 def scattered_values(items: list[Item], stored: set[Node]) -> set[Node]:

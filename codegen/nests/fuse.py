@@ -15,6 +15,7 @@ from pullback.tracer.errors import GraphError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.elementwise import identity
 
 from ..rewriting.calls import gemm, matrices_of
 from .blocking import row_values, scattered_values, split_into_blocks
@@ -34,6 +35,7 @@ from .expression import (
     times,
 )
 from .extents import ONE, Extents, Symbol, find_extents
+from .lanes import mark_short_sums
 from .library import (
     call_roots,
     equal_operands,
@@ -104,6 +106,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
             kept, in_blocks = _storage(roots, whole, extents)
             rows = rows_of_histories(loops, roots, lowering)
             small = small_extents(loops, extents)
+            mark_short_sums(roots)
             return LoopTree(graph, extents, items, [*checks, *roots], kept, in_blocks, compared, rows, small)
         stored |= shared
 
@@ -124,6 +127,8 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
             stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))
         if node.operator is m.reshape and merges_dimensions(node):
             stored.update((node, node.operands[0]))
+        if node.operator is identity and node.operands[0].operator is m.permute:  # a copy in another layout
+            stored.add(node)
     stored.update(node for one in every for node in needed_before(one))
     required = set(stored)
     for one in every:
@@ -441,12 +446,12 @@ def _root(
 def _loop_order(root: Root) -> tuple[Axis, ...]:
     """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
     wanted = [axis for axis in root.axes if axis.extent is not ONE]
-    touched = [load.indices for load in root.reads] + [root.target]
+    touched = [(load.node, load.indices) for load in root.reads] + [(root.node, root.target)]
     orders = [
-        [index.axis for index in indices if isinstance(index, Index) and index.axis in wanted]
-        for indices in touched
+        ([index.axis for index in indices if isinstance(index, Index) and index.axis in wanted], node)
+        for node, indices in touched
     ]
-    best = max(orders, key=lambda order: len(set(order)), default=[])
+    best, _ = max(orders, key=lambda one: (len(set(one[0])), one[1].spec.size))
     missing = [axis for axis in wanted if axis not in best]
     result = list(dict.fromkeys(best))
     if root.kind == "search":  # its best value and index are local variables
@@ -529,7 +534,8 @@ def _place(items: list[Item], root: Root, remaining: list[Axis], sources: list[R
         items.append(root)
         return
     axis = remaining[0]
-    loop = _loop_to_join(items, root, axis, sources)
+    inner = remaining[1].extent if len(remaining) > 1 else None
+    loop = _loop_to_join(items, root, axis, sources, inner)
     if loop is None:
         loop = Loop(axis.extent)
         items.append(loop)
@@ -538,18 +544,30 @@ def _place(items: list[Item], root: Root, remaining: list[Axis], sources: list[R
     _place(loop.items, root, remaining[1:], sources)
 
 
-def _loop_to_join(items: list[Item], root: Root, axis: Axis, sources: list[Root]) -> Loop | None:
-    """The last loop that the root fits into, with nothing that it reads made later on."""
+def _loop_to_join(
+    items: list[Item], root: Root, axis: Axis, sources: list[Root], inner: Symbol | None = None
+) -> Loop | None:
+    """The last loop that the root fits into, with nothing that it reads made later on.
+
+    One that has a loop over the extent `inner` in it, which the root may join as well, comes before others.
+    """
+    found: Loop | None = None
     for item in reversed(items):
         inside = [one for one in sources if _contains(item, one)]
         fits = isinstance(item, Loop) and item.extent is axis.extent
         if fits and (item.steps or any(keeps_from_vectors(item, one, root) for one in inside)):
             fits = False
         if fits and all(_same_iteration(item, one, root, axis) for one in inside):
-            return item  # type: ignore[return-value]
+            if inner is None or _has_loop(item, inner):  # type: ignore[arg-type]
+                return item  # type: ignore[return-value]
+            found = found or item  # type: ignore[assignment]
         if inside:
-            return None
-    return None
+            break
+    return found
+
+
+def _has_loop(loop: Loop, extent: Symbol) -> bool:
+    return any(isinstance(item, Loop) and item.extent is extent for item in loop.items)
 
 
 def _contains(item: Item, root: Root) -> bool:

@@ -6,8 +6,6 @@ of columns lie in an array: another one holds the parts, and every so many rows 
 
 from __future__ import annotations
 
-import math
-
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.reduction import sum_
 
@@ -45,7 +43,9 @@ def _long_sums_in_blocks(loop: Loop, roots: list[Root]) -> Loop:
     if is_long and any(root.axis_of(loop) in root.reduced for root in sums):
         return in_blocks_of(loop, [loop.items], roots, LONGEST_SUM)
     if sums:
-        loop.items[:] = [_long_sums_in_blocks(one, roots) if isinstance(one, Loop) else one for one in loop.items]
+        loop.items[:] = [
+            _long_sums_in_blocks(one, roots) if isinstance(one, Loop) else one for one in loop.items
+        ]
     return loop
 
 
@@ -92,7 +92,9 @@ def _split_total(root: Root, loop: Loop, extents: Extents) -> Root:
     bound.pop(walked, None)
     read = Load(part, tuple(at))
     axes = tuple(axis for axis in bound)
-    whole = Root(total, "reduce", axes, read, tuple(at), frozenset({over_parts}), (read,), path=path, bound=bound)
+    whole = Root(
+        total, "reduce", axes, read, tuple(at), frozenset({over_parts}), (read,), path=path, bound=bound
+    )
     whole.steps = root.steps
     items.append(whole)
     root.node, root.part_of = part, loop

@@ -69,6 +69,8 @@ class Loop:
     """Of a loop whose iterations follow one another, each with what the one before has left: its axis."""
     goes_on: Load | None = None
     """Of a loop over steps that has one more as long as this is true; its extent is known at its end."""
+    is_short: bool = False
+    """Whether its extent is written as a number, so that LLVM writes out the iterations."""
     once: bool = False
     """Whether it is a choice: one step, if its extent is 1 and not 0."""
 

@@ -61,7 +61,7 @@ def unroll_small_dimensions(graph: Graph) -> Graph:
 def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node, Dims]:
     """For each node the dimensions along which it is computed in pieces; nodes without any are left out."""
     small = _small_symbols(graph, extents, largest)
-    split = {}
+    split: dict[Node, Dims] = {}
     in_loops = _used_in_loops(graph)
     for node in graph.nodes if small else ():
         if node.is_input or _is_call(node) or node not in in_loops:

@@ -111,7 +111,9 @@ class Writer(ElementWriter):
             self._store_total(root, scope)
 
     def _stop(self, loop: Loop) -> str:
-        return "" if loop.goes_on else self.extent(loop.extent)
+        if loop.goes_on:
+            return ""
+        return str(loop.extent.value) if loop.is_short else self.extent(loop.extent)
 
     def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
         """A choice, or a loop that goes on as long as something is true."""
@@ -180,10 +182,16 @@ class Writer(ElementWriter):
         for root in self.tree.roots:
             is_inner = loop in root.path and root.first_reduced is not loop
             reduces = is_inner and root.axis_of(loop) in root.reduced
-            if reduces and is_imprecise_sum(root) and self._is_one_element(root, root.path[: root.path.index(loop)]):
+            if (
+                reduces
+                and is_imprecise_sum(root)
+                and self._is_one_element(root, root.path[: root.path.index(loop)])
+            ):
                 self._bind_outside(root, scope)
                 totals[root] = sp.unparse(self.element(root.node, root.target, scope))
-                part = self.arrays.pool.take(f"part_of_{self._locals.get(root.node) or self.local_name(root.node)}")
+                part = self.arrays.pool.take(
+                    f"part_of_{self._locals.get(root.node) or self.local_name(root.node)}"
+                )
                 self._locals[root.node] = part
                 scope.lines.append(Line(f"{part} = {sp.unparse(self._initial(root.node))}"))
         return totals
