@@ -28,7 +28,9 @@ def test_quotients_of_a_gradient_share_a_reciprocal():
     source = source_and_results(ratio, normals(50), normals(50) ** 2 + 0.1, argnums=(0, 1))
     assert source.count(" = 1.0 / ") == 1
     code = [line.split("#")[0] for line in source.splitlines()]
-    assert sum(" / " in line for line in code) == 2  # the function's own quotient is rounded as NumPy rounds it
+    assert (
+        sum(" / " in line for line in code) == 2
+    )  # the function's own quotient is rounded as NumPy rounds it
 
 
 def test_a_denominator_of_a_row_is_inverted_once_for_a_row():

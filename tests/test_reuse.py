@@ -3,6 +3,7 @@
 import numpy as np
 
 import pullback as pb
+from pullback.codegen.nests import in_place
 
 
 def layers(x, w1, w2, w3):
@@ -47,3 +48,30 @@ def test_in_threads_as_well():
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     for found, one in zip(gradients, wanted):
         np.testing.assert_allclose(found, one, rtol=1e-10, atol=1e-12)
+
+
+def weighted_softmax(x, w):
+    return pb.softmax(x, dim=1) * w
+
+
+def shifted_softmax(x, w):
+    """Neighbours are read when an element is made: the row cannot be made in place."""
+    e = pb.exp(x - x.amax(dim=1, keepdim=True))
+    e = e / e.sum(dim=1, keepdim=True)
+    return e + pb.exp(e).flip(1) * w
+
+
+def shares_rows(function, *arrays):
+    """Whether rows of scratch lie in the result; which agrees with the eager one."""
+    compiled = pb.compile(function)
+    np.testing.assert_allclose(compiled(*arrays), function(*map(pb.tensor, arrays)).numpy(), rtol=1e-12)
+    parameters = compiled.forward_source(*arrays).split("def ")[1].split(")")[0]
+    return "exp_values" not in parameters
+
+
+def test_rows_of_scratch_lie_in_a_large_output(monkeypatch):
+    x, w = np.random.default_rng(0).standard_normal((2, 30, 20))
+    assert not shares_rows(weighted_softmax, x, w)
+    monkeypatch.setattr(in_place, "CACHED_BYTES", 0)
+    assert shares_rows(weighted_softmax, x, w)
+    assert not shares_rows(shifted_softmax, x, w)

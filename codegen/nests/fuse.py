@@ -198,7 +198,8 @@ def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
 def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
     """Whether computing one element of a node from what is stored costs more than the budget.
 
-    A place is named by the movement that leads there; a value counts once at each.
+    A place is named by the movement that leads there; a value counts once at each. What is one number for
+    all elements is computed outside of their loop.
     """
     start: tuple[Node, tuple[object, ...]] = (node, ())
     seen = {start}
@@ -209,7 +210,8 @@ def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
         inner = (one, place) if _moves(one) else place
         for operand in one.operands:
             read = (operand, inner)
-            if operand not in stored and read not in seen:
+            is_number = operand.spec.size == 1 < node.spec.size
+            if operand not in stored and read not in seen and not is_number:
                 seen.add(read)
                 pending.append(read)
     return budget < 0

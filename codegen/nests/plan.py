@@ -30,6 +30,7 @@ from .cost import arithmetic
 from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
 from .growing import counts_steps, growing_arrays, needed_node
+from .in_place import rows_of_outputs
 from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
 
@@ -110,7 +111,8 @@ class Plan:
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
         scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
-        self.shared = shared_arrays(self.tree, scratch)
+        in_place = rows_of_outputs(self.tree, scratch, stored)
+        self.shared = in_place | shared_arrays(self.tree, [node for node in scratch if node not in in_place])
         self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
         self.growing = growing_arrays(self.tree, self.filled)
         """Arrays of which data decides how many rows they need; `needed` is where functions say so."""
