@@ -95,4 +95,4 @@ def test_what_is_one_number_for_all_elements_costs_a_stencil_nothing():
     compiled = pb.compile(neighbours)
     np.testing.assert_allclose(compiled(x, rate), neighbours(x, rate), rtol=1e-14)
     source = compiled.forward_source(x, rate)
-    assert "scaled[" not in source and source.index("exp(rate") < source.index("for i")
+    assert "scaled[i" not in source and source.index("exp(rate") < source.index("for i")
