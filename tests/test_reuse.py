@@ -75,3 +75,32 @@ def test_rows_of_scratch_lie_in_a_large_output(monkeypatch):
     monkeypatch.setattr(in_place, "CACHED_BYTES", 0)
     assert shares_rows(weighted_softmax, x, w)
     assert not shares_rows(shifted_softmax, x, w)
+
+
+def momentum(w, velocity, x, y):
+    slope = x.T @ (x @ w - y)
+    velocity = 0.9 * velocity - 0.1 * slope
+    return w + velocity, velocity
+
+
+def test_a_gradient_becomes_the_output_that_is_made_of_it():
+    rng = np.random.default_rng(0)
+    shapes = (60, 50), (60, 50), (70, 60), (70, 50)
+    w, velocity, x, y = (rng.standard_normal(shape) for shape in shapes)
+    compiled = pb.compile(momentum)
+    for found, wanted in zip(compiled(w, velocity, x, y), momentum(w, velocity, x, y)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    assert "holds the results of gemm, then of subtract" in compiled.explain(w, velocity, x, y)
+
+
+def test_an_output_is_not_made_in_place_of_what_is_read_again():
+    """The product is a view's memory, or read in another order, or twice."""
+
+    def seen_again(a, b):
+        product = a @ b
+        flat = product.reshape(-1)
+        return np.tanh(product), np.cumsum(flat), product + product.T
+
+    a, b = np.random.default_rng(0).standard_normal((2, 40, 40))
+    for found, wanted in zip(pb.compile(seen_again)(a, b), seen_again(a, b)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-11)

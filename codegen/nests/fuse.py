@@ -199,7 +199,7 @@ def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
     """Whether computing one element of a node from what is stored costs more than the budget.
 
     A place is named by the movement that leads there; a value counts once at each. What is one number for
-    all elements is computed outside of their loop.
+    all elements, and no constant, is computed outside of their loop.
     """
     start: tuple[Node, tuple[object, ...]] = (node, ())
     seen = {start}
@@ -210,7 +210,7 @@ def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
         inner = (one, place) if _moves(one) else place
         for operand in one.operands:
             read = (operand, inner)
-            is_number = operand.spec.size == 1 < node.spec.size
+            is_number = operand.spec.size == 1 < node.spec.size and not operand.is_constant
             if operand not in stored and read not in seen and not is_number:
                 seen.add(read)
                 pending.append(read)

@@ -1,8 +1,9 @@
-"""Rows of scratch that lie in the rows of an output: what the output is made of is written where it will be.
+"""Scratch that lies in an output: what the output is made of is written where it will be.
 
-A row of exponentials becomes a row of probabilities, element by element. Where the probabilities exceed the
-cache, a row of them would be fetched from memory only when all that is left to do is to write it; so it is
-fetched while exponentials are computed. In the cache, a row of scratch is nearer than the output's rows.
+A gradient that a product has computed becomes new weights element by element, without an array of its own. A
+row of exponentials becomes a row of probabilities: where these exceed the cache, a row of them would be
+fetched from memory only when all that is left to do is to write it; so it is fetched while exponentials are
+computed. In the cache, a row of scratch is nearer than the output's rows.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ CACHED_BYTES = 1 << 22
 """Outputs up to this size stay in the cache: rows of scratch are left where they are."""
 
 
-def rows_of_outputs(tree: LoopTree, scratch: Iterable[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
-    """For rows of scratch of which a large output is made, that output, all of whose dimensions they get."""
+def scratch_in_outputs(tree: LoopTree, scratch: Iterable[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
+    """For scratch of which an output is made in its place, that output; rows get all of its dimensions."""
     order = list(_roots_in(tree.items))
     taken: dict[Node, Node] = {}
     for node in scratch:
         makers = [root for root in order if root.node is node]
         readers = [root for root in order if any(load.node is node for load in root.reads)]
-        if len(makers) != 1 or not readers or not _is_row(node, makers[0], tree):
+        kinds = {*(maker.kind for maker in makers), *("view" for reader in readers if reader.kind == "view")}
+        if not makers or not readers or not kinds <= {"store", "call"}:
             continue
         last = readers[-1]
         is_free = last.node in outputs and last.node not in (*taken.values(), *tree.rows)
-        if is_free and last.node.spec.nbytes > CACHED_BYTES and _ends_as(makers[0], readers, last, tree):
+        if is_free and _gains(node, last.node, tree) and _ends_as(makers, readers, last, tree):
             taken[node] = last.node
             tree.kept[node] = tree.kept[last.node]
     return taken
@@ -43,30 +45,43 @@ def _roots_in(items: Iterable[Item]) -> Iterator[Root]:
             yield item
 
 
-def _is_row(node: Node, maker: Root, tree: LoopTree) -> bool:
-    is_part = 0 < len(tree.kept[node]) < node.spec.ndim
-    return is_part and maker.kind == "store" and not maker.steps and node not in tree.in_blocks
+def _gains(node: Node, output: Node, tree: LoopTree) -> bool:
+    """Whether scratch is as large as the output, or a row of an output that exceeds the cache."""
+    kept = len(tree.kept[node])
+    is_whole = kept == node.spec.ndim
+    return kept > 0 and node not in tree.in_blocks and (is_whole or output.spec.nbytes > CACHED_BYTES)
 
 
-def _ends_as(maker: Root, readers: Sequence[Root], last: Root, tree: LoopTree) -> bool:
+def _ends_as(makers: Sequence[Root], readers: Sequence[Root], last: Root, tree: LoopTree) -> bool:
     """Whether the last reader puts what it makes of an element in its place, when nobody else needs it."""
-    old, new = maker.node, last.node
+    old, new = makers[0].node, last.node
     is_alike = old.dtype == new.dtype and tree.extents[old] == tree.extents[new]
     is_only_maker = sum(root.node is new for root in tree.roots) == 1
-    if not (is_alike and is_only_maker and last.kind == "store" and not last.steps):
+    if not (is_alike and is_only_maker and last.kind == "store"):
+        return False
+    if any(root.steps for root in (*makers, last)):
         return False
     target = _loops_at(last, last.target)
-    rows = [loop for dim, loop in enumerate(_loops_at(maker, maker.target)) if dim not in tree.kept[old]]
-    if None in target or any(loop not in target for loop in rows):
+    if None in target:
         return False
+    rows = [loop for dim, loop in enumerate(target) if dim not in tree.kept[old]]
     inner = [loop for loop in last.path if loop not in rows]
-    return not any(loop in maker.path for loop in inner) and all(
+    if any(_walks_others(maker, rows, inner, tree) for maker in makers):
+        return False
+    return all(
         _loops_at(root, load.indices) == target
         for root in readers
         if root is last or any(loop in root.path for loop in inner)
         for load in root.reads
         if load.node is old
     )
+
+
+def _walks_others(maker: Root, rows: Sequence[Loop | None], inner: Sequence[Loop], tree: LoopTree) -> bool:
+    """Whether a maker is not in the loops over rows, or in the loops in which the output is made."""
+    made = _loops_at(maker, maker.target)
+    mine = [loop for dim, loop in enumerate(made) if dim not in tree.kept[maker.node]]
+    return mine != rows or any(loop in maker.path for loop in inner)
 
 
 def _loops_at(root: Root, indices: Sequence[AnyIndex]) -> list[Loop | None]:

@@ -30,7 +30,7 @@ from .cost import arithmetic
 from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
 from .growing import counts_steps, growing_arrays, needed_node
-from .in_place import rows_of_outputs
+from .in_place import scratch_in_outputs
 from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
 
@@ -111,7 +111,7 @@ class Plan:
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
         scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
-        in_place = rows_of_outputs(self.tree, scratch, stored)
+        in_place = scratch_in_outputs(self.tree, scratch, stored)
         self.shared = in_place | shared_arrays(self.tree, [node for node in scratch if node not in in_place])
         self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
         self.growing = growing_arrays(self.tree, self.filled)
@@ -191,7 +191,7 @@ class Plan:
                 names[node] = node.name  # `needed`
                 continue
             holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
-            named = next((one for one in holds if one.name), node)
+            named = node if place < outputs else next((one for one in holds if one.name), node)
             names[node] = pool.take(_array_name(named, place < outputs, node in residuals))
         names.update((node, names[owner]) for node, owner in self.shared.items())
         return names
