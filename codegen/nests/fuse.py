@@ -127,7 +127,7 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
             stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))
         if node.operator is m.reshape and merges_dimensions(node):
             stored.update((node, node.operands[0]))
-        if node.operator is identity and node.operands[0].operator is m.permute:  # a copy in another layout
+        if _is_copy_in_layout(node):
             stored.add(node)
     stored.update(node for one in every for node in needed_before(one))
     required = set(stored)
@@ -136,6 +136,11 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
         store_updates(one, users, stored)
         _store_what_repeats(one, users, stored)
     return stored, _store_padded(graph, stored, required)
+
+
+def _is_copy_in_layout(node: Node) -> bool:
+    """Whether it is a copy that was made for its layout (`layouts.py`): it follows the loops."""
+    return node.operator is identity and node.operands[0].operator is m.permute
 
 
 def _is_part(node: Node) -> bool:
@@ -163,11 +168,13 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
     power of its rounds.
     """
     places = _places(graph, stored)
+    known = stored | {node for node in graph.nodes if node.spec.size == 1}  # a number is computed once
     for node in graph.nodes:
         if node.operator.family == "elementwise" and node not in stored and places[node] > 1:
             budget = EFFORT_TO_REPEAT // (places[node] - 1)
-            if _costs_more(node, budget, stored):
+            if _costs_more(node, budget, known):
                 stored.add(node)
+                known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
         if many and any(user.operator is not ix.scatter_add for user in users[node]):
             stored.add(node)
@@ -198,8 +205,7 @@ def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
 def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
     """Whether computing one element of a node from what is stored costs more than the budget.
 
-    A place is named by the movement that leads there; a value counts once at each. What is one number for
-    all elements, and no constant, is computed outside of their loop.
+    A place is named by the movement that leads there; a value counts once at each.
     """
     start: tuple[Node, tuple[object, ...]] = (node, ())
     seen = {start}
@@ -210,8 +216,7 @@ def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
         inner = (one, place) if _moves(one) else place
         for operand in one.operands:
             read = (operand, inner)
-            is_number = operand.spec.size == 1 < node.spec.size and not operand.is_constant
-            if operand not in stored and read not in seen and not is_number:
+            if operand not in stored and read not in seen:
                 seen.add(read)
                 pending.append(read)
     return budget < 0
@@ -448,12 +453,12 @@ def _root(
 def _loop_order(root: Root) -> tuple[Axis, ...]:
     """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
     wanted = [axis for axis in root.axes if axis.extent is not ONE]
-    touched = [(load.node, load.indices) for load in root.reads] + [(root.node, root.target)]
+    touched = [load.indices for load in root.reads if not _is_copy_in_layout(load.node)] + [root.target]
     orders = [
-        ([index.axis for index in indices if isinstance(index, Index) and index.axis in wanted], node)
-        for node, indices in touched
+        [index.axis for index in indices if isinstance(index, Index) and index.axis in wanted]
+        for indices in touched
     ]
-    best, _ = max(orders, key=lambda one: (len(set(one[0])), one[1].spec.size))
+    best = max(orders, key=lambda order: len(set(order)), default=[])
     missing = [axis for axis in wanted if axis not in best]
     result = list(dict.fromkeys(best))
     if root.kind == "search":  # its best value and index are local variables

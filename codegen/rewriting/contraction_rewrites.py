@@ -9,7 +9,6 @@ import math
 import string
 from collections import Counter
 from collections.abc import Sequence
-from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, constant, rebuild, with_operands
 from pullback.tracer.ops import elementwise as e
@@ -95,52 +94,6 @@ def _product(operands: Sequence[Node], terms: Sequence[str], result: str) -> tup
     array, text, number = (operands[0], left, operands[1]) if left else (operands[1], right, operands[0])
     moved = m.permute(array, dims=tuple(text.index(index) for index in found))
     return e.multiply(moved, number), found
-
-
-# --- factors that no term changes ---------------------------------------------------------------------------
-
-
-@rewrite("sum")
-def _factors_outside(node: Node) -> Node | None:
-    """In gradients, factors that are the same in all terms of a sum are multiplied with the sum.
-
-    Elsewhere infinity times a sum is not what the user wrote, a sum of terms one of which may be nan.
-    """
-    (x,), dims = node.operands, node.attributes["dims"]
-    if not node.origin.is_backward or node.attributes["keepdim"] or not node.spec.is_float:
-        return None
-    factors = _factors(x)
-    outside = [one for one in factors if _is_same_along(one, dims, x.spec.ndim)]
-    inside = [one for one in factors if one not in outside]
-    if not outside or not inside:
-        return None
-    rest = reduce(e.multiply, inside)
-    shift = x.spec.ndim - rest.spec.ndim
-    if any(dim < shift or rest.shape[dim - shift] != x.shape[dim] for dim in dims):
-        return None
-    total = r.sum_(rest, dims=tuple(dim - shift for dim in dims), keepdim=False)
-    for one in outside:
-        total = e.multiply(total, _without_dims(one, dims, x.spec.ndim))
-    return m.expand(total, shape=node.shape) if total.shape != node.shape else total
-
-
-def _factors(x: Node) -> list[Node]:
-    if x.operator is e.multiply:
-        return [factor for operand in x.operands for factor in _factors(operand)]
-    if x.operator is e.negative:
-        return [constant(-1, x.spec.with_shape(())), *_factors(x.operands[0])]
-    return [x]
-
-
-def _is_same_along(factor: Node, dims: tuple[int, ...], rank: int) -> bool:
-    shift = rank - factor.spec.ndim
-    return all(dim < shift or factor.shape[dim - shift] == 1 for dim in dims)
-
-
-def _without_dims(factor: Node, dims: tuple[int, ...], rank: int) -> Node:
-    shift = rank - factor.spec.ndim
-    shape = tuple(extent for dim, extent in enumerate(factor.shape) if dim + shift not in dims)
-    return m.reshape(factor, shape=shape)
 
 
 # --- sums of products -------------------------------------------------------------------------------------

@@ -42,7 +42,15 @@ def _reads_tables(node: Node) -> bool:
     if x.spec.ndim < 3 or node.attributes["dims"] != (x.spec.ndim - 1,) or node.attributes["keepdim"]:
         return False
     *reads, rows, columns = x.shape
-    return 1 < columns <= LONGEST_ROW and rows >= FEWEST_ROWS and math.prod(reads) >= FEWEST_READS
+    fits = 1 < columns <= LONGEST_ROW and rows >= FEWEST_ROWS and math.prod(reads) >= FEWEST_READS
+    return fits and _is_of_tables(x, x.shape[-2:])
+
+
+def _is_of_tables(x: Node, table: tuple[int, ...]) -> bool:
+    """Whether what an expression reads for neighbouring rows is in tables, or the same."""
+    if _is_table(x, table) or x.spec.ndim < 2 or x.shape[-2] == 1:
+        return True
+    return x.operator.family == "elementwise" and all(_is_of_tables(one, table) for one in x.operands)
 
 
 def _transposed(x: Node, table: tuple[int, ...], made: dict[Node, Node]) -> Node:

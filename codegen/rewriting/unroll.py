@@ -77,7 +77,10 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
 
 def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:
     """Whether it sums up a batch in pieces: joined for that, they would be written row by row."""
-    return node.operator.name in _FOLDS and node.operands[0] in split
+    if node.operator.name not in _FOLDS or node.operands[0] not in split:
+        return False
+    (x,) = node.operands
+    return math.prod(x.shape[dim] for dim in node.attributes["dims"]) >= SMALLEST_BATCH
 
 
 def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
