@@ -49,7 +49,8 @@ def _gains(node: Node, output: Node, tree: LoopTree) -> bool:
     """Whether scratch is as large as the output, or a row of an output that exceeds the cache."""
     kept = len(tree.kept[node])
     is_whole = kept == node.spec.ndim
-    return kept > 0 and node not in tree.in_blocks and (is_whole or output.spec.nbytes > CACHED_BYTES)
+    is_plain = kept > 0 and node not in tree.in_blocks and node not in tree.rows
+    return is_plain and (is_whole or output.spec.nbytes > CACHED_BYTES)
 
 
 def _ends_as(makers: Sequence[Root], readers: Sequence[Root], last: Root, tree: LoopTree) -> bool:
