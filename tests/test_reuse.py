@@ -85,7 +85,7 @@ def momentum(w, velocity, x, y):
 
 def test_a_gradient_becomes_the_output_that_is_made_of_it():
     rng = np.random.default_rng(0)
-    shapes = (60, 50), (60, 50), (70, 60), (70, 50)
+    shapes = (80, 60), (80, 60), (70, 80), (70, 60)
     w, velocity, x, y = (rng.standard_normal(shape) for shape in shapes)
     compiled = pb.compile(momentum)
     for found, wanted in zip(compiled(w, velocity, x, y), momentum(w, velocity, x, y)):
@@ -101,6 +101,6 @@ def test_an_output_is_not_made_in_place_of_what_is_read_again():
         flat = product.reshape(-1)
         return np.tanh(product), np.cumsum(flat), product + product.T
 
-    a, b = np.random.default_rng(0).standard_normal((2, 40, 40))
+    a, b = np.random.default_rng(0).standard_normal((2, 70, 70))
     for found, wanted in zip(pb.compile(seen_again)(a, b), seen_again(a, b)):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-11)

@@ -168,7 +168,8 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
     power of its rounds.
     """
     places = _places(graph, stored)
-    known = stored | {node for node in graph.nodes if node.spec.size == 1}  # a number is computed once
+    numbers = {node for node in graph.nodes if node.spec.size == 1 and not node.is_constant}
+    known = stored | numbers  # a number is computed once, outside of the loops
     for node in graph.nodes:
         if node.operator.family == "elementwise" and node not in stored and places[node] > 1:
             budget = EFFORT_TO_REPEAT // (places[node] - 1)

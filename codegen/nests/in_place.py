@@ -15,6 +15,8 @@ from pullback.tracer.graph import Node
 from .expression import AnyIndex, Index
 from .tree import Item, Loop, LoopTree, Root
 
+SMALLEST_SHARED = 1 << 15
+"""Bytes of an output from which sharing its memory counts more than a name for each value."""
 CACHED_BYTES = 1 << 22
 """Outputs up to this size stay in the cache: rows of scratch are left where they are."""
 
@@ -50,7 +52,7 @@ def _gains(node: Node, output: Node, tree: LoopTree) -> bool:
     kept = len(tree.kept[node])
     is_whole = kept == node.spec.ndim
     is_plain = kept > 0 and node not in tree.in_blocks and node not in tree.rows
-    return is_plain and (is_whole or output.spec.nbytes > CACHED_BYTES)
+    return is_plain and output.spec.nbytes >= (SMALLEST_SHARED if is_whole else CACHED_BYTES)
 
 
 def _ends_as(makers: Sequence[Root], readers: Sequence[Root], last: Root, tree: LoopTree) -> bool:
