@@ -15,7 +15,10 @@ from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
 from .rewriting.differentiate import active_nodes, differentiate
+from .rewriting.factors import factor_sums
+from .rewriting.layouts import transpose_tables
 from .rewriting.partition import Partition, needed_by_backward, partition
+from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import expand_composites, simplify
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
@@ -32,11 +35,12 @@ def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
     graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))
-    graph = simplify(join_padded_terms(graph))
+    graph = simplify(factor_sums(simplify(join_padded_terms(graph))))
     graph = simplify(absorb_permutes(find_contractions(graph)))
     graph = associate(simplify(stack_products(graph)))
     graph = simplify(lower_contractions(graph))
     graph = simplify(unroll_small_dimensions(graph))
+    graph = transpose_tables(share_reciprocals(graph))
     return name_the_last(prune_loops(add_in_place(forget_overwritten(graph))))
 
 

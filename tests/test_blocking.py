@@ -57,3 +57,53 @@ def test_long_sums_in_single_precision(shape):
     x = np.random.default_rng(0).uniform(0.5, 1.5, shape).astype("float32")
     exact = np.sum(x.astype("float64") ** 2)
     assert abs(float(pb.compile(lambda x: np.sum(x * x))(x)) / exact - 1) < 2e-6
+
+
+def in_double(x):
+    return x.astype("float64")
+
+
+SUMS_TO_ARRAYS = {
+    "columns": (lambda x: np.sum(x, axis=0), (1_000_000, 8)),
+    "rows": (lambda x: np.sum(x, axis=1), (3, 1_000_000)),
+    "planes": (lambda x: np.sum(x, axis=(0, 1)), (1500, 700, 8)),
+    "around": (lambda x: np.sum(x, axis=(0, 2)), (300, 5, 3000)),
+    "batches": (lambda x: np.sum(x, axis=1), (2, 500_000, 8)),
+}
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("name", SUMS_TO_ARRAYS)
+def test_long_sums_to_arrays_in_single_precision(name, parallel):
+    """All terms are rounded the same way, so that one running total would be wrong in the third digit."""
+    total, shape = SUMS_TO_ARRAYS[name]
+    x = np.full(shape, 0.1, "float32")
+    found = pb.compile(total, parallel=parallel)(x)
+    assert np.max(np.abs(found / total(in_double(x)) - 1)) < 1e-4
+
+
+@pytest.mark.parametrize("width", [5, 20])
+def test_gradients_of_a_bias_in_single_precision(width):
+    """Sums over a batch in the middle of fused loops: of small rows, which are unrolled, and of others."""
+
+    def loss(x, w, b, target):
+        hidden = np.tanh(x * w + b)
+        return np.mean(np.sum(hidden * hidden, axis=1) * target)
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.1, 0.2, (200_000, width)).astype("float32")
+    target = np.ones(len(x), "float32")
+    w, b = (rng.uniform(0.5, 1, width).astype("float32") for _ in range(2))
+    found = pb.grad(pb.compile(loss), argnums=(1, 2))(x, w, b, target)
+    wanted = pb.grad(pb.compile(loss), argnums=(1, 2))(*map(in_double, (x, w, b, target)))
+    for one, exact in zip(found, wanted):
+        np.testing.assert_allclose(one, exact, rtol=2e-5)
+
+
+def test_columns_are_added_up_in_parts():
+    compiled = pb.compile(lambda x: np.sum(x, axis=0))
+    x = np.ones((9000, 40), "float32")
+    compiled(x)
+    assert "part[j] += x[i, j]" in compiled.forward_source(x)
+    assert "part" not in compiled.forward_source(in_double(x))
+    assert "part" not in compiled.forward_source(x[:5000])

@@ -84,3 +84,15 @@ def test_other_sizes_compile_nothing():
     compiled(normals(71))
     after = compiled.cache_info()
     assert (after.compilations, after.disk_hits) == (before.compilations, before.disk_hits)
+
+
+def test_what_is_one_number_for_all_elements_costs_a_stencil_nothing():
+    def neighbours(x, rate):
+        scaled = x * np.exp(rate)
+        return scaled[:-2] + scaled[1:-1] + scaled[2:]
+
+    x, rate = np.arange(40.0), np.float64(0.1)
+    compiled = pb.compile(neighbours)
+    np.testing.assert_allclose(compiled(x, rate), neighbours(x, rate), rtol=1e-14)
+    source = compiled.forward_source(x, rate)
+    assert "scaled[i" not in source and source.index("exp(rate") < source.index("for i")

@@ -3,6 +3,7 @@
 import numpy as np
 
 import pullback as pb
+from pullback.codegen.nests import in_place
 
 
 def layers(x, w1, w2, w3):
@@ -47,3 +48,59 @@ def test_in_threads_as_well():
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     for found, one in zip(gradients, wanted):
         np.testing.assert_allclose(found, one, rtol=1e-10, atol=1e-12)
+
+
+def weighted_softmax(x, w):
+    return pb.softmax(x, dim=1) * w
+
+
+def shifted_softmax(x, w):
+    """Neighbours are read when an element is made: the row cannot be made in place."""
+    e = pb.exp(x - x.amax(dim=1, keepdim=True))
+    e = e / e.sum(dim=1, keepdim=True)
+    return e + pb.exp(e).flip(1) * w
+
+
+def shares_rows(function, *arrays):
+    """Whether rows of scratch lie in the result; which agrees with the eager one."""
+    compiled = pb.compile(function)
+    np.testing.assert_allclose(compiled(*arrays), function(*map(pb.tensor, arrays)).numpy(), rtol=1e-12)
+    parameters = compiled.forward_source(*arrays).split("def ")[1].split(")")[0]
+    return "exp_values" not in parameters
+
+
+def test_rows_of_scratch_lie_in_a_large_output(monkeypatch):
+    x, w = np.random.default_rng(0).standard_normal((2, 30, 20))
+    assert not shares_rows(weighted_softmax, x, w)
+    monkeypatch.setattr(in_place, "CACHED_BYTES", 0)
+    assert shares_rows(weighted_softmax, x, w)
+    assert not shares_rows(shifted_softmax, x, w)
+
+
+def momentum(w, velocity, x, y):
+    slope = x.T @ (x @ w - y)
+    velocity = 0.9 * velocity - 0.1 * slope
+    return w + velocity, velocity
+
+
+def test_a_gradient_becomes_the_output_that_is_made_of_it():
+    rng = np.random.default_rng(0)
+    shapes = (80, 60), (80, 60), (70, 80), (70, 60)
+    w, velocity, x, y = (rng.standard_normal(shape) for shape in shapes)
+    compiled = pb.compile(momentum)
+    for found, wanted in zip(compiled(w, velocity, x, y), momentum(w, velocity, x, y)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    assert "holds the results of gemm, then of subtract" in compiled.explain(w, velocity, x, y)
+
+
+def test_an_output_is_not_made_in_place_of_what_is_read_again():
+    """The product is a view's memory, or read in another order, or twice."""
+
+    def seen_again(a, b):
+        product = a @ b
+        flat = product.reshape(-1)
+        return np.tanh(product), np.cumsum(flat), product + product.T
+
+    a, b = np.random.default_rng(0).standard_normal((2, 70, 70))
+    for found, wanted in zip(pb.compile(seen_again)(a, b), seen_again(a, b)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-11)

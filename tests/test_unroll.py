@@ -81,6 +81,18 @@ def test_gathered_rows_and_their_gradient():
     np.testing.assert_allclose(gradient, wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_sums_over_the_batch_are_a_total_for_each_piece():
+    """The gradient of a bias, and of weights: no row of terms is put together to be added to an array."""
+
+    def loss(w, b, x):
+        return np.sum(np.tanh(x * w + b))
+
+    arrays = normals(3), normals(3), normals(BATCH, 3)
+    agrees_with_eager(loss, *arrays)
+    source = source_of(loss, *arrays)
+    assert "concatenate" not in source and source.count(" += ") >= 3
+
+
 def test_another_batch_compiles_nothing():
     compiled = pb.compile(lambda a: np.sum(np.sqrt(np.sum(a * a, axis=1))))
     gradient = pb.grad(compiled)

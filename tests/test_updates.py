@@ -78,8 +78,8 @@ def test_programs(program: Any, shape: tuple[int, ...]) -> None:
 
 def test_parts_are_written_where_they_belong() -> None:
     source = pb.compile(lambda x: borders(x * 1.0)).forward_source(np.ones((30, 40)))
-    assert "x[i + 1, j + 1] = products[i, j]" in source
-    assert "x[0, i] = " in source
+    assert "states[i + 1, j + 1] = products[i, j]" in source
+    assert "states[0, i] = " in source
 
 
 def test_a_reversed_view_is_the_memory_of_its_base() -> None:

@@ -13,7 +13,7 @@ import math
 from itertools import groupby
 
 from pullback.tracer.graph import Node
-from pullback.tracer.ops.reduction import sum_
+from pullback.tracer.ops.elementwise import reciprocal
 
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Compute, axes_of, children
@@ -21,9 +21,6 @@ from .extents import ONE
 from .tree import Item, Loop, Root
 
 BLOCK = 64
-LONGEST_SUM = 4096
-"""Terms after which a sum in float32 goes on with a new total, so that its error grows with the blocks
-(N. J. Higham, Accuracy and Stability of Numerical Algorithms, 4.2)."""
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
 
@@ -49,7 +46,8 @@ def row_values(root: Root, stored: set[Node]) -> set[Node]:
 def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
     """Whether it is dear, and has no more elements than rows: not a table that is gathered from."""
     size = math.prod(axis.extent.value for axis in axes)
-    return size == one.node.spec.size and arithmetic(one, set()) >= EXPENSIVE
+    is_dear = one.node.operator is reciprocal or arithmetic(one, set()) >= EXPENSIVE
+    return size == one.node.spec.size and is_dear
 
 
 def scattered_values(items: list[Item], stored: set[Node]) -> set[Node]:
@@ -92,19 +90,7 @@ def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]])
             runs = [list(run) for _, run in groupby(sorted(loop.items, key=_is_scatter), key=_is_scatter)]
     elif _gains(loop, roots, kept):
         runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
-    if len(runs) > 1:
-        return _blocks_of(loop, runs, roots)
-    return _blocks_of(loop, [loop.items], roots, LONGEST_SUM) if _adds_up_too_many(loop, roots) else loop
-
-
-def _adds_up_too_many(loop: Loop, roots: list[Root]) -> bool:
-    """Whether one running total of small precision would lose digits over so many terms."""
-    totals = (root for root in roots if root.path[:1] == [loop] and is_imprecise_sum(root))
-    return loop.extent.value >= 2 * LONGEST_SUM and any(root.axis_of(loop) in root.reduced for root in totals)
-
-
-def is_imprecise_sum(root: Root) -> bool:
-    return root.kind == "reduce" and root.node.operator is sum_ and root.node.dtype.itemsize < 8
+    return in_blocks_of(loop, runs, roots) if len(runs) > 1 else loop
 
 
 def _gains(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> bool:
@@ -136,17 +122,17 @@ def _arithmetic_of_row(root: Root) -> int:
     return points * (2 + (arithmetic(root.value, set()) if root.value is not None else 0))
 
 
-def _blocks_of(loop: Loop, runs: list[list[Item]], roots: list[Root], size: int = BLOCK) -> Loop:
+def in_blocks_of(loop: Loop, runs: list[list[Item]], roots: list[Root], size: int = BLOCK) -> Loop:
     """Runs of a loop's items, each in a loop over the rows of a block."""
     blocks = Loop(loop.extent, block=size)
-    inside = [root for root in roots if root.path[:1] == [loop]]
+    inside = [root for root in roots if loop in root.path]
     for run in runs:
         part = Loop(loop.extent, run, outer=blocks)
         blocks.items.append(part)
         for root in inside:
             if any(root is item or item in root.path for item in part.items):
-                axis = root.axis_of(loop)
+                axis, place = root.axis_of(loop), root.path.index(loop)
                 assert axis is not None
-                root.path = [blocks, part, *root.path[1:]]
+                root.path = [*root.path[:place], blocks, part, *root.path[place + 1 :]]
                 root.bound[axis] = part
     return blocks

@@ -15,6 +15,7 @@ from pullback.tracer.errors import GraphError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.elementwise import identity
 from pullback.tracer.ops.windows import PLACE, update_at
 
 from ..rewriting.calls import gemm, matrices_of
@@ -37,7 +38,7 @@ from .expression import (
     values_in,
 )
 from .extents import ONE, Extents, Symbol, find_extents
-from .inplace import InPlace, find_late_reads
+from .lanes import mark_short_sums
 from .library import (
     call_roots,
     equal_operands,
@@ -62,8 +63,10 @@ from .loops import (
 )
 from .lower import Lowering, NotPlain, merges_dimensions
 from .positions import range_checks
+from .totals import sum_in_parts
 from .tree import Item, Loop, LoopTree, Root
 from .updates import MOST_CHOICES, row_of_updates, store_updates, visible_updates
+from .versions import InPlace, find_late_reads
 
 EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
@@ -112,9 +115,11 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
         elif not shared:
             kept, _ = _storage(roots, whole, extents)
             items = split_into_blocks(items, roots, kept)
+            items, roots = sum_in_parts(items, roots, extents)
             kept, in_blocks = _storage(roots, whole, extents)
             rows = rows_of_histories(loops, roots, lowering)
             small = small_extents(loops, extents)
+            mark_short_sums(roots)
             return LoopTree(graph, extents, items, [*checks, *roots], kept, in_blocks, compared, rows, small)
         stored |= shared
 
@@ -135,6 +140,8 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
             stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))
         if node.operator is m.reshape and merges_dimensions(node):
             stored.update((node, node.operands[0]))
+        if _is_copy_in_layout(node):
+            stored.add(node)
     stored.update(node for one in every for node in needed_before(one))
     required = set(stored)
     for one in every:
@@ -142,6 +149,11 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
         store_updates(one, users, stored)
         _store_what_repeats(one, users, stored)
     return stored, _store_padded(graph, stored, required)
+
+
+def _is_copy_in_layout(node: Node) -> bool:
+    """Whether it is a copy that was made for its layout (`layouts.py`): it follows the loops."""
+    return node.operator is identity and node.operands[0].operator is m.permute
 
 
 def _is_part(node: Node) -> bool:
@@ -169,12 +181,15 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
     power of its rounds.
     """
     places = _places(graph, stored)
+    numbers = {node for node in graph.nodes if node.spec.size == 1 and not node.is_constant}
+    known = stored | numbers  # a number is computed once, outside of the loops
     for node in graph.nodes:
         repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
         if repeats and node not in stored:
             budget = EFFORT_TO_REPEAT // (places[node] - 1)
-            if _costs_more(node, budget, stored):
+            if _costs_more(node, budget, known):
                 stored.add(node)
+                known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
         if many and any(user.operator is not ix.scatter_add for user in users[node]):
             stored.add(node)
@@ -471,7 +486,7 @@ def _root(
 def _loop_order(root: Root) -> tuple[Axis, ...]:
     """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
     wanted = [axis for axis in root.axes if axis.extent is not ONE]
-    touched = [load.indices for load in root.reads] + [root.target]
+    touched = [load.indices for load in root.reads if not _is_copy_in_layout(load.node)] + [root.target]
     orders = [
         [index.axis for index in indices if isinstance(index, Index) and index.axis in wanted]
         for indices in touched
@@ -563,7 +578,8 @@ def _place(items: list[Item], root: Root, remaining: list[Axis], sources: list[R
         items.append(root)
         return
     axis = remaining[0]
-    loop = _loop_to_join(items, root, axis, sources)
+    inner = remaining[1].extent if len(remaining) > 1 else None
+    loop = _loop_to_join(items, root, axis, sources, inner)
     if loop is None:
         loop = Loop(axis.extent)
         items.append(loop)
@@ -572,18 +588,30 @@ def _place(items: list[Item], root: Root, remaining: list[Axis], sources: list[R
     _place(loop.items, root, remaining[1:], sources)
 
 
-def _loop_to_join(items: list[Item], root: Root, axis: Axis, sources: list[Root]) -> Loop | None:
-    """The last loop that the root fits into, with nothing that it reads made later on."""
+def _loop_to_join(
+    items: list[Item], root: Root, axis: Axis, sources: list[Root], inner: Symbol | None = None
+) -> Loop | None:
+    """The last loop that the root fits into, with nothing that it reads made later on.
+
+    One that has a loop over the extent `inner` in it, which the root may join as well, comes before others.
+    """
+    found: Loop | None = None
     for item in reversed(items):
         inside = [one for one in sources if _contains(item, one)]
         fits = isinstance(item, Loop) and item.extent is axis.extent
         if fits and (item.steps or any(keeps_from_vectors(item, one, root) for one in inside)):
             fits = False
         if fits and all(_same_iteration(item, one, root, axis) for one in inside):
-            return item  # type: ignore[return-value]
+            if inner is None or _has_loop(item, inner):  # type: ignore[arg-type]
+                return item  # type: ignore[return-value]
+            found = found or item  # type: ignore[assignment]
         if inside:
-            return None
-    return None
+            break
+    return found
+
+
+def _has_loop(loop: Loop, extent: Symbol) -> bool:
+    return any(isinstance(item, Loop) and item.extent is extent for item in loop.items)
 
 
 def _contains(item: Item, root: Root) -> bool:

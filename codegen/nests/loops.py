@@ -23,9 +23,9 @@ from ..writing.names import noun
 from .cost import EXPENSIVE, arithmetic
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
-from .inplace import InPlace, find_chain
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
 from .tree import Item, Loop, Root
+from .versions import InPlace, find_chain
 
 
 @dataclass(eq=False)

@@ -31,6 +31,7 @@ from .cost import arithmetic
 from .expression import AnyIndex, Index, is_number
 from .fuse import fuse
 from .growing import counts_steps, growing_arrays, needed_node
+from .in_place import scratch_in_outputs
 from .reuse import shared_arrays
 from .tree import Item, Loop, LoopTree, Root
 
@@ -113,7 +114,8 @@ class Plan:
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
         scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
-        self.shared = shared_arrays(self.tree, scratch)
+        in_place = scratch_in_outputs(self.tree, scratch, stored)
+        self.shared = in_place | shared_arrays(self.tree, [node for node in scratch if node not in in_place])
         self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
         self.growing = growing_arrays(self.tree, self.filled)
         """Arrays of which data decides how many rows they need; `needed` is where functions say so."""
@@ -192,7 +194,7 @@ class Plan:
                 names[node] = node.name  # `needed`
                 continue
             holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
-            named = next((one for one in holds if one.name), node)
+            named = node if place < outputs else next((one for one in holds if one.name), node)
             names[node] = pool.take(_array_name(named, place < outputs, node in residuals))
         names.update((node, names[owner]) for node, owner in self.shared.items())
         return names

@@ -35,6 +35,8 @@ class Root:
     """The loops over steps that it must be inside of, outermost first."""
     version: int = 0
     """Of an array that is written in place: which of its versions this makes."""
+    part_of: Loop | None = None
+    """Of a sum in parts: the loop in each of whose iterations it begins anew."""
     origin: Origin | None = None
     """Where the user wrote it, if that is not where the node comes from."""
 
@@ -45,7 +47,8 @@ class Root:
     @property
     def first_reduced(self) -> Loop | None:
         """The outermost loop that must end before the result is complete."""
-        return next((loop for loop in self.path if self.axis_of(loop) in self.reduced), None)
+        inside = self.path if self.part_of is None else self.path[self.path.index(self.part_of) + 1 :]
+        return next((loop for loop in inside if self.axis_of(loop) in self.reduced), None)
 
     @property
     def complete_in(self) -> list[Loop]:
@@ -68,6 +71,8 @@ class Loop:
     """Of a loop whose iterations follow one another, each with what the one before has left: its axis."""
     goes_on: Load | None = None
     """Of a loop over steps that has one more as long as this is true; its extent is known at its end."""
+    is_short: bool = False
+    """Whether its extent is written as a number, so that LLVM writes out the iterations."""
     once: bool = False
     """Whether it is a choice: one step, if its extent is 1 and not 0."""
 

@@ -61,7 +61,7 @@ def unroll_small_dimensions(graph: Graph) -> Graph:
 def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node, Dims]:
     """For each node the dimensions along which it is computed in pieces; nodes without any are left out."""
     small = _small_symbols(graph, extents, largest)
-    split = {}
+    split: dict[Node, Dims] = {}
     in_loops = _used_in_loops(graph)
     for node in graph.nodes if small else ():
         if node.is_input or _is_call(node) or node not in in_loops:
@@ -70,9 +70,17 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
         while math.prod(node.shape[dim] for dim in dims) > MOST_PIECES:
             dims.pop(0)
         batch = math.prod(extent for dim, extent in enumerate(node.shape) if dim not in dims)
-        if dims and batch >= SMALLEST_BATCH:
+        if dims and (batch >= SMALLEST_BATCH or _reduces_pieces(node, split)):
             split[node] = frozenset(dims)
     return split
+
+
+def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:
+    """Whether it sums up a batch in pieces: joined for that, they would be written row by row."""
+    if node.operator.name not in _FOLDS or node.operands[0] not in split:
+        return False
+    (x,) = node.operands
+    return math.prod(x.shape[dim] for dim in node.attributes["dims"]) >= SMALLEST_BATCH
 
 
 def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:

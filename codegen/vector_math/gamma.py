@@ -9,7 +9,7 @@ import math
 
 from . import coefficients
 from .gamma_of_negative import digamma_of_negative, lgamma_of_negative
-from .logarithm import log, log_parts
+from .logarithm import log_parts
 from .primitives import (
     Condition,
     Number,
@@ -72,7 +72,8 @@ def digamma(x: Number) -> Number:
     name = format_of(x).name
     inverse = 1.0 / x
     series = inverse * inverse * polynomial(inverse, coefficients.DIGAMMA_LARGE[name])
-    large_value = log(x) - (0.5 * inverse + series)
+    logarithm, low_of_log = log_parts(x)
+    large_value = logarithm - (0.5 * inverse + series - low_of_log)
     below = x < 1.0
     t = select(below, x, x - 1.0)
     root, root_low = _DIGAMMA_ROOT[name]

@@ -132,7 +132,9 @@ def _memory_lines(plan: Plan) -> Iterable[str]:
         total = sum(plan.storage_spec(node).nbytes for node in scratch)
         yield f"  scratch: {_bytes(total)} in {_number(len(scratch), 'array')}"
     for node, owner in plan.shared.items():
-        values = f"{owner.operator.name}, then of {node.operator.name}"
+        ends_here = any(output.node is owner for output in plan.outputs)
+        first, then = (node, owner) if ends_here else (owner, node)
+        values = f"{first.operator.name}, then of {then.operator.name}"
         yield f"    {plan.names[owner]} ({node.spec}) holds the results of {values}"
 
 

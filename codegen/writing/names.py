@@ -15,7 +15,7 @@ NOUNS = {
     "reciprocal": "inverse", "negative": "opposite", "amax": "largest", "amin": "smallest",
     "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
     "power_constant": "powered", "sqrt": "root", "convert": "converted", "loop_result": "result",
-    "slice": "part", "slice_at": "part", "slice_update": "updated", "update_at": "updated",
+    "slice": "part", "slice_at": "part", "slice_update": "state", "update_at": "state",
 }  # fmt: skip
 
 

@@ -13,11 +13,11 @@ from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
-from ..nests.blocking import is_imprecise_sum
 from ..nests.expression import Compute, Expression, Index, Literal, Quotient, Within, number
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
 from ..nests.library import write_call
+from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
 from . import spelling as sp
 from .element import ElementWriter, Scope, comment_of, subscript
@@ -123,6 +123,8 @@ class Writer(ElementWriter):
     def _stop(self, loop: Loop, scope: Scope) -> str:
         if loop.goes_on:
             return ""
+        if loop.is_short:
+            return str(loop.extent.value)
         formula = loop.extent.find().formula  # how far a ragged dimension goes in this step
         return self.extent(loop.extent) if formula is None else sp.unparse(self.index(formula, scope))
 
@@ -187,23 +189,31 @@ class Writer(ElementWriter):
             Line("    return"),
         )
 
-    def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Node, str]:
+    def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Root, str]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
-        totals: dict[Node, str] = {}
+        totals: dict[Root, str] = {}
         for root in self.tree.roots:
             is_inner = loop in root.path and root.first_reduced is not loop
             reduces = is_inner and root.axis_of(loop) in root.reduced
-            if reduces and is_imprecise_sum(root) and self._accumulates_locally(root):
-                totals[root.node] = self._locals[root.node]
-                part = self.arrays.pool.take(f"part_of_{totals[root.node]}")
+            if (
+                reduces
+                and is_imprecise_sum(root)
+                and self._is_one_element(root, root.path[: root.path.index(loop)])
+            ):
+                self._bind_outside(root, scope)
+                totals[root] = sp.unparse(self.element(root.node, root.target, scope))
+                part = self.arrays.pool.take(
+                    f"part_of_{self._locals.get(root.node) or self.local_name(root.node)}"
+                )
                 self._locals[root.node] = part
                 scope.lines.append(Line(f"{part} = {sp.unparse(self._initial(root.node))}"))
         return totals
 
-    def _add_parts(self, totals: dict[Node, str], scope: Scope) -> None:
-        for node, total in totals.items():
-            scope.lines.append(Line(f"{total} += {self._locals[node]}"))
-            self._locals[node] = total
+    def _add_parts(self, totals: dict[Root, str], scope: Scope) -> None:
+        for root, total in totals.items():
+            scope.lines.append(Line(f"{total} += {self._locals.pop(root.node)}"))
+            if total.isidentifier():
+                self._locals[root.node] = total
 
     def _write_interior(self, loop: Loop, interior: Interior, start: str, stop: str, scope: Scope) -> None:
         """The loop twice: over its interior, where the answers are known, and over what lies around that."""
@@ -308,8 +318,11 @@ class Writer(ElementWriter):
 
     def _accumulates_locally(self, root: Root) -> bool:
         """Whether all kept dims are walked by loops outside the reduced ones: the total is one variable."""
-        outside = root.complete_in
-        return root.kind in ("reduce", "search") and all(
+        return root.kind in ("reduce", "search") and self._is_one_element(root, root.complete_in)
+
+    def _is_one_element(self, root: Root, outside: list[Loop]) -> bool:
+        """Whether inside of these loops the root always adds to the same place."""
+        return all(
             isinstance(index, Index) and (index.axis is None or root.bound.get(index.axis) in outside)
             for index in root.target
         )

@@ -161,7 +161,7 @@ clamp = elementwise(
 
 sqrt = elementwise(
     "sqrt", numpy=np.sqrt, scalar="sqrt({x})", cost=DIVISION,
-    vjp={"x": lambda g, y: g / (2.0 * y)}, domain=(0.2, 3.0), doc="the square root",
+    vjp={"x": lambda g, y: 0.5 * g / y}, domain=(0.2, 3.0), doc="the square root",
 )  # fmt: skip
 rsqrt = elementwise(
     "rsqrt", numpy=lambda x: np.reciprocal(np.sqrt(x)), scalar="rsqrt({x})", cost=2 * DIVISION,
