@@ -267,14 +267,16 @@ def _replacing(target: Tensor, value: Tensor, name: str) -> Tensor:
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
     from .creation import as_tensor
-    from .functions.indexing import updated
+    from .functions.indexing import updated, view_at
 
     if not isinstance(value, Tensor):
         is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
         array = np.asarray(value, self._value.dtype) if is_number else None
         value = as_tensor(value, dtype=self.dtype) if array is None else local(array)
     if _is_basic(index):
-        copy_(self[index], value)
+        shown = view_at(self, index)
+        if not _is_same_view(shown, value):
+            copy_(shown, value)
         return
     require_assignable(self)
     if _is_plain(self, index, value):
@@ -289,6 +291,12 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         assign(self, apply(where, mask, _in_dtype(value, self), self, grad_name="IndexPutBackward0"))
     else:
         assign(self, updated(self, index, value))
+
+
+def _is_same_view(shown: Tensor, value: Tensor) -> bool:
+    """Whether a value is what is shown, and so written already: `x[i] += v` ends with `x[i] = x[i]`."""
+    one, other = shown._view, value._view
+    return one is not None and other is not None and one.base is other.base and one.steps == other.steps
 
 
 def _is_basic(index: Any) -> bool:

@@ -21,6 +21,7 @@ from .flatten import Results, is_container
 from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
+from .numpy_scalars import with_scalars
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -240,7 +241,7 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
-        with tracing(self.trace):
+        with tracing(self.trace), with_scalars(not self.returns_tensors):
             try:
                 result = function(*args, **kwargs)
             except RecursionError:

@@ -26,6 +26,7 @@ from .. import dtypes
 from ..bodies import TracedBody, trace_body
 from ..creation import zeros
 from ..loops import apply_loop
+from ..modes import no_grad
 from ..rows import with_rows
 from ..tape import apply, wrap
 from ..tensor import Tensor, make
@@ -247,7 +248,7 @@ def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
 
     inputs = [(spec, "carry") for spec in carry.specs]
     inputs += [(Spec(spec.shape[1:], spec.dtype), "x") for spec in rows.specs]
-    with tracing(Trace(name)):
+    with tracing(Trace(name)), no_grad():  # whose tape knows no graph
         trace_body(name, run, inputs)
         specs = found[0].specs
     empty = [zeros(0, *spec.shape, dtype=dtypes.of(spec.dtype)) for spec in specs]
