@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Node
+from pullback.tracer.loop import is_loop
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.control import loop_result
 
 from .periods import Stretch
 from .rows import advance_of, can_stack, is_copied, rows_of_constants
@@ -123,7 +125,8 @@ def _with_best_phase(stretch: Stretch, sequence: Sequence[Node], place: dict[Nod
         if middle - period <= made < middle + period:
             for cut in range(made + 1, min(used, made + period) + 1):
                 if middle <= cut < middle + period:
-                    crossing[cut - middle] += 1
+                    whole = is_loop(sequence[made])  # not apart from its results, which are what is carried
+                    crossing[cut - middle] += period if whole else 1
     phase = crossing.index(min(crossing))
     start = stretch.start + phase
     return Stretch(start, period, (stretch.stop - start) // period)
@@ -140,6 +143,8 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
             _operand([node.operands[slot] for node in column], offset, stretch, place)
             for slot in range(len(column[0].operands))
         ]
+        if column[0].operator is loop_result and not isinstance(found[0], Local):
+            raise CannotRoll("its steps read the results of one loop inside of another's step")
         fixed = all(
             isinstance(one, Fixed) or (isinstance(one, Local) and one.offset in invariant) for one in found
         )
