@@ -25,7 +25,7 @@ from .local import into_graph, is_local, local
 from .modes import enable_grad, is_recording, no_grad
 from .nodes import OperatorNode, scalar_type
 from .saved import saved_values
-from .tape import apply
+from .tape import apply, record
 from .tensor import Tensor, View, make, mark_written, require_writable
 
 ndarray = np.ndarray
@@ -160,7 +160,7 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
     if rest:
         value = _written_back(apply(operator, base, **attributes), rest, value)
     if operator is slice_:
-        return apply(slice_update, base, value, grad_name="CopySlices", **attributes)
+        return _with_part(base, value, attributes)
     if operator is reshape:
         return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
     if operator is permute:
@@ -171,6 +171,18 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         "a write into an expanded tensor: one element of the written-to tensor stands for several. "
         "clone() the tensor before writing."
     )
+
+
+def _with_part(base: Tensor, value: Tensor, attributes: Mapping[str, Any]) -> Tensor:
+    """`slice_update` on the tape; of concrete memory it is not computed, for the memory holds the part."""
+    if type(base._value) is Node or type(value._value) is Node:
+        return apply(slice_update, base, value, grad_name="CopySlices", **attributes)
+    written = make(base._value)
+    mask = base._requires_grad | value._requires_grad << 1
+    if mask:
+        values = (base._value, value._value)
+        record(written, slice_update, (base, value), values, mask, dict(attributes), "CopySlices")
+    return written
 
 
 def refresh_view(tensor: Tensor, view: View) -> None:

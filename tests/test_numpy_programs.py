@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.runtime import inplace
+from pullback.runtime.tape import apply
 
 
 def random(*shape: int) -> np.ndarray:
@@ -177,6 +179,24 @@ def test_a_row_is_changed_once() -> None:
 
     graph = str(pb.compile(function).graph(random(3, 3)))
     assert graph.count("= slice_update(") == 1
+
+
+def test_an_element_is_written_without_a_copy_of_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+
+    def noted(operator: Any, *operands: Any, **options: Any) -> Any:
+        computed.append(operator.name)
+        return apply(operator, *operands, **options)
+
+    monkeypatch.setattr(inplace, "apply", noted)
+    x = pb.ones(3, requires_grad=True)
+    y = x * 1.0
+    y[1] = x[0] * 2.0
+    y[1:][1] *= x[1] * 3.0
+    assert computed
+    assert "slice_update" not in computed
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0, 3.0]
 
 
 # --- arrays that the function makes and fills ---------------------------------------------------------
