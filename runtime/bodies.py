@@ -17,8 +17,8 @@ from ..tracer.graph import Graph, Node, constant, make_input, substitute
 from ..tracer.origin import Origin, place_of_caller
 from ..tracer.spec import Spec, spec_of
 from ..tracer.trace import Trace, current_trace
-from .modes import enable_grad
-from .nodes import Edge, GradNode, edge_of, next_sequence, tensor_at
+from .modes import is_recording
+from .nodes import AccumulateGrad, Edge, GradNode, edge_of, next_sequence, tensor_at
 from .tape import wrap
 from .tensor import Tensor, make
 
@@ -58,7 +58,7 @@ def trace_body(
         MutationError: it writes to what it is given, or to a tensor from outside.
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
-    trace = current_trace()
+    trace, recording = current_trace(), is_recording()
     trace.differentiable = True  # gradients are taken of the graph, which must show where there are none
     drawn, first = len(trace.drawn), next_sequence()
     nodes = tuple(make_input(spec, label) for spec, label in inputs)
@@ -66,13 +66,12 @@ def trace_body(
     stand_ins = []
     for node in nodes:
         stand_in = make(node)
-        stand_in._requires_grad = node.spec.is_float
+        stand_in._requires_grad = node.spec.is_float and recording
         stand_in._frozen = f"{name}: the body writes into what it is given; write into a clone() of it"
         stand_ins.append(stand_in)
     trace.bodies.append(start)
     try:
-        with enable_grad():
-            leaves = list(run(stand_ins))
+        leaves = list(run(stand_ins))
     finally:
         trace.bodies.pop()
     if len(trace.drawn) > drawn and not may_draw:
@@ -82,7 +81,7 @@ def trace_body(
         )
     outputs = [_node_of(leaf, trace) for leaf in leaves]
     outer = _outer_nodes(outputs, set(nodes), start)
-    edges = _outer_edges(name, leaves, stand_ins, first, trace)
+    edges = _outer_edges(name, leaves, stand_ins, first, trace) if recording else {}
     edges = {node: edge for node, edge in edges.items() if node in outer or node.serial < start}
     if any(node not in outer for node in edges):
         raise GraphError(f"{name}: a value that the tape has read is not in the graph of the body")
@@ -161,7 +160,9 @@ def outer_edges(tensors: Sequence[Tensor], first: int, traced_for: str = "") -> 
         if (id(target), number) in seen:
             continue
         seen.add((id(target), number))
-        if not isinstance(target, GradNode) or target.sequence < first:
+        if isinstance(target, AccumulateGrad):
+            pending.extend(one for one in target.edges if one is not None)
+        elif not isinstance(target, GradNode) or target.sequence < first:
             found.append(edge)
         elif traced_for and (not target.is_in_graph or target.hooks is not None):
             raise UnsupportedError(

@@ -123,6 +123,7 @@ class CompiledFunction(Inspection):
         self._entries: dict[Any, _Entry] = {}
         self._latest: tuple[Any, _Entry | None] = (None, None)
         """The key of the last call, which is quicker to compare than to look up, and its entry."""
+        self._newest: Variant | Paths | None = None
         self._lock = threading.RLock()
         self._counters = Counters()
         self._misses = self._later_misses = self._traces = self._evicted_hits = 0
@@ -244,6 +245,7 @@ class CompiledFunction(Inspection):
                 self._evict()
         made = Paths(self, call, variant, calls) if variant.traced.guards else variant
         entry.add(made)
+        self._newest = made
         self._entries[key] = entry
         self._latest = None, None
         return made
@@ -287,6 +289,7 @@ class CompiledFunction(Inspection):
         with self._lock:
             self._entries.clear()
             self._latest = None, None
+            self._newest = None
             self._counters = Counters()
             self._misses = self._later_misses = self._traces = self._evicted_hits = 0
             self._warned = False
@@ -294,7 +297,12 @@ class CompiledFunction(Inspection):
     # --- inspection ---------------------------------------------------------------------------------------
 
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
-        """What a call would run, traced if need be; it does not run."""
+        """What a call would run, traced if need be; it does not run.
+
+        Without arguments, where the function takes some, the latest that was traced.
+        """
+        if not args and not kwargs and (newest := self._newest_known(0)) is not None:
+            return newest
         call = self.signature.call(args, kwargs)
         with self._lock:
             entry = self._entries.get(call.key)
@@ -306,6 +314,30 @@ class CompiledFunction(Inspection):
             variant = self._trace_only(call)
             made = self._enter(call, variant, calls=0)
             return variant, made if isinstance(made, Paths) else None
+
+    def _newest_known(self, given: int) -> tuple[Variant, Paths | None] | None:
+        """What was traced latest; None where that is nothing, and the function needs no arguments.
+
+        Args:
+            given: how many of the arguments are known.
+
+        Raises:
+            ArgumentError: nothing was traced yet, and there are arguments to choose.
+        """
+        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        parameters, known = self.signature.parameters[given:], self._newest
+        if not parameters:
+            return None
+        if isinstance(known, Paths):
+            return known.paths[-1].variant, known
+        if known is not None:
+            return known, None
+        if any(one.default is one.empty and one.kind not in variadic for one in parameters):
+            raise ArgumentError(
+                f"{self.name} has not been called yet, so there is no code to show. Call it before, or pass "
+                f"arguments like those of a call: {self.name}.source(...)."
+            )
+        return None
 
     # --- methods ------------------------------------------------------------------------------------------
 
@@ -365,6 +397,8 @@ class CompiledMethod(Inspection):
         return self.__func__(self.__self__, *args, **kwargs)
 
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
+        if not args and not kwargs and (newest := self.__func__._newest_known(1)) is not None:
+            return newest
         return self.__func__._known_for((self.__self__, *args), kwargs)
 
     def transformed(

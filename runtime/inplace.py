@@ -25,7 +25,7 @@ from .local import into_graph, is_local, local
 from .modes import enable_grad, is_recording, no_grad
 from .nodes import OperatorNode, scalar_type
 from .saved import saved_values
-from .tape import apply
+from .tape import apply, record
 from .tensor import Tensor, View, make, mark_written, require_writable
 
 ndarray = np.ndarray
@@ -160,7 +160,7 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
     if rest:
         value = _written_back(apply(operator, base, **attributes), rest, value)
     if operator is slice_:
-        return apply(slice_update, base, value, grad_name="CopySlices", **attributes)
+        return _with_part(base, value, attributes)
     if operator is reshape:
         return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
     if operator is permute:
@@ -171,6 +171,18 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         "a write into an expanded tensor: one element of the written-to tensor stands for several. "
         "clone() the tensor before writing."
     )
+
+
+def _with_part(base: Tensor, value: Tensor, attributes: Mapping[str, Any]) -> Tensor:
+    """`slice_update` on the tape; of concrete memory it is not computed, for the memory holds the part."""
+    if type(base._value) is Node or type(value._value) is Node:
+        return apply(slice_update, base, value, grad_name="CopySlices", **attributes)
+    written = make(base._value)
+    mask = base._requires_grad | value._requires_grad << 1
+    if mask:
+        values = [base._value, value._value]
+        record(written, slice_update, (base, value), values, mask, dict(attributes), "CopySlices")
+    return written
 
 
 def refresh_view(tensor: Tensor, view: View) -> None:
@@ -267,14 +279,16 @@ def _replacing(target: Tensor, value: Tensor, name: str) -> Tensor:
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
     from .creation import as_tensor
-    from .functions.indexing import updated
+    from .functions.indexing import updated, view_at
 
     if not isinstance(value, Tensor):
         is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
         array = np.asarray(value, self._value.dtype) if is_number else None
         value = as_tensor(value, dtype=self.dtype) if array is None else local(array)
     if _is_basic(index):
-        copy_(self[index], value)
+        shown = view_at(self, index)
+        if not _is_same_view(shown, value):
+            copy_(shown, value)
         return
     require_assignable(self)
     if _is_plain(self, index, value):
@@ -289,6 +303,12 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
         assign(self, apply(where, mask, _in_dtype(value, self), self, grad_name="IndexPutBackward0"))
     else:
         assign(self, updated(self, index, value))
+
+
+def _is_same_view(shown: Tensor, value: Tensor) -> bool:
+    """Whether a value is what is shown, and so written already: `x[i] += v` ends with `x[i] = x[i]`."""
+    one, other = shown._view, value._view
+    return one is not None and other is not None and one.base is other.base and one.steps == other.steps
 
 
 def _is_basic(index: Any) -> bool:

@@ -60,7 +60,8 @@ class Inspection:
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python for such arguments: forward, and backward where there is a gradient.
 
-        Where values decide, the path of these arguments is first, and the other known ones follow.
+        Without arguments it is the code that the latest new kind of call has made. Where values decide, the
+        path of these arguments is first, and the other known ones follow.
         """
         variant, paths = self._known_for(args, kwargs)
         pair = None if variant.is_gradient else self._pair_or_none(variant, args, kwargs)

@@ -13,12 +13,13 @@ import numpy as np
 from ..tracer.errors import ArgumentError, GradientError
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
-from . import autograd, creation, dtypes, inplace, numpy_writes, sampling  # noqa: F401
+from . import autograd, creation, dtypes, inplace, numpy_ordering, numpy_writes, sampling  # noqa: F401
 from .functions import METHODS, PUBLIC, movement
 from .functions.common import is_operand
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
+from .numpy_scalars import is_scalar
 from .tape import apply
 from .tensor import Device, Tensor, make
 
@@ -278,7 +279,9 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
     write = inplace.in_place(function, name)
 
     def method(self: Tensor, other: Any) -> Any:
-        return write(self, other) if is_operand(other) else NotImplemented
+        if not is_operand(other):
+            return NotImplemented
+        return function(self, other) if is_scalar(self) else write(self, other)
 
     return method
 

@@ -125,13 +125,21 @@ def hooks_of(node: GradNode) -> Hooks:
 
 
 class AccumulateGrad(GradNode):
-    """The end of an edge that leads to a leaf: adds what arrives to `variable.grad`."""
+    """The end of an edge that leads to a leaf: hands what arrives on to `variable`."""
 
     __slots__ = ("variable",)
+    is_in_graph = True
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__(())
+        super().__init__(((variable, 0),))
         self.variable = variable
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        return cotangents
+
+    @property
+    def next_functions(self) -> tuple[tuple[GradNode | None, int], ...]:
+        return ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AccumulateGrad) and other.variable is self.variable

@@ -370,7 +370,7 @@ class Tensor(Asked):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._value.shape:
             raise ArgumentError("iteration over a 0-d tensor")
-        return iter([self[position] for position in range(self._value.shape[0])])
+        return (self[position] for position in range(self._value.shape[0]))
 
     def __format__(self, format_spec: str) -> str:
         if type(self._value) is not ndarray:

@@ -28,6 +28,7 @@ from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_programs import NumpyProgram
+from .numpy_scalars import has_scalars, with_scalars
 from .saved import keeping_saved_values
 from .tape import apply, wrap
 from .tensor import Tensor, make
@@ -303,7 +304,12 @@ class _Inputs:
         if trace is not None:
             trace.differentiable = True
             self._guards_before = len(trace.guards)
-        with enable_grad(), keeping_saved_values():
+        scalars = has_scalars()
+        with (
+            enable_grad(),
+            keeping_saved_values(),
+            with_scalars(self.gives_arrays if scalars is None else scalars),
+        ):
             return NumpyProgram(function).run(self._args, self._kwargs)
 
     def _replaced(self, value: Any, label: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .flatten import Results
+from .numpy_scalars import with_scalars
 from .signature import Call
 from .substitution import Substitution
 from .tape import wrap
@@ -26,11 +27,13 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     for position, index in enumerate(statics, 1):
         leaves[index] = substitution.root(position, leaves[index])
     args, kwargs = call.rebuild(leaves)
-    value = substitution.root(0, function)(*args, **kwargs)
-    substitution.check(name)
     given = [*call.arrays, *(source.value for source in reading.sources)]
+    has_tensors = any(isinstance(one, Tensor) for one in given)
+    with with_scalars(not has_tensors):
+        value = substitution.root(0, function)(*args, **kwargs)
+    substitution.check(name)
     results = Results(value, name)
-    if any(isinstance(one, Tensor) for one in given):
+    if has_tensors:
         return results.builder(lambda found: [wrap(one) for one in found])(results.leaves)
     memory = [one for one in given if isinstance(one, np.ndarray)]
     return results.builder(lambda found: [_own_array(one, memory) for one in found])(results.leaves)

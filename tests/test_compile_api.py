@@ -14,7 +14,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.compiled import CompiledFunction
-from pullback.tracer.errors import GradientError
+from pullback.tracer.errors import ArgumentError, GradientError
 from pullback.tracer.graph import Graph
 
 RNG = np.random.default_rng(0)
@@ -600,3 +600,41 @@ def test_numpy_functions_of_a_closure_are_part_of_the_graph() -> None:
         np.testing.assert_allclose(function(X), np.exp(table) * X + table.sum())
         table = table / 2
     assert function.cache_info().traces == 1
+
+
+def test_without_arguments_the_latest_code_is_shown() -> None:
+    @pb.compile
+    def total(*parts: Any) -> Any:
+        return sum((part * 2.0).sum() for part in parts)
+
+    @pb.compile
+    def halved(x: Any, steps: int = 1) -> Any:
+        while x.sum() > steps:
+            x = x / 2
+        return x
+
+    with pytest.raises(ArgumentError, match="halved has not been called yet"):
+        halved.source()
+    total(np.ones(3))
+    assert "parts_0: float64[n]" in total.source()
+    total(np.ones((2, 3)), np.ones(3))
+    assert total.source() == total.forward_source(np.ones((2, 3)), np.ones(3))
+    for start in (1.0, 5.0):
+        halved(np.array([start]))
+    assert "x.sum() > steps" in halved.explain()
+    assert halved.source().count("path") >= 2
+
+
+def test_a_method_shows_its_latest_code() -> None:
+    class Model:
+        weight = np.ones(3)
+
+        @pb.compile
+        def loss(self, x: Any) -> Any:
+            return (self.weight * x).sum()
+
+    model = Model()
+    with pytest.raises(ArgumentError, match="loss has not been called yet"):
+        model.loss.source()
+    model.loss(np.ones(3))
+    assert model.loss.source() == model.loss.forward_source(np.ones(3))

@@ -337,6 +337,41 @@ def taped_bytes(**options: Any) -> int:
     return sum(spec.nbytes for spec in plan.allocated)
 
 
+def test_checkpoint_keeps_the_variables_around_it() -> None:
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    scale = x * 3.0
+
+    def inner(v: Any) -> Any:
+        return v * scale
+
+    y = pb.checkpoint(lambda v: inner(v) * scale)(x)
+    scale = None
+    y.sum().backward()
+    assert x.grad.tolist() == [27.0, 108.0]
+
+
+def test_checkpoint_sees_what_is_written_into_what_it_took_from_outside() -> None:
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    scale = x * 3.0
+    y = pb.checkpoint(lambda v: v * scale)(x)
+    scale *= 2.0
+    with pytest.raises(pb.errors.GradientError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_loop_of_no_steps_over_what_was_written() -> None:
+    def function(x: Any, rows: Any) -> Any:
+        y = x * 1.0
+        body = lambda c, row: (c * y.sum() + x.sum(), y * x)  # noqa: E731
+        last, stacked = pb.scan(body, x[0] * 1.0, rows, checkpoint=True)
+        y *= 2.0
+        return last + stacked.sum() + y.sum()
+
+    value, slope = pb.value_and_grad(function)(np.ones(2), np.zeros((0, 3)))
+    assert value == 5.0
+    assert slope.tolist() == [3.0, 2.0]
+
+
 def test_checkpoints_take_less_memory() -> None:
     everything, carries, some = (
         taped_bytes(),

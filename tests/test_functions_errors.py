@@ -219,8 +219,6 @@ def test_a_wrong_argument_is_explained(
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda x: x.sort(), UnsupportedError),
-        (lambda x: x.topk(1), UnsupportedError),
         (lambda x: x.nonzero(), TraceError),
         (lambda x: x.masked_select(x > 0), TraceError),
         (lambda x: x.equal(x), TraceError),

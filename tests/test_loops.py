@@ -1,16 +1,19 @@
 """The loop as an operator: its value, its code, its reverse, and what passes do to it."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.codegen.pipeline import build_forward, build_pair
+from pullback.codegen.rewriting import pieces
 from pullback.codegen.rewriting.differentiate import differentiate
 from pullback.codegen.rewriting.simplify import simplify
 from pullback.codegen.rolling.bodies import prune_loops, share_loops, tidy_loops
 from pullback.tracer.errors import ShapeError
-from pullback.tracer.graph import Graph, Node, constant, make_input
+from pullback.tracer.graph import Graph, Node, constant, make_input, make_node
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import LoopNode, loops_of, make_loop
 from pullback.tracer.ops import elementwise as e
@@ -275,6 +278,32 @@ def test_slices_of_concatenated_pieces_read_the_pieces() -> None:
     made_of = [{node.operator.name for node in Graph("", (), (output,)).nodes} for output in simple.outputs]
     assert ["concatenate" in names for names in made_of] == [False, False, True]
     close(evaluate_graph(simple, values(graph)), evaluate_graph(graph, values(graph)))
+
+
+def test_parts_of_parts_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements of vectors made of elements: the ways from the last to the first double with every step."""
+    made = 0
+
+    def counted(*arguments: Any, **options: Any) -> Node:
+        nonlocal made
+        made += 1
+        assert made < 5_000
+        return make_node(*arguments, **options)
+
+    def descended(start: Any) -> Any:
+        def cost(a: Any, b: Any) -> Any:
+            return a @ a - 0.5 * (b[0] ** 2 + b[1] ** 2) + a @ b
+
+        a, b = start, start * 0.5
+        for _ in range(3):
+            for _ in range(3):
+                a = a - 0.1 * pb.grad(lambda u: cost(u, b))(a)  # noqa: B023
+            b = b + 0.1 * pb.grad(lambda v: cost(a, v))(b)  # noqa: B023
+        return cost(a, b)
+
+    monkeypatch.setattr(pieces, "make_node", counted)
+    assert pb.compile(pb.value_and_grad(descended)).source(np.ones(2))
+    assert made
 
 
 def test_what_each_step_reads_is_not_written_over() -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.runtime import inplace
+from pullback.runtime.tape import apply
 
 
 def random(*shape: int) -> np.ndarray:
@@ -120,6 +122,81 @@ def test_what_is_saved_is_copied_once_and_only_before_a_write() -> None:
     values.keep(cell)
     values.keep(cell)
     assert Saver.kept == 1
+
+
+# --- numbers that are taken out of arrays -------------------------------------------------------------
+
+
+def numbers_of_their_own(x: np.ndarray, y: np.ndarray) -> Any:
+    """What NumPy's scalars are: no views, and `+=` gives a new one."""
+    a = x * 1.0
+    first, before = a[0], a[1]
+    a[0] = y[0] * y[1]
+    total = before
+    total += a[0]
+    for element in a:
+        element *= 2.0
+        total -= first * element
+        a[2:] = a[2:] * before
+    last = a[-1]
+    last **= 2
+    return total * before + last + (a * a).sum()
+
+
+def test_elements_are_numbers_and_no_views() -> None:
+    check(numbers_of_their_own, random(4), random(2))
+
+
+def test_parts_and_elements_of_tensors_are_views() -> None:
+    for function in (lambda f: f, pb.compile):
+        x = pb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+        @function
+        def written(x: Any) -> Any:
+            y = x * 1.0
+            element = y[0]
+            element += 10.0
+            return y
+
+        assert written(x).tolist() == [11.0, 2.0, 3.0]
+
+
+def test_an_array_of_no_dimensions_shows_its_base() -> None:
+    def function(x: np.ndarray) -> Any:
+        y = x * 1.0
+        shown = y[..., 0]
+        shown += x[1]
+        return (y * y).sum()
+
+    check(function, random(3))
+
+
+def test_a_row_is_changed_once() -> None:
+    def function(x: np.ndarray) -> Any:
+        y = x * 1.0
+        y[1] += y[0]
+        return y.sum()
+
+    graph = str(pb.compile(function).graph(random(3, 3)))
+    assert graph.count("= slice_update(") == 1
+
+
+def test_an_element_is_written_without_a_copy_of_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+
+    def noted(operator: Any, *operands: Any, **options: Any) -> Any:
+        computed.append(operator.name)
+        return apply(operator, *operands, **options)
+
+    monkeypatch.setattr(inplace, "apply", noted)
+    x = pb.ones(3, requires_grad=True)
+    y = x * 1.0
+    y[1] = x[0] * 2.0
+    y[1:][1] *= x[1] * 3.0
+    assert computed
+    assert "slice_update" not in computed
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0, 3.0]
 
 
 # --- arrays that the function makes and fills ---------------------------------------------------------

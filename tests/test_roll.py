@@ -139,6 +139,17 @@ def filtered(x, w, h):
     return total
 
 
+def handed_over(x, w, h):
+    """Both results of an inner loop are what the next step of the outer one goes on with."""
+    total, left = (x[0] * h).sum(), w * w
+    for _ in range(12):
+        left = np.sin(left) @ w * left
+        for _ in range(20):
+            left[1] = w[0] @ w[2]
+            total = total - (w @ w[1]).sum()
+    return left.sum() + total
+
+
 PROGRAMS = [
     network, predictor, collected, reversed_rows, columns, leapfrog, growing_numbers, stencil, widening,
     two_loops, nested, peeled,
@@ -158,7 +169,7 @@ def test_values_of_the_rolled_graph(function: Function) -> None:
     np.testing.assert_allclose(evaluate_graph(rolled.graph, inputs)[0], function(*inputs), rtol=1e-12)
 
 
-@pytest.mark.parametrize("function", [*PROGRAMS, filtered], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("function", [*PROGRAMS, filtered, handed_over], ids=lambda one: one.__name__)
 def test_compiled_value_and_gradient_are_the_eager_ones(function: Function) -> None:
     inputs = arrays(*SHAPES)
     value, gradients = pb.value_and_grad(pb.compile(function), argnums=(0, 1, 2))(*inputs)

@@ -9,6 +9,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import pullback as pb
+from pullback.codegen.nests import fuse
+from pullback.tracer.graph import Graph, make_input
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import movement as m
+from pullback.tracer.spec import Spec
 
 Array = np.ndarray
 
@@ -122,3 +127,14 @@ def test_random_writes(steps: list[Any]) -> None:
         return x
 
     compared(program, np.random.default_rng(0).standard_normal(16))
+
+
+def test_no_question_is_asked_within_too_many_others() -> None:
+    """Python's parser takes a hundred levels of indentation."""
+    node = x = make_input(Spec((4,), np.dtype("float64")), "x")
+    for _ in range(40):
+        part = m.slice_(node, starts=(1,), stops=(4,), steps=(1,))
+        node = m.slice_update(x, e.sin(part), starts=(0,), stops=(3,), steps=(1,))
+    stored = {x}
+    fuse._store_deep_choices(Graph("function", (x,), (node,)), stored)
+    assert len(stored - {x}) == 40 // (fuse.MOST_NESTED + 1)

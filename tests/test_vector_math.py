@@ -159,6 +159,14 @@ def test_scalars_uncompiled(name: str) -> None:
 # --- Staging ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["floor_divide", "maximum", "minimum", "remainder"])
+def test_integers_stay_integers_uncompiled(name: str) -> None:
+    large = np.int64(2**60 + 1)
+    found = vector_math.FUNCTIONS[name](large, 7)
+    assert found == getattr(np, name)(large, 7)
+    assert found.dtype == np.int64
+
+
 def test_a_branch_on_a_staged_number_is_refused() -> None:
     def relu(x: Any) -> Any:
         return x if x > 0.0 else 0.0

@@ -7,6 +7,7 @@ writes, and would compile every step of a long loop: it gets a scan, or the same
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 
@@ -157,28 +158,43 @@ def _grid(rng: np.random.Generator, size: int = 256) -> Inputs:
 RATE, NEAR_ENOUGH, MOST_STEPS = 1.0, 1e-8, 200
 
 
-def _slope_of_regression(xp, weights, penalty, design, labels):
-    """The gradient of a logistic regression with a penalty, by hand: the outer gradient goes through it."""
+def _training_loss(xp, weights, penalty, design, labels):
+    """A logistic regression with a penalty."""
+    margins = (2.0 * labels - 1.0) * (design @ weights)
+    return xp.mean(xp.log(1.0 + xp.exp(-margins))) + 0.5 * penalty * xp.sum(weights**2)
+
+
+def _slope_by_hand(xp, weights, penalty, design, labels):
     chances = 1.0 / (1.0 + xp.exp(-(design @ weights)))
     return design.T @ (chances - labels) / labels.shape[0] + penalty * weights
 
 
-def held_out_loss(xp, penalty, start, design, labels, others, other_labels):
+def _slope_by(library: str):
+    """The slope as the gradient that a library gives, through which its outer gradient goes."""
+
+    def slope(xp, weights, penalty, design, labels):
+        grad = import_module(library).grad
+        return grad(lambda weights: _training_loss(xp, weights, penalty, design, labels))(weights)
+
+    return slope
+
+
+def held_out_loss(slope_of, xp, penalty, start, design, labels, others, other_labels):
     """The loss at the minimum that gradient descent finds, as a function of the penalty."""
     weights = start
-    slope = _slope_of_regression(xp, weights, penalty, design, labels)
+    slope = slope_of(xp, weights, penalty, design, labels)
     while xp.sum(slope**2) > NEAR_ENOUGH:
         weights = weights - RATE * slope
-        slope = _slope_of_regression(xp, weights, penalty, design, labels)
+        slope = slope_of(xp, weights, penalty, design, labels)
     return xp.mean((1.0 / (1.0 + xp.exp(-(others @ weights))) - other_labels) ** 2)
 
 
-def held_out_loss_with_scan(xp, penalty, start, design, labels, others, other_labels):
+def held_out_loss_with_scan(slope_of, xp, penalty, start, design, labels, others, other_labels):
     """JAX has no gradient of a loop that ends when it is done; this one goes on, and changes nothing more."""
     from jax import lax
 
     def body(weights, _):
-        slope = _slope_of_regression(xp, weights, penalty, design, labels)
+        slope = slope_of(xp, weights, penalty, design, labels)
         return xp.where(xp.sum(slope**2) > NEAR_ENOUGH, weights - RATE * slope, weights), None
 
     weights, _ = lax.scan(body, start, None, length=MOST_STEPS)
@@ -242,9 +258,16 @@ WORKLOADS = (
     Workload(
         "descent-200x10",
         _regression,
-        held_out_loss,
+        partial(held_out_loss, _slope_by("pullback")),
         (0, 1),
-        variants={"jax": held_out_loss_with_scan, **NOT_COMPILED, "pytensor": None},
+        variants={
+            "jax": partial(held_out_loss_with_scan, _slope_by("jax")),
+            "torch": partial(held_out_loss, _slope_by("torch.func")),
+            "autograd": partial(held_out_loss, _slope_by("autograd")),
+            "numpy-forward": partial(held_out_loss, _slope_by_hand),
+            **NOT_COMPILED,
+            "pytensor": None,
+        },
         small_calls=True,
         make_small=partial(_regression, rows=12, features=2),
     ),

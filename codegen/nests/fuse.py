@@ -76,6 +76,9 @@ EFFORT_ACROSS_NESTS_CACHED = 24
 CACHED_BYTES = 1 << 15
 MOST_PARTS = 4
 """Of a concatenation that a reader chooses from."""
+MOST_NESTED = 16
+"""Questions of which part of an array an element is in, one asked within the answer of another."""
+CHOOSING = frozenset((m.slice_update, m.pad, m.concatenate))
 
 
 def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
@@ -148,6 +151,7 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
         users = _users(one)
         store_updates(one, users, stored)
         _store_what_repeats(one, users, stored)
+        _store_deep_choices(one, stored)
     return stored, _store_padded(graph, stored, required)
 
 
@@ -192,6 +196,19 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
                 known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
         if many and any(user.operator is not ix.scatter_add for user in users[node]):
+            stored.add(node)
+
+
+def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:
+    """Add what would ask for its part of an array within answers to such questions, one in the other.
+
+    Each is an `if` further in, and Python's parser takes a hundred of them.
+    """
+    depths: dict[Node, int] = {}
+    for node in graph.nodes:
+        inner = max((depths.get(one, 0) for one in node.operands if one not in stored), default=0)
+        depths[node] = inner + (node.operator in CHOOSING)
+        if depths[node] > MOST_NESTED:
             stored.add(node)
 
 

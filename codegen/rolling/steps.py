@@ -15,6 +15,7 @@ import numpy as np
 from pullback.tracer.graph import Node
 from pullback.tracer.loop import is_loop
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.control import loop_result
 
 from .periods import CannotRoll, Stretch, is_part, part_of, weight
 from .ragged import Extent, extents_of, only_ones_differ, supports
@@ -188,7 +189,8 @@ def _best_phases(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, i
         if middle - period <= made < middle + period:
             for cut in range(made + 1, min(used, made + period) + 1):
                 if middle <= cut < middle + period:
-                    crossing[cut - middle] += period if is_loop(sequence[made]) else 1  # never a loop
+                    whole = is_loop(sequence[made])  # not apart from its results, which are what is carried
+                    crossing[cut - middle] += period if whole else 1
     least = min(crossing)
     phases = [phase for phase, count in enumerate(crossing) if count == least][:MOST_PHASES]
     end = stretch.stop + stretch.spare - stretch.start
@@ -210,6 +212,8 @@ def classified(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
             _operand([node.operands[slot] for node in column], offset, stretch, place)
             for slot in range(len(column[0].operands))
         ]
+        if column[0].operator is loop_result and not isinstance(found[0], Local | Fixed):
+            raise CannotRoll("its steps read the results of one loop inside of another's step")
         fixed = all(
             isinstance(one, Fixed) or (isinstance(one, Local) and one.offset in invariant) for one in found
         )

@@ -19,6 +19,8 @@ Bits = Any  # the same with unsigned integers
 Condition = Any  # the same with truth values
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {}
+OF_INTEGERS = frozenset(("floor_divide", "maximum", "minimum", "remainder"))
+"""Functions that stay among integers: in floating point, large ones would be rounded."""
 
 
 class Symbol(ABC):
@@ -74,11 +76,15 @@ class Symbol(ABC):
 
 def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
     """Declare a function for generated code; uncompiled, it takes floats, NumPy scalars and arrays."""
+    of_integers = getattr(np, function.__name__) if function.__name__ in OF_INTEGERS else None
 
     @functools.wraps(function)
     def call(*arguments: Number) -> Number:
         if any(isinstance(argument, Symbol) for argument in arguments):
             return function(*arguments)
+        if of_integers and all(isinstance(x, int | np.integer | np.bool_) for x in arguments):
+            with np.errstate(all="ignore"):
+                return of_integers(*arguments)
         numbers = [x if isinstance(x, (np.floating, np.ndarray)) else np.float64(x) for x in arguments]
         with np.errstate(all="ignore"):
             return function(*numbers)

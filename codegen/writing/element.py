@@ -136,6 +136,8 @@ class ElementWriter:
 
     def _array_with(self, symbol: Symbol) -> str | None:
         for node, name in self.arrays.names.items():
+            if node not in self.tree.extents.of:  # `needed`, which is no value of the graph
+                continue
             dims = range(node.spec.ndim) if node.is_input else self.tree.kept.get(node, ())
             symbols = self.tree.extents[node]
             for position, dim in enumerate(dims):

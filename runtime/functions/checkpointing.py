@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import CellType, FunctionType
 from typing import Any
 
 from ...tracer.errors import GradientError
@@ -80,15 +81,14 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result with one tape node, in place of those that the function has recorded."""
     leaves, structure = flatten((args, kwargs))
-    saved = [
-        Saved(one.payload, edge_of(one), one._cell) if isinstance(one, Tensor) else one for one in leaves
-    ]
+    saved = list(map(_saved, leaves))
     state = get_rng_state()
+    again = _around(function, _saved)
     first = next_sequence()
     result = structured(function(*args, **kwargs), "checkpoint", "result")
     edges = outer_edges(result.tensors, first)
     outputs = [one if not _is_inside(one, first) else make(one.payload) for one in result.tensors]
-    node = CheckpointBackward(function, saved, structure, state, edges, len(outputs))
+    node = CheckpointBackward(again, saved, structure, state, edges, len(outputs))
     for number, (output, one) in enumerate(zip(outputs, result.tensors)):
         if output is not one:
             output._grad_fn, output._output_nr, output._requires_grad = node, number, True
@@ -98,6 +98,36 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 def _is_inside(one: Tensor, first: int) -> bool:
     """Whether the function has computed a result that has a gradient."""
     return one.requires_grad and one.grad_fn is not None and one.grad_fn.sequence > first
+
+
+def _saved(value: Any) -> Any:
+    return Saved(value.payload, edge_of(value), value._cell) if isinstance(value, Tensor) else value
+
+
+def _restored(value: Any) -> Any:
+    return value.as_tensor() if isinstance(value, Saved) else value
+
+
+def _around(
+    function: Any, change: Callable[[Any], Any], known: dict[int, FunctionType] | None = None
+) -> Callable[..., Any]:
+    """The function with the variables around it as they are now, each changed, whatever they become later."""
+    known = {} if known is None else known
+    if type(function) is not FunctionType:
+        return change(function)
+    if id(function) in known or not function.__closure__:
+        return known.get(id(function), function)
+    cells = tuple(CellType() for _ in function.__closure__)
+    copied = known[id(function)] = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    for cell, own in zip(function.__closure__, cells):
+        try:
+            own.cell_contents = _around(cell.cell_contents, change, known)
+        except ValueError:  # without a value until later
+            continue
+    return copied
 
 
 class CheckpointBackward(GradNode):
@@ -124,13 +154,14 @@ class CheckpointBackward(GradNode):
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.saved is None:
             raise GradientError(FREED)
-        leaves = [one.as_tensor() if isinstance(one, Saved) else one for one in self.saved]
+        leaves = list(map(_restored, self.saved))
+        function = _around(self.function, _restored)
         args, kwargs = unflatten(self.structure, leaves)
         now = get_rng_state()
         set_rng_state(self.state)
         try:
             with enable_grad():
-                result = structured(self.function(*args, **kwargs), "checkpoint", "result")
+                result = structured(function(*args, **kwargs), "checkpoint", "result")
         finally:
             set_rng_state(now)
         pairs = [

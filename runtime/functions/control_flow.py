@@ -26,9 +26,11 @@ from .. import dtypes
 from ..bodies import TracedBody, trace_body
 from ..creation import zeros
 from ..loops import apply_loop
+from ..modes import no_grad
 from ..rows import with_rows
 from ..tape import apply, wrap
 from ..tensor import Tensor, make
+from .binomial import block_sizes, run_binomially
 from .checkpointing import checkpoint
 from .common import fail
 from .decisions import integer_of, truth_of
@@ -54,6 +56,7 @@ def scan(
     *,
     checkpoint: bool = False,
     checkpoint_every: int | Sequence[int] | None = None,
+    checkpoints: int | None = None,
 ) -> tuple[Any, Any]:
     """The last carry, and the stacked `y`, of `carry, y = f(carry, x)` for each row `x` of `xs`.
 
@@ -68,6 +71,9 @@ def scan(
             several numbers, the largest first, each divides what the one before it leaves: `(64, 8)` keeps
             n / 64 + 8 + 8 carries, and computes each step three times (A. Griewank and A. Walther,
             Evaluating Derivatives, SIAM 2008, chapter 12).
+        checkpoints: backward holds at most so many carries at a time, and computes steps again as seldom as
+            that allows: the binomial schedule (A. Griewank and A. Walther, revolve, 2000). In compiled
+            functions, which lay out their memory beforehand, it is a `checkpoint_every` that keeps as many.
 
     Raises:
         ShapeError, DTypeError, ArgumentError: the carry changes from step to step, extents differ, or `f`
@@ -79,6 +85,20 @@ def scan(
     """
     carry, rows = structured(init, "scan", "init"), structured(xs, "scan", "xs")
     length = _length("scan", rows, length)
+    if checkpoints is not None:
+        if type(checkpoints) is not int or checkpoints < 1 or checkpoint_every is not None:
+            found = f"{checkpoints!r}{' beside checkpoint_every' if checkpoint_every is not None else ''}"
+            fail(ArgumentError, f"scan: checkpoints must be a positive integer, and alone, found {found}.")
+        if not is_tracing():
+            return run_binomially(
+                lambda values, xs, count: scan(f, values, xs, count, reverse, checkpoint=True),
+                carry.restored(carry.tensors),
+                rows,
+                length,
+                checkpoints,
+                reverse,
+            )
+        checkpoint_every, checkpoint = block_sizes(length, checkpoints), True
     if checkpoint_every is not None and checkpoint_every != ():
         return _scan_in_blocks(f, carry, rows, length, reverse, checkpoint_every)
 
@@ -119,12 +139,13 @@ def fori_loop(
     *,
     checkpoint: bool = False,
     checkpoint_every: int | Sequence[int] | None = None,
+    checkpoints: int | None = None,
 ) -> Any:
     """The last `value = body_fun(i, value)` for `i` from `lower` to `upper - 1`; `i` is a 0-d integer tensor.
 
     Args:
         lower, upper: integers, or 0-d integer tensors, whose values are then those of each call.
-        checkpoint, checkpoint_every: as in `scan`; `checkpoint_every` needs bounds that are integers.
+        checkpoint, checkpoint_every, checkpoints: as in `scan`; the last two need bounds that are integers.
 
     Raises:
         ShapeError, DTypeError, ArgumentError: the value changes from step to step; bounds are no integers.
@@ -141,10 +162,15 @@ def fori_loop(
         def body(value: Any, row: Any) -> tuple[Any, None]:
             return body_fun(apply(e.add, row["i"], first) if first else row["i"], value), None
 
-        options: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+        options: dict[str, Any] = {
+            "checkpoint": checkpoint,
+            "checkpoint_every": checkpoint_every,
+            "checkpoints": checkpoints,
+        }
         return scan(body, init, {"i": _positions(max(last - first, 0))}, **options)[0]
-    if checkpoint_every is not None:
-        fail(ArgumentError, "fori_loop: checkpoint_every needs bounds that are Python integers.")
+    if checkpoint_every is not None or checkpoints is not None:
+        asked = "checkpoint_every" if checkpoints is None else "checkpoints"
+        fail(ArgumentError, f"fori_loop: {asked} needs bounds that are Python integers.")
     return _loop_between(bounds[0], bounds[1], body_fun, carry, checkpoint)
 
 
@@ -247,7 +273,7 @@ def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
 
     inputs = [(spec, "carry") for spec in carry.specs]
     inputs += [(Spec(spec.shape[1:], spec.dtype), "x") for spec in rows.specs]
-    with tracing(Trace(name)):
+    with tracing(Trace(name)), no_grad():  # whose tape knows no graph
         trace_body(name, run, inputs)
         specs = found[0].specs
     empty = [zeros(0, *spec.shape, dtype=dtypes.of(spec.dtype)) for spec in specs]

@@ -21,6 +21,7 @@ from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
 from ..local import is_local, local
+from ..numpy_scalars import element_of
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
@@ -80,7 +81,11 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         >>> getitem(tensor([[1, 2], [3, 4]]), (slice(None), 0))
         tensor([1, 3])
     """
-    x = tensor(input, "__getitem__")
+    return element_of(view_at(tensor(input, "__getitem__"), index), index)
+
+
+def view_at(x: Tensor, index: Any) -> Tensor:
+    """`x[index]`, which shows the memory of x unless the index has arrays."""
     if type(index) is int and x._value.shape:  # the common case, and the innermost of loops
         return _select_first(x, index)
     if type(index) is slice and index.step is None and x._value.shape:

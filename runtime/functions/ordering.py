@@ -1,4 +1,4 @@
-"""Order: sorting, the largest and the middle elements, counting. They need the elements' values."""
+"""Order: sorting, the largest and the middle elements, counting."""
 
 from __future__ import annotations
 
@@ -6,40 +6,47 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DimensionError, UnsupportedError
+from ...tracer.errors import ArgumentError, DimensionError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
-from ...tracer.trace import is_tracing
+from ...tracer.spec import INT64
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
-from .common import all_dims, array_dtype, fail, floating, numpy_names, one_dim, tensor
-from .movement import permuted, reshape_to
-from .parts import along
-from .reduction import PAIRS, ValuesIndices, flattened
+from .common import all_dims, array_dtype, as_dtype, fail, floating, numpy_names, one_dim, tensor
+from .comparison import isnan, where
+from .movement import movedim, permuted, reshape_to
+from .parts import along, flip, sliced
+from .reduction import PAIRS, ValuesIndices, argmax, flattened
+from .reduction import any as any_of
 from .selection import index_select, values_of
+from .sorting import sorting_positions
 
 __all__ = [
     "argsort", "bincount", "kthvalue", "median", "quantile", "searchsorted", "sort", "topk", "unique",
 ]  # fmt: skip
 
 
-def _order(x: Tensor, dim: int, descending: bool, function: str) -> np.ndarray:
+def _order(x: Tensor, dim: int, descending: bool = False) -> Tensor:
     """The positions that sort x along a dimension, equal elements in order; nan counts as the largest."""
-    if is_tracing() or not isinstance(unwrap(x), np.ndarray):
-        fail(
-            UnsupportedError,
-            f"{function}(): sorting is not supported in a traced function. Sort outside and pass the result "
-            "in, or use amax, amin, argmax or argmin where they do.",
-        )
-    values = cast(np.ndarray, unwrap(x))
-    if not descending:
-        return np.argsort(values, axis=dim, kind="stable")
-    backwards = np.argsort(np.flip(values, dim), axis=dim, kind="stable")
-    return np.flip(values.shape[dim] - 1 - backwards, dim)
+    if descending:  # equal elements in order as well
+        backwards = _order(flip(x.detach(), (dim,)), dim)
+        return flip(apply(e.subtract, x._value.shape[dim] - 1, backwards), (dim,))
+    values = unwrap(x)
+    if isinstance(values, np.ndarray):
+        return wrap(np.argsort(values, axis=dim, kind="stable"))
+    return movedim(sorting_positions(movedim(x, dim, 0)), 0, dim)
 
 
-def _chosen(name: str, x: Tensor, order: np.ndarray, dim: int, version: int = 0) -> ValuesIndices:
-    indices = wrap(np.ascontiguousarray(order))
+def _between(order: Tensor, dim: int, start: int, stop: int) -> Tensor:
+    """A range of positions in the sorted tensor."""
+    starts = tuple(start if axis == dim else 0 for axis in range(order.ndim))
+    stops = tuple(
+        stop if axis == dim else extent for axis, extent in enumerate(cast(Any, order._value.shape))
+    )
+    return sliced(order, starts, stops, (1,) * order.ndim)
+
+
+def _chosen(name: str, x: Tensor, indices: Tensor, dim: int, version: int = 0) -> ValuesIndices:
     return PAIRS[name](along(x, indices, dim, f"{name.capitalize()}Backward{version}"), indices)
 
 
@@ -47,8 +54,7 @@ def _chosen(name: str, x: Tensor, order: np.ndarray, dim: int, version: int = 0)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
     """The elements in order along a dimension, and where they were: `(values, indices)`. Always stable.
 
-    Raises:
-        UnsupportedError: in a traced function.
+    In compiled functions it is Batcher's sorting network, of n log(n)^2 / 4 comparisons.
 
     Example:
         >>> sort(tensor([3, 1, 2])).values
@@ -58,7 +64,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     dim = one_dim(dim, x.ndim, "sort")
     if not x.ndim:
         return PAIRS["sort"](x, wrap(np.zeros((), np.int64)))
-    return _chosen("sort", x, _order(x, dim, descending, "sort"), dim)
+    return _chosen("sort", x, _order(x, dim, descending), dim)
 
 
 @numpy_names
@@ -88,8 +94,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     extent = x._value.shape[dim] if x.ndim else 1
     if not 0 <= k <= extent:
         fail(DimensionError, f"selected index k out of range: k = {k}, dimension {dim} has size {extent}")
-    order = _order(x, dim, largest, "topk")
-    return _chosen("topk", x, np.take(order, range(k), axis=dim), dim)
+    if not x.ndim:
+        return PAIRS["topk"](x, wrap(np.zeros((), np.int64)))
+    return _chosen("topk", x, _between(_order(x, dim, largest), dim, 0, k), dim)
 
 
 @numpy_names
@@ -104,7 +111,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     dim = one_dim(dim, x.ndim, "kthvalue")
     if not 1 <= k <= x._value.shape[dim]:
         fail(DimensionError, f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}")
-    order = np.take(_order(x, dim, False, "kthvalue"), [k - 1], axis=dim)
+    order = _between(_order(x, dim), dim, k - 1, k)
     return _squeezed(_chosen("kthvalue", x, order, dim), dim, keepdim)
 
 
@@ -132,11 +139,11 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         x, dim = reshape_to(x, (x.numel(),)), 0
     dim = one_dim(cast(int, dim), x.ndim, "median")
     count = x._value.shape[dim]
-    order = np.take(_order(x, dim, False, "median"), [(count - 1) // 2], axis=dim)
-    values = cast(np.ndarray, unwrap(x))
+    order = _between(_order(x, dim), dim, (count - 1) // 2, (count - 1) // 2 + 1)
     if array_dtype(x).kind == "f":
-        nans = np.isnan(values)
-        order = np.where(nans.any(dim, keepdims=True), nans.argmax(dim, keepdims=True), order)
+        nans = isnan(x)
+        first = argmax(as_dtype(nans, INT64), dim, keepdim=True)
+        order = where(any_of(nans, dim, keepdim=True), first, order)
     pair = _squeezed(_chosen("median", x, order, dim, 0 if whole else 1), dim, keepdim and not whole)
     return pair.values if whole else pair
 

@@ -115,7 +115,7 @@ def _vector_math(function: FunctionType, contexts: Contexts) -> Callee:
 
 
 def _of_integers(name: str, contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
-    """Those functions that stay among integers: in floating point, large ones would be rounded."""
+    """What `OF_INTEGERS` are for integers."""
     kind = contexts.typing.unify_types(*arguments)
     if name in ("maximum", "minimum") and isinstance(kind, types.Integer | types.Boolean):
         return signature(kind, kind, kind), _extreme(">" if name == "maximum" else "<")
