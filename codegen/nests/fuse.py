@@ -19,6 +19,7 @@ from pullback.tracer.ops.elementwise import identity
 from pullback.tracer.ops.windows import PLACE, update_at
 
 from ..rewriting.calls import gemm, matrices_of
+from ..rewriting.extremes import compared_with_extreme
 from .blocking import row_values, scattered_values, split_into_blocks
 from .cost import EXPENSIVE
 from .expression import (
@@ -139,6 +140,8 @@ def _required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node],
             stored.add(node)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
+        if (value := compared_with_extreme(node)) is not None:
+            stored.add(value)
         if node.operator is gemm:
             stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))
         if node.operator is m.reshape and merges_dimensions(node):

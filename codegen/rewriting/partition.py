@@ -18,6 +18,7 @@ from pullback.tracer.ops.movement import slice_
 from pullback.tracer.ops.windows import slice_at
 
 from ..nests.cost import EXPENSIVE
+from .extremes import compared_with_extreme
 
 CACHED_BYTES = 1 << 20
 """Size up to which a saved value is still in the cache when backward reads it."""
@@ -121,6 +122,8 @@ def _bytes_to_keep(node: Node, free: set[Node], windows: Sequence[Node]) -> int:
 
 
 def _may_recompute(node: Node) -> bool:
+    if compared_with_extreme(node) is not None:
+        return False
     if node.operator.family in ("elementwise", "movement"):
         return node.operator.cost < EXPENSIVE or node.spec.nbytes > CACHED_BYTES
     return node.operator.family in ("creation", "indexing") and node.operator.name in (
@@ -132,6 +135,8 @@ def _may_recompute(node: Node) -> bool:
 
 def _reason(node: Node) -> str:
     why = "backward needs it" if _may_recompute(node) else f"{node.operator.name} costs more than a load"
+    if compared_with_extreme(node) is not None:
+        why = "computed again, an element might not equal the extreme"
     return f"{node.spec.nbytes} bytes, {why}"
 
 
