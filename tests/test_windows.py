@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.tracer.views import region_of_view
 
 
 def recurrence(start, factor, n):
@@ -152,3 +153,54 @@ def test_second_derivatives():
     gradient = pb.grad(loss)
     columns = [(gradient(x + step * e) - gradient(x - step * e)) / (2 * step) for e in np.eye(2)]
     np.testing.assert_allclose(hessian, np.stack(columns), rtol=1e-6)
+
+
+def test_rows_of_a_table_are_rows_of_one_input():
+    table = np.random.default_rng(1).standard_normal((30, 4))
+
+    def program(x):
+        for row in range(30):
+            x = np.tanh(x * table[row] + table[29 - row, ::-1])
+        return x.sum()
+
+    compiled, x = pb.compile(program), np.ones(4)
+    assert compiled(x) == pytest.approx(program(x), rel=1e-12)
+    assert "rolled:" in compiled.explain(x)
+    assert sum(name.name.startswith("captured") for name in compiled.graph(x).inputs) <= 3
+    table[3] += 1.0
+    assert compiled(x) == pytest.approx(program(x), rel=1e-12)
+
+
+def test_a_table_that_is_written_to_between_its_uses():
+    def program(x):
+        table = np.zeros((12, 3))
+        for row in range(12):
+            table[row] = row * 1.0
+            x = x * 0.5 + table[row] + table[row // 2]
+        table[0] = 7.0
+        for row in range(12):
+            x = x * 0.9 + table[row]
+        return x.sum()
+
+    x = np.arange(3.0)
+    assert pb.compile(program)(x) == pytest.approx(program(x), rel=1e-12)
+    np.testing.assert_allclose(pb.grad(pb.compile(program))(x), pb.grad(program)(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda a: a[1], lambda a: a[:, 2], lambda a: a[1:, ::2], lambda a: a[2, 3:4], lambda a: a[::3, 1:4:2]],
+)
+def test_regions_of_views(view):
+    base = np.arange(20.0).reshape(4, 5)
+    region = region_of_view(view(base), base)
+    assert region is not None
+    np.testing.assert_array_equal(region.of(base).reshape(view(base).shape), view(base))
+
+
+@pytest.mark.parametrize(
+    "view", [lambda a: a[::-1], lambda a: a.T, lambda a: a.view(np.int64)[1], lambda a: a[2:2]]
+)
+def test_views_that_are_no_regions(view):
+    base = np.arange(20.0).reshape(4, 5)
+    assert region_of_view(view(base), base) is None

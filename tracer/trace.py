@@ -22,8 +22,10 @@ from .concrete import ConcreteValues
 from .errors import LeakedTraceError
 from .graph import Node, make_input
 from .ops import elementwise as e
+from .ops.movement import reshape, slice_
 from .origin import Origin, current_origin
 from .spec import require_supported, spec_of
+from .views import region_of_view
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 
@@ -84,6 +86,14 @@ def whole(node: Node) -> Node:
     return e.trunc(node) if node.dtype.kind == "f" else node
 
 
+LARGEST_TABLE = 1 << 20
+"""Bytes of an array that is captured as a whole when a second part of it is used."""
+TABLE_SHARE = 4
+"""A larger one is, once the parts that were used are more than one in so many."""
+FEWEST_SERVED = 4
+"""Parts that one copy of an array must have served before another copy is made of it."""
+
+
 class Trace:
     """The state of one trace: the arrays that it captured, each with its input node.
 
@@ -114,6 +124,8 @@ class Trace:
         self._captured: list[_Captured] = []
         self._latest: dict[int, _Captured] = {}
         """By the id of the array."""
+        self._tables: dict[int, _Table] = {}
+        """The arrays of which views were captured, by id."""
 
     def preset(self, array: np.ndarray, node: Node) -> None:
         """Let `node` stand for a concrete array whose place is known, wherever the array turns up."""
@@ -126,12 +138,43 @@ class Trace:
             return preset[1]
         found = self._latest.get(id(array))
         if found is None or not found.is_unchanged():
+            part = self._part_of_captured(array)
+            if part is not None:
+                return part
             require_supported(array.dtype, self.name, "a captured array")
             node = make_input(spec_of(array), f"captured_{len(self._captured)}")
             found = self._latest[id(array)] = _Captured(array, array.copy(), node)
             self._captured.append(found)
             self.values.give(node, found.content, varies=False)
         return found.node
+
+    def _part_of_captured(self, view: np.ndarray) -> Node | None:
+        """A view of an array of which other parts were captured, as a slice of that array.
+
+        So the rows of a table that a loop reads are rows of one input.
+        """
+        base = view.base
+        if not isinstance(base, np.ndarray):
+            return None
+        table = self._tables.setdefault(id(base), _Table(base))
+        table.parts += 1
+        if table.parts == 1 or base.nbytes > max(LARGEST_TABLE, TABLE_SHARE * table.parts * view.nbytes):
+            return None
+        region = region_of_view(view, base)
+        if region is None:
+            return None
+        preset, found = self._presets.get(id(base)), self._latest.get(id(base))
+        if preset is not None:
+            node = preset[1]
+        elif found is not None and np.array_equal(region.of(found.content).reshape(view.shape), view):
+            node = found.node
+        elif found is None or table.served >= FEWEST_SERVED:
+            node, table.served = self.capture(base), 0
+        else:  # it is written to between one use and the next
+            return None
+        table.served += 1
+        part = slice_(node, starts=region.starts, stops=region.stops, steps=region.steps)
+        return reshape(part, shape=view.shape) if part.shape != view.shape else part
 
     def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
@@ -190,6 +233,15 @@ class _Captured:
 
     def is_unchanged(self) -> bool:
         return np.array_equal(self.array, self.content, equal_nan=self.array.dtype.kind == "f")
+
+
+@dataclass(slots=True)
+class _Table:
+    """An array of which parts were captured: how many, and how many of them as parts of its last copy."""
+
+    base: np.ndarray
+    parts: int = 0
+    served: int = 0
 
 
 def is_tracing() -> bool:
