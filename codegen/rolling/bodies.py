@@ -75,7 +75,8 @@ def _with_numbers(loop: LoopNode) -> LoopNode:
         return loop
     others = [(inside, value) for inside, value in zip(constants, values) if inside not in numbers]
     inputs = (*carries, *stacked, *(inside for inside, _ in others))
-    body = Graph(loop.body.name, inputs, substitute(loop.body.outputs, numbers), loop.body.origin)
+    outputs = _made_again(loop.body, {**dict(zip(inputs, inputs)), **numbers})
+    body = Graph(loop.body.name, inputs, outputs, loop.body.origin)
     return loop.again(body, inits, rows, [value for _, value in others])
 
 
@@ -172,12 +173,16 @@ def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:
 
 def _copied(body: Graph) -> Graph:
     inputs = tuple(make_input(node.spec, node.name, node.origin) for node in body.inputs)
-    new = dict(zip(body.inputs, inputs))
+    return Graph(body.name, inputs, _made_again(body, dict(zip(body.inputs, inputs))), body.origin)
+
+
+def _made_again(body: Graph, new: dict[Node, Node]) -> tuple[Node, ...]:
+    """The outputs on other inputs, every node made anew: so they keep their order, which code follows."""
     for node in body.nodes:
         if node not in new:
             operands = tuple(new[operand] for operand in node.operands)
             new[node] = Node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
-    return Graph(body.name, inputs, tuple(new[output] for output in body.outputs), body.origin)
+    return tuple(new[output] for output in body.outputs)
 
 
 # --- what nobody reads --------------------------------------------------------------------------------------
