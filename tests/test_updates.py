@@ -105,7 +105,6 @@ def test_many_writes_stay_a_line_each() -> None:
     assert len(source) < 60_000
 
 
-
 regions = st.tuples(st.integers(0, 8), st.integers(1, 4), st.integers(1, 2))
 
 

@@ -291,9 +291,11 @@ def _reshape(step: Step) -> Value:
     )
 
 
-def only_ones_differ(before: Sequence[Any], after: Sequence[Any]) -> bool:
-    """Whether a reshape leaves all dimensions but those of size 1 as they are, in order."""
-    return [one for one in before if one != 1] == [one for one in after if one != 1]
+def only_ones_differ(reshapes: Sequence[Node]) -> bool:
+    """Whether the reshapes of all steps leave all dimensions but those of size 1 as they are, in order."""
+    sides = ([node.operands[0] for node in reshapes], reshapes)
+    before, after = ([*zip(*(node.shape for node in nodes))] for nodes in sides)
+    return [dim for dim in before if set(dim) != {1}] == [dim for dim in after if set(dim) != {1}]
 
 
 IDENTITY: dict[str, Callable[[np.dtype], Any]] = {

@@ -258,13 +258,8 @@ def _extents(
     reads_ragged = first.operator in (m.slice_, m.slice_update) and _source(operands[0]) in changing
     if is_part(first) and (not advances_evenly(column) or reads_ragged):
         raise CannotRoll(f"{_name(first)} is at places that do not advance by a constant")
-    if first.operator is m.reshape:
-        shapes = (
-            [*zip(*(one.shape for one in nodes))] for nodes in ([n.operands[0] for n in column], column)
-        )
-        before, after = ([1 if set(dim) == {1} else dim for dim in shape] for shape in shapes)
-        if not only_ones_differ(before, after):
-            raise CannotRoll(f"{_name(first)} reshapes what changes its shape from step to step")
+    if first.operator is m.reshape and not only_ones_differ(column):
+        raise CannotRoll(f"{_name(first)} reshapes what changes its shape from step to step")
     if first.operator is m.flip and set(first.attributes["dims"]) & extents.keys():
         source = column[0].operands[0]
         if source.operator is not m.slice_:

@@ -1,0 +1,258 @@
+"""Roots: for each stored value a space of axes, and the expression of one element.
+
+Elementwise operators and movement are inlined into the expression, down to what is stored (`lower.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops import indexing as ix
+from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.windows import update_at
+
+from ..rewriting.calls import gemm
+from .expression import (
+    ZERO,
+    AnyIndex,
+    Axis,
+    Compute,
+    Expression,
+    Index,
+    Load,
+    loads,
+    number,
+    of_axis,
+    plus,
+    times,
+    values_in,
+)
+from .extents import ONE, Extents, Symbol
+from .library import call_roots, start_element, starts_filled, starts_loops
+from .loops import StepLoop
+from .lower import Lowering, merges_dimensions
+from .stored import is_copy_in_layout
+from .tree import Root
+from .updates import MOST_CHOICES, row_of_updates, visible_updates
+from .versions import InPlace
+
+
+def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
+    result: list[Root] = []
+    places = next((one.places for one in loops.values()), InPlace())
+    stacks = {node for one in loops.values() for node in one.stacks.values()}
+    rows = {value: row for one in loops.values() for value, row in one.in_storage.items()}
+    early = set(lowering.padded.values())
+    for node in graph.nodes:
+        if node in lowering.padded:  # made where the first reader may be, of what is inside
+            result.extend(_roots_of(lowering.padded[node], lowering))
+        if node in loops:
+            result.extend(_roots_of_loop(loops[node], lowering, loops))
+        elif places.writes(node):
+            result.append(_root_of_write(node, places, lowering))
+        elif node in rows and node.operator is gemm:
+            storage, row = rows[node]
+            result.extend(_roots_of_gemm(node, lowering, storage, (row,)))
+        elif node in rows:
+            result.append(_row_root(*rows[node], node, lowering.computed, lowering))
+        elif node not in stacks and node in lowering.stored and not node.is_input and node not in early:
+            result.extend(_roots_of(node, lowering))
+    return sorted(result, key=lambda root: not (starts_loops(root) and not root.steps))
+
+
+def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
+    """The carries before the first step; then the body, and what is stored of it after each step."""
+    for init, history in zip(loop.node.node.operands, loop.histories):
+        if history not in loop.replaced:
+            yield _row_root(history, number(0), init, lowering.element, lowering)
+    if loop.node.trips is not None:
+        yield _root(loop.node.node, "trips", (), lowering.element(loop.node.trips, ()), ())
+    inside = find_roots(loop.node.body, lowering, loops)
+    for value, storage, row in loop.stores:
+        if loop.in_storage.get(value) != (storage, row):
+            inside.append(_row_root(storage, row, value, lowering.element, lowering))
+    for root in inside:
+        root.steps = root.steps or loop.loops
+        yield root
+
+
+def _row_root(
+    storage: Node, row: Index, value: Node, element: Callable[..., Expression], lowering: Lowering
+) -> Root:
+    """A value of the body of a loop, written into a row of its storage."""
+    at = _at(axes := _axes(lowering.extents[value]))
+    return _root(storage, "store", axes, element(value, at), (row, *at))
+
+
+def _axes(symbols: Sequence[Symbol]) -> tuple[Axis, ...]:
+    return tuple(map(Axis, symbols))
+
+
+def _at(axes: Sequence[Axis]) -> tuple[Index, ...]:
+    return tuple(map(of_axis, axes))
+
+
+def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
+    extents = lowering.extents
+    if node.operator is gemm:
+        yield from _roots_of_gemm(node, lowering, node)
+    elif node.operator is m.reshape and merges_dimensions(node):
+        yield Root(node, "view", reads=(_whole(node.operands[0], extents),))
+    elif node.operator.family == "reduction":
+        yield _reduction(node, lowering)
+    elif node.operator.family == "scan":
+        axes = _axes(extents[node])
+        elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
+        value = elements[0] if len(elements) == 1 else Compute(node, elements)
+        yield _root(node, "scan", axes, value, _at(axes))
+    elif node.operator is ix.scatter_add:
+        updates, *indices = node.operands
+        for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):
+            yield _scatter(node, "scatter", part, indices, lowering, offsets)
+    elif node.operator is ix.index_update:
+        axes = _axes(extents[node])
+        yield _root(node, "store", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
+        yield _scatter(node, "update", node.operands[1], node.operands[2:], lowering)
+    elif node.operator is m.slice_update and len(row := _row_of_updates(node, lowering)) > MOST_CHOICES:
+        yield from _roots_of_updates(node, row, lowering)
+    elif node.operator is m.concatenate:
+        for part, offsets in _parts(node, lowering.stored - {node}):
+            at = _at(axes := _axes(extents[part]))
+            yield _root(node, "store", axes, lowering.element(part, at), _shifted(at, offsets))
+    else:
+        axes = _axes(extents[node])
+        yield _root(node, "store", axes, lowering.computed(node, _at(axes)), _at(axes))
+
+
+def _row_of_updates(node: Node, lowering: Lowering) -> list[Node]:
+    return [*row_of_updates(node, lowering.stored - {node})][::-1]
+
+
+def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> Iterator[Root]:
+    """What there was, then the parts, each over what was there before."""
+    axes = _axes(lowering.extents[node])
+    yield _root(node, "store", axes, lowering.element(row[0].operands[0], _at(axes)), _at(axes))
+    for one in visible_updates(row):
+        part = one.operands[1]
+        axes = _axes(lowering.extents[part])
+        places = zip(_at(axes), one.attributes["starts"], one.attributes["steps"])
+        target = tuple(plus(times(index, step), number(start)) for index, start, step in places)
+        root = _root(node, "overwrite", axes, lowering.element(part, _at(axes)), target)
+        root.origin = one.origin
+        yield root
+
+
+def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
+    """A part of an array that a loop carries, written where it lies."""
+    update = node.operands[1]
+    version = places.load(node, ZERO, ())
+    symbols = list(lowering.extents[update])
+    if node.operator is update_at:
+        for dim, symbol in lowering.extents.ragged(node, update).items():
+            symbols[dim] = symbol
+    at = _at(axes := _axes(symbols))
+    regions = zip(at, lowering.starts(node), node.attributes["steps"])
+    target = tuple(plus(times(index, step), start) for index, start, step in regions)
+    root = _root(version.node, "overwrite", axes, lowering.element(update, at), (ZERO, *target))
+    root.version, root.origin = version.version, node.origin
+    return root
+
+
+def _roots_of_gemm(
+    node: Node, lowering: Lowering, storage: Node, row: tuple[Index, ...] = ()
+) -> Iterator[Root]:
+    """What the products are added to, then the products, one after another, all in one array."""
+    if starts_filled(node):
+        at = _at(axes := _axes(lowering.extents[node]))
+        yield _root(storage, "store", axes, start_element(node, lowering, at), (*row, *at))
+    yield from call_roots(node, lowering, storage, row)
+
+
+def _parts(node: Node, stored: set[Node], first: int = 0) -> Iterator[tuple[Node, tuple[int, ...]]]:
+    """What a value is concatenated from, in dimensions from `first` on, and where each part begins.
+
+    Each part is written by itself: no element needs to find out which part it belongs to.
+    """
+    pending = [(node, (0,) * node.spec.ndim)]
+    while pending:
+        one, offsets = pending.pop()
+        dim = one.attributes["dim"] if one.operator is m.concatenate and one not in stored else -1
+        if dim < first:
+            yield one, offsets
+            continue
+        inside = []
+        for part in one.operands:
+            inside.append((part, offsets))
+            offsets = (*offsets[:dim], offsets[dim] + part.shape[dim], *offsets[dim + 1 :])
+        pending.extend(reversed(inside))
+
+
+def _shifted(at: tuple[Index, ...], offsets: tuple[int, ...]) -> tuple[Index, ...]:
+    return tuple(plus(index, number(offset)) for index, offset in zip(at, offsets))
+
+
+def _whole(node: Node, extents: Extents) -> Load:
+    """A read of a whole array: along axes that no loop walks."""
+    return Load(node, _at(_axes(extents[node])))
+
+
+def _reduction(node: Node, lowering: Lowering) -> Root:
+    (x,), dims = node.operands, node.attributes["dims"]
+    axes = _axes(lowering.extents[x])
+    kept = [axis for dim, axis in enumerate(axes) if dim not in dims]
+    reduced = frozenset(axes[dim] for dim in dims)
+    kind = "search" if node.operator.name.startswith("arg") else "reduce"
+    return _root(node, kind, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
+
+
+def _scatter(
+    node: Node,
+    kind: str,
+    updates: Node,
+    indices: Sequence[Node],
+    lowering: Lowering,
+    offsets: tuple[int, ...] | None = None,
+) -> Root:
+    axes = _axes(lowering.extents[updates])
+    at, rank = _at(axes), indices[0].spec.ndim
+    positions = tuple(lowering.position(index, at[:rank]) for index in indices)
+    reduced = frozenset(axes)  # where an element goes is known only when it is there
+    inner = at if offsets is None else _shifted(at, offsets)
+    return _root(node, kind, axes, lowering.element(updates, at), (*positions, *inner[rank:]), reduced)
+
+
+def _root(
+    node: Node,
+    kind: str,
+    axes: tuple[Axis, ...],
+    value: Expression,
+    target: tuple[AnyIndex, ...],
+    reduced: frozenset[Axis] = frozenset(),
+) -> Root:
+    ends = (axis.extent.formula for axis in axes if axis.extent.formula is not None)
+    computed = (value for index in (*target, *ends) for value in values_in(index))
+    reads = list(dict.fromkeys(load for one in (value, *computed) for load in loads(one)))
+    looped = frozenset(axis for axis in axes if axis.extent is not ONE)
+    root = Root(node, kind, axes, value, target, reduced & looped, tuple(reads))
+    root.axes = _loop_order(root)
+    return root
+
+
+def _loop_order(root: Root) -> tuple[Axis, ...]:
+    """The axes that need loops, outermost first, as the largest array that is touched lies in memory."""
+    wanted = [axis for axis in root.axes if axis.extent is not ONE]
+    touched = [load.indices for load in root.reads if not is_copy_in_layout(load.node)] + [root.target]
+    orders = [
+        [index.axis for index in indices if isinstance(index, Index) and index.axis in wanted]
+        for indices in touched
+    ]
+    best = max(orders, key=lambda order: len(set(order)), default=[])
+    missing = [axis for axis in wanted if axis not in best]
+    result = list(dict.fromkeys(best))
+    if root.kind == "search":  # its best value and index are local variables
+        return tuple(sorted(wanted, key=lambda axis: axis in root.reduced))
+    for axis in missing:  # in front of its successor in the natural order
+        later = [one for one in wanted[wanted.index(axis) + 1 :] if one in result]
+        result.insert(result.index(later[0]) if later else len(result), axis)
+    return tuple(result)

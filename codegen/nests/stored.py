@@ -1,0 +1,201 @@
+"""Which values are stored: what must be, and what would cost more to compute again than to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pullback.tracer.graph import Graph, Node
+from pullback.tracer.ops import indexing as ix
+from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.elementwise import identity
+from pullback.tracer.ops.windows import PLACE
+
+from ..rewriting.calls import gemm, matrices_of
+from ..rewriting.extremes import compared_with_extreme
+from .blocking import row_values
+from .cost import EXPENSIVE
+from .expression import Compute, parts
+from .loops import bodies, needed_before
+from .lower import merges_dimensions
+from .tree import Root
+from .updates import store_updates
+
+EFFORT_TO_REPEAT = 12
+"""Operators up to which an element may be written out again for the places that it is read at."""
+EFFORT_ACROSS_NESTS = 60
+EFFORT_ACROSS_NESTS_CACHED = 24
+"""Operators up to which an element is computed again in another nest: if kept in memory, in the cache."""
+CACHED_BYTES = 1 << 15
+MOST_PARTS = 4
+"""Of a concatenation that a reader chooses from."""
+MOST_NESTED = 16
+"""Questions of which part of an array an element is in, one asked within the answer of another."""
+CHOOSING = frozenset((m.slice_update, m.pad, m.concatenate))
+
+
+def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], dict[Node, Node]]:
+    """What must be stored, and the values that are had from what is stored with padding around them."""
+    stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
+    every = bodies(graph)
+    for node in (node for one in every for node in one.nodes):
+        if node.operator.family in ("reduction", "scan", "contraction"):
+            stored.add(node)
+        if node.operator in (ix.scatter_add, ix.index_update):
+            stored.add(node)
+        if (value := compared_with_extreme(node)) is not None:
+            stored.add(value)
+        if node.operator is gemm:
+            stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))
+        if node.operator is m.reshape and merges_dimensions(node):
+            stored.update((node, node.operands[0]))
+        if is_copy_in_layout(node):
+            stored.add(node)
+    stored.update(node for one in every for node in needed_before(one))
+    required = set(stored)
+    for one in every:
+        users = _users(one)
+        store_updates(one, users, stored)
+        _store_what_repeats(one, users, stored)
+        _store_deep_choices(one, stored)
+    return stored, _store_padded(graph, stored, required)
+
+
+def is_copy_in_layout(node: Node) -> bool:
+    """Whether it is a copy that was made for its layout (`layouts.py`): it follows the loops."""
+    return node.operator is identity and node.operands[0].operator is m.permute
+
+
+def _is_part(node: Node) -> bool:
+    """Whether BLAS may read a value where it lies in another one."""
+    is_split = node.operator is m.reshape and not merges_dimensions(node)
+    return node.operator in (m.slice_, m.permute) or is_split
+
+
+def _store_padded(graph: Graph, stored: set[Node], required: set[Node]) -> dict[Node, Node]:
+    """Store padding with what it surrounds: no reader, say a stencil, then asks on which side it is."""
+    padded: dict[Node, Node] = {}
+    for node in graph.nodes:
+        inside = node.operands[0] if node.operator is m.pad else None
+        if inside in stored - required:
+            stored.remove(inside)
+            stored.add(node)
+            padded[inside] = node
+    return padded
+
+
+def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set[Node]) -> None:
+    """Add the values that movement would have computed again at several places, at a cost above storing.
+
+    Each place is written out, so without this a stencil that is applied again and again would grow with the
+    power of its rounds.
+    """
+    places = _places(graph, stored)
+    numbers = {node for node in graph.nodes if node.spec.size == 1 and not node.is_constant}
+    known = stored | numbers  # a number is computed once, outside of the loops
+    for node in graph.nodes:
+        repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
+        if repeats and node not in stored:
+            budget = EFFORT_TO_REPEAT // (places[node] - 1)
+            if _costs_more(node, budget, known):
+                stored.add(node)
+                known.add(node)
+        many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
+        if many and any(user.operator is not ix.scatter_add for user in users[node]):
+            stored.add(node)
+
+
+def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:
+    """Add what would ask for its part of an array within answers to such questions, one in the other.
+
+    Each is an `if` further in, and Python's parser takes a hundred of them.
+    """
+    depths: dict[Node, int] = {}
+    for node in graph.nodes:
+        inner = max((depths.get(one, 0) for one in node.operands if one not in stored), default=0)
+        depths[node] = inner + (node.operator in CHOOSING)
+        if depths[node] > MOST_NESTED:
+            stored.add(node)
+
+
+def _users(graph: Graph) -> dict[Node, list[Node]]:
+    users: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
+    for node in graph.nodes:
+        for operand in set(node.operands):
+            users[operand].append(node)
+    return users
+
+
+def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
+    """At how many places the users of each node read it: one that all of them share, and each movement's."""
+    places = dict.fromkeys(graph.nodes, 0)
+    read_in_place: set[Node] = set()
+    for node in reversed(graph.nodes):
+        for operand in set(node.operands):
+            if node not in stored and _moves(node) and not (places[node] <= 1 and _is_index(operand, node)):
+                places[operand] += max(places[node], 1)
+            elif operand not in read_in_place:
+                read_in_place.add(operand)
+                places[operand] += 1
+    return places
+
+
+def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
+    """Whether computing one element of a node from what is stored costs more than the budget.
+
+    A place is named by the movement that leads there; a value counts once at each.
+    """
+    start: tuple[Node, tuple[object, ...]] = (node, ())
+    seen = {start}
+    pending = [start]
+    while pending and budget >= 0:
+        one, place = pending.pop()
+        budget -= max(one.operator.cost, 1)
+        inner = (one, place) if _moves(one) else place
+        for operand in one.operands:
+            read = (operand, inner)
+            if operand not in stored and read not in seen:
+                seen.add(read)
+                pending.append(read)
+    return budget < 0
+
+
+def _is_index(operand: Node, node: Node) -> bool:
+    """Whether the operand of a gather is an index array, which is read at the place of the result."""
+    return node.operator is ix.gather and operand in node.operands[1:]
+
+
+def _moves(node: Node) -> bool:
+    return node.operator.family in ("movement", "indexing")
+
+
+def worth_storing(roots: list[Root], stored: set[Node]) -> set[Node]:
+    """Values that several loops would compute again, at a cost above that of keeping them."""
+    users: dict[Node, dict[int, Root]] = {}
+    for root in roots:
+        for node in _computed_nodes(root):
+            users.setdefault(node, {})[id(root.path[-1]) if root.path else id(root)] = root
+    shared = {
+        node for node, found in users.items() if _recomputed_too_often(node, list(found.values()), stored)
+    }
+    shared |= {node for root in roots for node in row_values(root, stored)}
+    # What is only needed for another stored value need not be stored itself.
+    return {
+        node
+        for node in shared
+        if not any(node in one.operands and users[one].keys() >= users[node].keys() for one in shared)
+    }
+
+
+def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> bool:
+    if node in stored or len(users) < 2 or node.spec.ndim == 0:
+        return False
+    outer = {id(root.path[0]) if root.path else id(root) for root in users}
+    if len(outer) == 1:
+        return node.operator.cost >= EXPENSIVE
+    is_cached = node.spec.nbytes <= CACHED_BYTES
+    return _costs_more(node, EFFORT_ACROSS_NESTS_CACHED if is_cached else EFFORT_ACROSS_NESTS, stored)
+
+
+def _computed_nodes(root: Root) -> set[Node]:
+    expressions = () if root.value is None else parts(root.value)
+    return {one.node for one in expressions if isinstance(one, Compute)}
