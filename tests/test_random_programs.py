@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from operator_cases import ROWS, Arrays, gradient_graph
 
-from pullback.codegen.nests import fuse, interior
+from pullback.codegen.nests import interior, stored
 from pullback.codegen.pipeline import build_forward, build_pair
 from pullback.codegen.rewriting import unroll
 from pullback.tracer.graph import Graph, Node, make_input, make_node
@@ -270,7 +270,7 @@ def test_decisions_that_sizes_make(program: Drawn, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(unroll, "SMALLEST_BATCH", 2)
     monkeypatch.setattr(interior, "SMALLEST_LOOP", 2)
     monkeypatch.setattr(interior, "LEAST_SHARE", 0.1)
-    monkeypatch.setattr(fuse, "EFFORT_TO_REPEAT", 1)
-    monkeypatch.setattr(fuse, "EFFORT_ACROSS_NESTS_CACHED", 1)
-    monkeypatch.setattr(fuse, "MOST_PARTS", 1)
+    monkeypatch.setattr(stored, "EFFORT_TO_REPEAT", 1)
+    monkeypatch.setattr(stored, "EFFORT_ACROSS_NESTS_CACHED", 1)
+    monkeypatch.setattr(stored, "MOST_PARTS", 1)
     check(program.graph, program.arrays, compiled=False)

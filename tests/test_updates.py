@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import pullback as pb
-from pullback.codegen.nests import fuse
+from pullback.codegen.nests import stored as storing
 from pullback.tracer.graph import Graph, make_input
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -133,5 +133,5 @@ def test_no_question_is_asked_within_too_many_others() -> None:
         part = m.slice_(node, starts=(1,), stops=(4,), steps=(1,))
         node = m.slice_update(x, e.sin(part), starts=(0,), stops=(3,), steps=(1,))
     stored = {x}
-    fuse._store_deep_choices(Graph("function", (x,), (node,)), stored)
-    assert len(stored - {x}) == 40 // (fuse.MOST_NESTED + 1)
+    storing._store_deep_choices(Graph("function", (x,), (node,)), stored)
+    assert len(stored - {x}) == 40 // (storing.MOST_NESTED + 1)
