@@ -115,6 +115,12 @@ def is_opaque(module: str | None) -> bool:
     return module.partition(".")[0] in OPAQUE_PACKAGES
 
 
+def is_users(function: FunctionType) -> bool:
+    """Whether a function is the user's; so is one of a namespace without a name, which `exec` was given."""
+    module = function.__globals__.get("__name__")
+    return module is None or not is_opaque(module)
+
+
 class _Explorer:
     """One walk over what the roots reach.
 
@@ -280,7 +286,7 @@ class _Explorer:
         return self._instance(value, variable, label) if _is_instance(value) else None
 
     def _function(self, function: FunctionType, variable: str, label: str) -> Holder | None:
-        own = is_opaque(function.__globals__.get("__name__"))
+        own = not is_users(function)
         if own and not hasattr(function, "__wrapped__"):
             return None
         holder = self._holder("function", function, variable, label)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..tracer.errors import GradientError
 from ..tracer.spec import SUPPORTED
-from .closure import code_names, is_opaque
+from .closure import code_names, is_opaque, is_users
 from .lost_gradients import raised_in_store
 from .saved import saved_values
 from .stand_ins import JOINED, MODULES, WRITABLE, StandIns
@@ -137,7 +137,7 @@ def _plain_function(function: Function) -> FunctionType | None:
         function = function.__func__
     if not isinstance(function, FunctionType):
         function = vars(type(function)).get("__call__", None)
-    return function if isinstance(function, FunctionType) and _is_users(function) else None
+    return function if isinstance(function, FunctionType) and is_users(function) else None
 
 
 def _rebuilt(function: Function, plain: FunctionType) -> Function:
@@ -155,10 +155,6 @@ def _parameters(function: Function) -> tuple[str, ...]:
         return _parameters(function.__func__)[1:]
     code = getattr(function, "__code__", None)
     return () if code is None else code.co_varnames[: code.co_argcount]
-
-
-def _is_users(function: FunctionType) -> bool:
-    return not is_opaque(function.__globals__.get("__name__"))
 
 
 # --- what a function reaches by name --------------------------------------------------------------------
@@ -187,7 +183,7 @@ def _reached(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
     pending = [root, *_methods_of(owner, code_names(root.__code__)[1])]
     while pending:
         function = pending.pop()
-        if function in found or not _is_users(function):
+        if function in found or not is_users(function):
             continue
         loaded, attributes, _ = code_names(function.__code__)
         one = found[function] = _Reached(function, attributes)

@@ -578,3 +578,14 @@ def test_where_math_is_not_replaced_a_lost_gradient_is_an_error() -> None:
             pb.grad(function)(np.ones(2))
     assert np.allclose(pb.grad(lambda x: energy.checked(x))(np.ones(2)), 1.0)
     assert np.allclose(pb.grad(pb.compile(lambda x: energy.of(x)))(np.zeros(2)), [2.0, 1.0])
+
+
+@pytest.mark.parametrize("namespace", [{}, {"__name__": "notebook"}])
+def test_a_function_that_exec_has_made(namespace: dict[str, Any]) -> None:
+    source = (
+        "def f(x):\n    y = np.zeros(3)\n    for i in range(3):\n        y[i] = x[i] * i\n    return y.sum()"
+    )
+    variables = {"np": np, **namespace}
+    exec(source, variables)
+    for function in (variables["f"], pb.compile(variables["f"])):
+        np.testing.assert_array_equal(pb.grad(function)(np.ones(3)), [0.0, 1.0, 2.0])
