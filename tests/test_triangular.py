@@ -115,11 +115,22 @@ def two_sizes(a):
     return a
 
 
+def places_that_only_the_outer_loop_moves(a):
+    n = a.shape[0]
+    c, zeros = a[0] * 0.5, np.zeros(n)
+    for i in range(1, n - 1):
+        a[i, i] = 0.3 * np.tanh(a[i - 1, i])
+        a[:i, i] = 0.4 * a[:i, i] + 0.1 * ((c[:i] @ np.flip(zeros[:i])) * c[i])
+        for _ in range(i, n):
+            a[i, 1:-1] = 0.3 * (a[i - 1, :-2] + a[i, 2:] + a[i - 1, 1:-1])
+    return a
+
+
 PROGRAMS = [
     cholesky, lu, back_substitution, levinson, orthonormal, covariance, rank_one_updates, row_reductions,
     quotients, outer_products,
 ]  # fmt: skip
-NOT_ROLLED = [scaled_by_a_scalar, two_sizes]
+NOT_ROLLED = [scaled_by_a_scalar, two_sizes, places_that_only_the_outer_loop_moves]
 
 
 def matrix(size: int) -> np.ndarray:

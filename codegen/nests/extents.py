@@ -150,14 +150,19 @@ def find_extents(graph: Graph) -> Extents:
 
 
 def find_sizes(graph: Graph) -> dict[Node, dict[int, Node]]:
-    """How far the dimensions of values go that go only so far in a step."""
+    """How far the dimensions of values go that go only so far in a step: by values of the graph itself.
+
+    A loop inside has the same sizes as values of its own, which stand for these.
+    """
     extents = Extents()
     _find(graph, extents)
+    own = {*graph.inputs, *graph.nodes}
+    sizes = {one.find(): size for (size, _), one in extents.sizes.items() if size in own}
     found: dict[Node, dict[int, Node]] = {}
-    for node in graph.nodes if extents.sizes else ():
+    for node in graph.nodes if sizes else ():
         for dim, symbol in enumerate(extents[node]):
-            if symbol.size is not None:
-                found.setdefault(node, {})[dim] = symbol.size
+            if symbol in sizes:
+                found.setdefault(node, {})[dim] = sizes[symbol]
     return found
 
 

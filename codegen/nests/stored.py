@@ -42,7 +42,7 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
             stored.add(node)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
-        if (value := compared_with_extreme(node)) is not None:
+        if (value := compared_with_extreme(node)) is not None and value.operands:
             stored.add(value)
         if node.operator is gemm:
             stored.update(one for one in matrices_of(node) if not one.is_input and not _is_part(one))

@@ -150,7 +150,7 @@ def _values_to_store(base: Node, link: Link, users: Mapping[Node, list[Node]]) -
     for user in users.get(base, ()):
         if user is not link.node and not is_loop(user) and user.operator not in WRITES:
             yield user
-    if link.inside is None and not link.node.operands[1].is_constant:
+    if link.inside is None and link.node.operands[1].operands:
         yield link.node.operands[1]
 
 

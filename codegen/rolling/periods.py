@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.tracer.graph import Node
+from pullback.tracer.graph import Node, make_node
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import Body, loop
 
 RUN = 8
@@ -110,6 +111,15 @@ def _token(node: Node) -> Any:
     else:
         attributes = tuple(node.attributes.values())
     return node.operator, node.spec, attributes, len(node.operands)
+
+
+def window_for(node: Node, operands: Sequence[Node], starts: Sequence[Node]) -> Node:
+    """A slice, or a write, at a place that values say."""
+    attributes: dict[str, Any] = {"steps": node.attributes["steps"], "ragged": ()}
+    if node.operator is not m.slice_update:
+        attributes["shape"] = node.shape
+    operator = {m.slice_: w.slice_at, m.slice_update: w.update_at, m.dilate: w.dilate_at}[node.operator]
+    return make_node(operator, (*operands, *starts), attributes, origin=node.origin, name=node.name)
 
 
 def _ragged_token(node: Node) -> Any:

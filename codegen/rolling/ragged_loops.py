@@ -16,9 +16,9 @@ from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import ALL, GIVEN
 from pullback.tracer.origin import located_at
 
-from .periods import CannotRoll
+from .periods import CannotRoll, is_part, part_of, window_for
 from .ragged import Extent, Step, Value, extents_of, only_ones_differ, padded_shape, ragged_value, supports
-from .rows import advance_of_constants
+from .rows import advance_of_constants, advances_evenly
 
 Lift = Callable[[Node, "bool | int | float", Any], Node]
 """(first number, advance, key) -> the number in a step of the loop around."""
@@ -126,7 +126,13 @@ class _PaddedLoop:
             return Value(padded_loop(column, operands, self._lift, key), {})
         nodes = tuple(one.node for one in operands)
         is_same = all(one.spec == old.spec for one, old in zip(nodes, model.operands))
-        if not extents and is_same and not any(one.sizes for one in operands):
+        is_plain = not extents and is_same and not any(one.sizes for one in operands)
+        starts = self._starts(column, key) if is_part(model) else ()
+        if is_plain and starts:
+            return Value(window_for(model, nodes, starts), {})
+        if is_plain and any(node.attributes != model.attributes for node in column):
+            raise CannotRoll(f"{model.operator.name} ({model.origin.place}) is another one in each step")
+        if is_plain:
             return Value(
                 Node(model.operator, nodes, model.attributes, model.spec, model.origin, model.name), {}
             )
@@ -138,10 +144,23 @@ class _PaddedLoop:
             return self._lift(constant(extent.first, w.PLACE), extent.advance, (*key, "size", dim))
 
         with located_at(model.origin):
-            value = ragged_value(Step(model, operands, extents, shape, (), size))
+            value = ragged_value(Step(model, operands, extents, shape, starts, size))
         if model.name:
             value.node.renamed(model.name)
         return value
+
+    def _starts(self, column: Sequence[Node], key: Any) -> tuple[Node, ...]:
+        """Where a slice, or a write, begins, which may advance from step to step of the loop around."""
+        if not advances_evenly(column):
+            raise CannotRoll(f"{column[0].operator.name} is at places that do not advance by a constant")
+        first, second = (node.attributes["starts"] for node in column[:2])
+        numbers = enumerate(zip(first, second))
+        return tuple(
+            self._lift(constant(start, w.PLACE), after - start, (*key, "start", dim))
+            if after != start
+            else constant(start, w.PLACE)
+            for dim, (start, after) in numbers
+        )
 
     def _require_rule(self, column: Sequence[Node], operands: Sequence[Value]) -> None:
         model = column[-1]
@@ -170,6 +189,8 @@ class _PaddedLoop:
 
 def _part(node: Node) -> Node:
     """The part that a window reads or writes."""
+    if is_part(node):
+        return part_of(node)
     if node.operator is w.update_at:
         return node.operands[1]
     return node.operands[0] if node.operator is w.dilate_at else node

@@ -99,9 +99,12 @@ def _roll_once(
     loops = []
     for one in chosen:
         stretch = Stretch(one.start + shift, one.stretch.period, one.stretch.steps + one.completed)
-        loops.append(classified(stretch, sequence, place))
-        notes[f"rolled: {_described(stretch, sequence)}"] += 1
         shift += one.added
+        try:
+            loops.append(classified(stretch, sequence, place))
+            notes[f"rolled: {_described(stretch, sequence)}"] += 1
+        except CannotRoll as reason:
+            refused[f"not rolled: {_described(stretch, sequence)}, because {reason}"] = None
     while loops:
         try:
             return RolledGraph(graph, sequence, place, loops).graph

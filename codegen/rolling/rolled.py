@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pullback.tracer.graph import Graph, Node, constant, make_input, make_node
+from pullback.tracer.graph import Graph, Node, constant, make_input
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.composite import stack
-from pullback.tracer.ops.windows import PLACE, dilate_at, slice_at, update_at
+from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
-from .periods import CannotRoll, is_part, part_of, whole_of
+from .periods import CannotRoll, is_part, part_of, whole_of, window_for
 from .ragged import Step, Value, padded_shape, ragged_value
 from .ragged_loops import padded_loop
 from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
@@ -214,14 +214,7 @@ class _MadeLoop:
         Where it begins in the first step is a constant of the loop, not of its body: a loop around this one
         may have it advance.
         """
-        shape = part_of(model).shape
-        starts = self._starts(offset, shape)
-        steps = model.attributes["steps"]
-        operator = {m.slice_: slice_at, m.slice_update: update_at, m.dilate: dilate_at}[model.operator]
-        attributes = {"steps": steps, "ragged": ()} | (
-            {} if operator is update_at else {"shape": model.shape}
-        )
-        return make_node(operator, (*made, *starts), attributes, origin=model.origin, name=model.name)
+        return window_for(model, made, self._starts(offset, part_of(model).shape))
 
     def _starts(self, offset: int, shape: Sequence[int]) -> tuple[Node, ...]:
         """Where a slice, or a write, of a shape begins."""

@@ -167,7 +167,7 @@ def _places_of_steps(stretch: Stretch, sequence: Sequence[Node]) -> np.ndarray:
     return np.array(columns, np.int64).reshape(len(columns), stretch.steps).T
 
 
-class _Shorter(Exception):
+class _Shorter(CannotRoll):
     """Only a part of the steps are alike."""
 
     def __init__(self, skip: int, steps: int, reason: str) -> None:
