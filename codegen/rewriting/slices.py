@@ -77,11 +77,20 @@ def _add_to_part(node: Node) -> Node | None:
             continue
         (part,) = padded.operands
         if PART * part.spec.size <= x.spec.size:
-            starts = [before for before, _ in padded.attributes["widths"]]
-            region = [range(start, start + extent) for start, extent in zip(starts, part.shape)]
-            bounds = bounds_of(region)
-            return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+            return with_part_added(x, part, region_inside(padded))
     return None
+
+
+def region_inside(padded: Node) -> Region:
+    """Where in the result of a pad the padded array lies."""
+    starts = (before for before, _ in padded.attributes["widths"])
+    return [range(start, start + extent) for start, extent in zip(starts, padded.operands[0].shape)]
+
+
+def with_part_added(x: Node, part: Node, region: Region) -> Node:
+    """An array to a region of which a part is added."""
+    bounds = bounds_of(region)
+    return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
 
 
 def _places_in(wanted: range, written: range) -> range | None:

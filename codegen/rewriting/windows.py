@@ -13,7 +13,7 @@ from pullback.tracer.ops.control import loop_result
 from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
-from .slices import PART, Region, bounds_of, region_of
+from .slices import PART, Region, bounds_of, region_inside, region_of, with_part_added
 
 
 def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
@@ -131,11 +131,15 @@ def _added_to_window(node: Node) -> Node | None:
     for x, padded in (node.operands, node.operands[::-1]):
         if padded.operator is not w.dilate_at or _has_window(x) or x.shape != padded.shape:
             continue
-        part, places = padded.operands[0], places_of(padded)
         if not x.is_constant:
-            before = w.slice_at(x, *places, shape=part.shape, **_again(padded))
-            return w.update_at(x, e.add(before, part), *places, **_again(padded))
+            return _with_window_added(x, padded)
     return None
+
+
+def _with_window_added(x: Node, padded: Node) -> Node:
+    part, places, others = padded.operands[0], places_of(padded), _again(padded)
+    before = w.slice_at(x, *places, shape=part.shape, **others)
+    return w.update_at(x, e.add(before, part), *places, **others)
 
 
 # --- writes in loops ----------------------------------------------------------------------------------------
@@ -197,15 +201,7 @@ def _array_and_part(node: Node) -> tuple[Node, Node] | None:
 
 def _written(x: Node, padded: Node) -> Node:
     """The sum of an array and a part, as a write of the part."""
-    part = padded.operands[0]
     if padded.operator is w.dilate_at:
-        places, others = places_of(padded), _again(padded)
-        before = w.slice_at(x, *places, shape=part.shape, **others)
-        return w.update_at(x, e.add(before, part), *places, **others)
-    if padded.operator is m.pad:
-        starts = (before for before, _ in padded.attributes["widths"])
-        region = [range(start, start + extent) for start, extent in zip(starts, part.shape)]
-    else:
-        region = region_of(padded)
-    bounds = bounds_of(region)
-    return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+        return _with_window_added(x, padded)
+    region = region_inside(padded) if padded.operator is m.pad else region_of(padded)
+    return with_part_added(x, padded.operands[0], region)

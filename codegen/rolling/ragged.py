@@ -23,7 +23,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
 
-from .periods import CannotRoll
+from .periods import CannotRoll, whole_of
 
 Sizes = Mapping[int, Node | None]
 """How far the ragged dimensions of a value go in a step. None: as far as a loop inside says, which masks."""
@@ -56,6 +56,33 @@ def extents_of(column: Sequence[Node]) -> dict[int, Extent] | None:
         return None
     found = zip(shapes[0].tolist(), advances[0].tolist())
     return {dim: Extent(*one, len(column)) for dim, one in enumerate(found) if one[1]}
+
+
+Lift = Callable[[Node, "bool | int | float", Any], Node]
+"""(first number, advance, key) -> the number in a step of the loop; the key tells it from others."""
+
+
+def sizes_in_step(extents: Mapping[int, Extent], lift: Lift, key: tuple[Any, ...]) -> Callable[[int], Node]:
+    """How far a dimension goes in a step, as a number that advances."""
+
+    def size(dim: int) -> Node:
+        return lift(constant(extents[dim].first, w.PLACE), extents[dim].advance, (*key, "size", dim))
+
+    return size
+
+
+def starts_in_step(
+    column: Sequence[Node], shape: Sequence[int], lift: Lift, key: tuple[Any, ...]
+) -> tuple[Node, ...]:
+    """Where a slice, or a write, of a shape begins in a step; a loop around may let every start advance."""
+    first, second = (node.attributes["starts"] for node in column[:2])
+    whole = whole_of(column[0]).shape
+    return tuple(
+        lift(constant(start, w.PLACE), after - start, (*key, "start", dim))
+        if shape[dim] < whole[dim] or after != start
+        else constant(0, w.PLACE)
+        for dim, (start, after) in enumerate(zip(first, second))
+    )
 
 
 def padded_shape(node: Node, ragged: Mapping[int, Extent]) -> tuple[int, ...]:
@@ -130,9 +157,9 @@ def _known(sizes: Sizes) -> dict[int, Node]:
     return {dim: size for dim, size in sizes.items() if size is not None}
 
 
-def _sizes_of(step: Step, operand: Value, shift: int = 0) -> Sizes:
-    """How far the ragged dimensions of a step go: as far as those of the operand, where that has them."""
-    known = {dim + shift: size for dim, size in operand.sizes.items()}
+def _sizes_of(step: Step, sizes: Sizes, shift: int = 0) -> Sizes:
+    """How far the ragged dimensions of a step go: as far as those of an operand, where that has them."""
+    known = {dim + shift: size for dim, size in sizes.items()}
     return {dim: known[dim] if dim in known else step.size(dim) for dim in sorted(step.ragged)}
 
 
@@ -165,7 +192,7 @@ def _elementwise(step: Step) -> Value:
         for dim, size in operand.sizes.items():
             if sizes.get(dim + shift) is None:
                 sizes[dim + shift] = size
-    return Value(result, {dim: sizes[dim] if dim in sizes else step.size(dim) for dim in step.ragged})
+    return Value(result, _sizes_of(step, sizes))
 
 
 @_rule("iota")
@@ -189,10 +216,9 @@ def _slice(step: Step) -> Value:
 
 def read_window(window: Window, sizes: Sizes) -> Value:
     """What a window shows; beyond the sizes, its first elements, through which no gradient passes."""
-    known = {dim: size for dim, size in sizes.items() if size is not None}
-    dims = tuple(known)
+    known = _known(sizes)
     places = (*window.starts, *known.values())
-    part = w.slice_at(window.base, *places, shape=window.shape, steps=window.steps, ragged=dims)
+    part = w.slice_at(window.base, *places, shape=window.shape, steps=window.steps, ragged=tuple(known))
     corner = tuple(1 if dim in known else extent for dim, extent in enumerate(window.shape))
     first = w.slice_at(window.base, *window.starts, shape=corner, steps=window.steps, ragged=())
     first = e.stop_gradient(first) if part.spec.is_float else first
@@ -203,7 +229,7 @@ def read_window(window: Window, sizes: Sizes) -> Value:
 
 @_rule("flip")
 def _flip(step: Step) -> Value:
-    """A window is read backwards; other values that are ragged there have no rule (see `can_flip`)."""
+    """A window is read backwards; what else is ragged there, `steps.py` has refused."""
     (operand,) = step.operands
     dims = step.model.attributes["dims"]
     if not set(dims) & operand.sizes.keys():
@@ -221,7 +247,7 @@ def _flip(step: Step) -> Value:
 @_rule("slice_update")
 def _slice_update(step: Step) -> Value:
     base, update = step.nodes
-    sizes = _known(_sizes_of(step, step.operands[1]))
+    sizes = _known(_sizes_of(step, step.operands[1].sizes))
     places = (*step.starts, *sizes.values())
     steps = step.model.attributes["steps"]
     return Value(w.update_at(base, update, *places, steps=steps, ragged=tuple(sizes)), {})
@@ -230,7 +256,7 @@ def _slice_update(step: Step) -> Value:
 @_rule("dilate")
 def _dilate(step: Step) -> Value:
     (operand,) = step.operands
-    sizes = _known(_sizes_of(step, operand))
+    sizes = _known(_sizes_of(step, operand.sizes))
     attributes = {"shape": step.model.shape, "steps": step.model.attributes["steps"], "ragged": tuple(sizes)}
     return Value(w.dilate_at(operand.node, *step.starts, *sizes.values(), **attributes), {})
 
@@ -269,7 +295,7 @@ def _write_at(step: Step) -> Value:
 def _expand(step: Step) -> Value:
     (operand,) = step.operands
     shift = len(step.shape) - operand.node.spec.ndim
-    sizes = _sizes_of(step, operand, shift)
+    sizes = _sizes_of(step, operand.sizes, shift)
     return Value(m.expand(operand.node, shape=step.shape), sizes)
 
 

@@ -7,7 +7,7 @@ what differs in its body is padded, or a number that the loop around computes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pullback.tracer.graph import Graph, Node, constant, make_input
@@ -17,11 +17,20 @@ from pullback.tracer.ops.control import ALL, GIVEN
 from pullback.tracer.origin import located_at
 
 from .periods import CannotRoll, is_part, part_of, window_for
-from .ragged import Extent, Step, Value, extents_of, only_ones_differ, padded_shape, ragged_value, supports
+from .ragged import (
+    Extent,
+    Lift,
+    Step,
+    Value,
+    extents_of,
+    only_ones_differ,
+    padded_shape,
+    ragged_value,
+    sizes_in_step,
+    starts_in_step,
+    supports,
+)
 from .rows import advance_of_constants, advances_evenly
-
-Lift = Callable[[Node, "bool | int | float", Any], Node]
-"""(first number, advance, key) -> the number in a step of the loop around."""
 
 
 def padded_loop(column: Sequence[Node], operands: Sequence[Value], lift: Lift, key: Any) -> Node:
@@ -139,10 +148,7 @@ class _PaddedLoop:
         self._require_rule(column, operands)
         shape = padded_shape(_part(model), extents)
 
-        def size(dim: int) -> Node:
-            extent = extents[dim]
-            return self._lift(constant(extent.first, w.PLACE), extent.advance, (*key, "size", dim))
-
+        size = sizes_in_step(extents, self._lift, key)
         with located_at(model.origin):
             value = ragged_value(Step(model, operands, extents, shape, starts, size))
         if model.name:
@@ -153,14 +159,7 @@ class _PaddedLoop:
         """Where a slice, or a write, begins, which may advance from step to step of the loop around."""
         if not advances_evenly(column):
             raise CannotRoll(f"{column[0].operator.name} is at places that do not advance by a constant")
-        first, second = (node.attributes["starts"] for node in column[:2])
-        numbers = enumerate(zip(first, second))
-        return tuple(
-            self._lift(constant(start, w.PLACE), after - start, (*key, "start", dim))
-            if after != start
-            else constant(start, w.PLACE)
-            for dim, (start, after) in numbers
-        )
+        return starts_in_step(column, part_of(column[-1]).shape, self._lift, key)
 
     def _require_rule(self, column: Sequence[Node], operands: Sequence[Value]) -> None:
         model = column[-1]
@@ -175,12 +174,9 @@ class _PaddedLoop:
     def _constant(self, column: Sequence[Node], extents: dict[int, Extent], key: Any) -> Value:
         model = column[-1]
         if len({repr(node.scalar_value) for node in column}) == 1:
-            sizes = {
-                dim: self._lift(constant(extent.first, w.PLACE), extent.advance, (*key, "size", dim))
-                for dim, extent in extents.items()
-            }
+            size = sizes_in_step(extents, self._lift, key)
             spec = model.spec.with_shape(padded_shape(model, extents))
-            return Value(constant(model.attributes["value"], spec), sizes)
+            return Value(constant(model.attributes["value"], spec), {dim: size(dim) for dim in extents})
         advance = advance_of_constants(column)
         if advance is None or extents or model.spec.ndim:
             raise CannotRoll("a number in a loop inside does not advance by a constant")

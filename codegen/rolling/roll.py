@@ -73,14 +73,14 @@ def _roll_once(
         parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= FEWEST_STEPS]
         if not parts:
             uneven = "it reads or writes at places that do not advance by a constant"
-            refused[f"not rolled: {_described(stretch, sequence)}, because {uneven}"] = None
+            refused[_refusal(stretch, sequence, uneven)] = None
         for part in parts:
             try:
                 one = analysed(part, sequence, place)
                 _require_kept_inside(one, sequence, last_use)
                 chosen.append(one)
             except CannotRoll as reason:
-                refused[f"not rolled: {_described(part, sequence)}, because {reason}"] = None
+                refused[_refusal(part, sequence, reason)] = None
     shorter = find_shorter(sequence, [one.stretch for one in chosen], FEWEST_IF_KNOWN) if chosen else ()
     for part in (part for one in shorter for part in split_evenly(one, sequence)):
         if part.steps < FEWEST_IF_KNOWN:
@@ -104,13 +104,13 @@ def _roll_once(
             loops.append(classified(stretch, sequence, place))
             notes[f"rolled: {_described(stretch, sequence)}"] += 1
         except CannotRoll as reason:
-            refused[f"not rolled: {_described(stretch, sequence)}, because {reason}"] = None
+            refused[_refusal(stretch, sequence, reason)] = None
     while loops:
         try:
             return RolledGraph(graph, sequence, place, loops).graph
         except CannotRollLoop as reason:
             loops.remove(reason.loop)
-            refused[f"not rolled: {_described(reason.loop.stretch, sequence)}, because {reason}"] = None
+            refused[_refusal(reason.loop.stretch, sequence, reason)] = None
     return None
 
 
@@ -127,6 +127,10 @@ def _require_kept_inside(loop: StepsOfLoop, sequence: Sequence[Node], last_use: 
         keeps_shape = column[0].spec == column[-1].spec
         if extents and not keeps_shape and any(last_use.get(node, -1) >= loop.stop for node in column):
             raise CannotRoll(f"{column[0].operator.name} changes its shape, and is read after the loop")
+
+
+def _refusal(stretch: Stretch, sequence: Sequence[Node], reason: object) -> str:
+    return f"not rolled: {_described(stretch, sequence)}, because {reason}"
 
 
 def _described(stretch: Stretch, sequence: Sequence[Node]) -> str:

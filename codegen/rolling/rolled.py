@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from pullback.tracer.graph import Graph, Node, constant, make_input
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import elementwise as e
@@ -17,8 +15,8 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
-from .periods import CannotRoll, is_part, part_of, whole_of, window_for
-from .ragged import Step, Value, padded_shape, ragged_value
+from .periods import CannotRoll, is_part, part_of, window_for
+from .ragged import Step, Value, padded_shape, ragged_value, sizes_in_step, starts_in_step
 from .ragged_loops import padded_loop
 from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
 from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
@@ -214,19 +212,8 @@ class _MadeLoop:
         Where it begins in the first step is a constant of the loop, not of its body: a loop around this one
         may have it advance.
         """
-        return window_for(model, made, self._starts(offset, part_of(model).shape))
-
-    def _starts(self, offset: int, shape: Sequence[int]) -> tuple[Node, ...]:
-        """Where a slice, or a write, of a shape begins."""
-        column = self.column(offset)
-        first, second = (np.array(node.attributes["starts"], np.int64) for node in column[:2])
-        whole = whole_of(column[0]).shape
-        return tuple(
-            self._advancing(constant(int(start), PLACE), int(advance), (offset, dim))
-            if shape[dim] < whole[dim] or advance
-            else constant(0, PLACE)
-            for dim, (start, advance) in enumerate(zip(first, second - first))
-        )
+        starts = starts_in_step(self.column(offset), part_of(model).shape, self._advancing, (offset,))
+        return window_for(model, made, starts)
 
     def _ragged(self, offset: int, made: tuple[Node, ...], model: Node) -> Node:
         """An operation whose extents differ between steps."""
@@ -238,12 +225,9 @@ class _MadeLoop:
         if is_loop(model):
             return padded_loop(self.column(offset), operands, self._advancing, (offset,))
         shape = padded_shape(part_of(model) if is_part(model) else model, extents)
-        starts = self._starts(offset, shape) if offset in self.loop.windows else ()
-
-        def size(dim: int) -> Node:
-            extent = extents[dim]
-            return self._advancing(constant(extent.first, PLACE), extent.advance, (offset, "size", dim))
-
+        is_window = offset in self.loop.windows
+        starts = starts_in_step(self.column(offset), shape, self._advancing, (offset,)) if is_window else ()
+        size = sizes_in_step(extents, self._advancing, (offset,))
         with located_at(model.origin):
             value = ragged_value(Step(model, operands, extents, shape, starts, size))
         self.ragged[offset] = value

@@ -8,7 +8,7 @@ Loops make these operators: what a step of a Python loop reads at `x[t - 1]`, or
 window that advances, or grows, with the steps. Whoever makes one sees to it that it lies within the array.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -55,9 +55,12 @@ within = movement(
 )
 
 
-def _infer_slice_at(x: Spec, *places: Spec, shape: Shape, steps: Shape, ragged: Shape = ()) -> Spec:
-    _require_places("slice_at", x.ndim, places, ragged)
-    return x.with_shape(shape)
+def _infer_shape(function: str) -> Callable[..., Spec]:
+    def infer(x: Spec, *places: Spec, shape: Shape, steps: Shape, ragged: Shape = ()) -> Spec:
+        _require_places(function, x.ndim, places, ragged)
+        return x.with_shape(shape)
+
+    return infer
 
 
 def _evaluate_slice_at(
@@ -72,7 +75,7 @@ def _evaluate_slice_at(
 slice_at = movement(
     "slice_at",
     "x *places",
-    infer=_infer_slice_at,
+    infer=_infer_shape("slice_at"),
     evaluate=_evaluate_slice_at,
     grad_fn="Slice",
     vjp={
@@ -84,24 +87,16 @@ slice_at = movement(
 )
 
 
-def _infer_dilate_at(x: Spec, *places: Spec, shape: Shape, steps: Shape, ragged: Shape = ()) -> Spec:
-    _require_places("dilate_at", x.ndim, places, ragged)
-    return x.with_shape(shape)
-
-
 def _evaluate_dilate_at(
     x: np.ndarray, *places: np.ndarray, shape: Shape, steps: Shape, ragged: Shape = ()
 ) -> np.ndarray:
-    result = np.zeros(shape, x.dtype)
-    positions, part = _regions(places, x.shape, steps, ragged)
-    result[positions] = x[part]
-    return result
+    return _evaluate_update_at(np.zeros(shape, x.dtype), x, *places, steps=steps, ragged=ragged)
 
 
 dilate_at = movement(
     "dilate_at",
     "x *places",
-    infer=_infer_dilate_at,
+    infer=_infer_shape("dilate_at"),
     evaluate=_evaluate_dilate_at,
     grad_fn="SliceBackward",
     vjp={
