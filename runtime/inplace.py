@@ -99,13 +99,19 @@ def require_assignable(target: Tensor) -> None:
 
 
 def fitted(value: Tensor, target: Tensor) -> Tensor:
-    """The value in the shape and dtype of the target."""
+    """The value in the shape and dtype of the target. Raises ShapeError if it does not broadcast to that."""
     shape, dtype = target._value.shape, target._value.dtype
     found = value._value.dtype
     if found != dtype:
         value = apply(convert, value, dtype=dtype)
     if value._value.shape != shape:
-        value = apply(expand, value, shape=shape)
+        try:
+            value = apply(expand, value, shape=shape)
+        except ShapeError:
+            raise ShapeError(
+                f"a value of shape {list(value._value.shape)} does not broadcast to the shape {list(shape)} "
+                f"of what it is written to, at {place_of_caller()}. Reshape it, or write to another part."
+            ) from None
     return value
 
 

@@ -251,3 +251,14 @@ def test_an_error_of_the_users_function_passes_through_and_nothing_stays() -> No
     assert fails.cache_info().size == 0 and fails.cache_info().misses == 0
     broken = False
     np.testing.assert_array_equal(fails(X), X * 2)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, pb.compile, pb.grad])
+def test_a_value_that_does_not_fit_where_it_is_written(transform: Any) -> None:
+    def filled(x):
+        y = pb.zeros(3, dtype=pb.float64)
+        y[0] = x[0]
+        return y.sum()
+
+    with pytest.raises(ShapeError, match=r"shape \[4\] .* shape \[\] .* y\[0\] = x\[0\]"):
+        transform(filled)(pb.ones(3, 4, dtype=pb.float64))
