@@ -96,3 +96,15 @@ def test_what_is_one_number_for_all_elements_costs_a_stencil_nothing():
     np.testing.assert_allclose(compiled(x, rate), neighbours(x, rate), rtol=1e-14)
     source = compiled.forward_source(x, rate)
     assert "scaled[i" not in source and source.index("exp(rate") < source.index("for i")
+
+
+def test_the_interior_leaves_the_border_no_names_of_sums_with_padding():
+    """Where every element is the same, sums leave the interior's loop; at the border their padding differs."""
+
+    def widened(a):
+        same = np.broadcast_to(np.exp(a), (98,))
+        return np.pad(same, (1, 1)) * (np.pad(same, (0, 2)) + a)
+
+    agrees(lambda a: np.sum(widened(a) ** 2), np.float64(0.3))
+    compiled = pb.compile(widened)
+    np.testing.assert_allclose(compiled(np.float64(0.3)), widened(np.float64(0.3)), rtol=1e-14)

@@ -217,12 +217,17 @@ class ElementWriter:
     # --- expressions --------------------------------------------------------------------------------------
 
     def key(self, expression: Expression | AnyIndex) -> int:
-        """A number that is the same for expressions with the same value in the current loops."""
+        """A number that is the same for expressions with the same value in the current loops.
+
+        What is known of choices counts: the same sum has another value where an operand is known to be padding.
+        """
         if expression not in self._key_of:
             self._key_of[expression] = self._keys.setdefault(self._structure(expression), len(self._keys))
         return self._key_of[expression]
 
     def _structure(self, expression: Expression | AnyIndex) -> tuple[object, ...]:
+        if isinstance(expression, Select):
+            expression = self.chosen(expression)
         if isinstance(expression, Load):
             return ("load", expression.node, expression.version, *map(self.key, expression.indices))
         if isinstance(expression, Compute):
@@ -238,7 +243,8 @@ class ElementWriter:
         if isinstance(expression, Position):
             return ("position", self.key(expression.index), expression.dtype)
         if isinstance(expression, Select):
-            bounds = tuple((self.key(one.index), one.low, one.high, one.step) for one in expression.bounds)
+            unknown = [one for one in expression.bounds if one not in self._truth]
+            bounds = tuple((self.key(one.index), one.low, one.high, one.step) for one in unknown)
             return ("select", bounds, self.key(expression.inside), self.key(expression.outside))
         if isinstance(expression, Within):
             return ("within", self.key(expression.position), expression.extent.find())
@@ -282,14 +288,12 @@ class ElementWriter:
     @contextmanager
     def assuming(self, truth: dict[Bound, bool]) -> Iterator[None]:
         """Within, these bounds are known to hold, or not to."""
-        before = self._truth
-        self._truth = {**before, **truth}
-        self._conditional.clear()
+        before = self._truth, self._key_of, self._conditional
+        self._truth, self._key_of, self._conditional = {**self._truth, **truth}, {}, {}
         try:
             yield
         finally:
-            self._truth = before
-            self._conditional.clear()
+            self._truth, self._key_of, self._conditional = before
 
     def chosen(self, expression: Expression) -> Expression:
         """The side of a choice that is known."""
