@@ -216,6 +216,23 @@ def test_paths_with_other_structures_of_results() -> None:
         np.testing.assert_allclose(second[0], 2 * np.sin(X * 0.1))
 
 
+def test_a_value_that_is_asked_for_on_two_lines() -> None:
+    """In the merged graph it is one node, and the first line decides."""
+
+    def asked_twice(x):
+        if x.sum() > 3:
+            return x.sum()
+        y = pb.sin(x) if (x * 2)[1] > 0 else x * 3
+        if x[2] > 0.5:
+            y = y * x
+        return (y * 4 if (x * 2)[1] > 0 else y).sum()
+
+    compiled = pb.compile(asked_twice)
+    flipped = X * np.array([1, -1, 1, 1, 1, 1, -1]) * 0.5
+    for x in (X, X * 0.4, flipped, X, -X, flipped, X * 0.4):
+        agree(asked_twice, compiled, x)
+
+
 def test_threads_go_through_stages() -> None:
     compiled = pb.compile(deciding)
     wanted = [deciding(*map(pb.tensor, arrays)).item() for arrays in CALLS]
