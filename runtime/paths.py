@@ -37,6 +37,7 @@ class Path:
         self.calls = calls
         self.answers = [guard.answer for guard in traced.guards.guards]
         self.key = tuple(answer.tobytes() for answer in self.answers)
+        self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
 
     @cached_property
     def variant(self) -> Variant:

@@ -12,7 +12,7 @@ share machine code already, as loops of another number of steps (`siblings.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,10 +102,8 @@ class _Merged:
     path: Path
     outputs: tuple[Node, ...]
     guards: tuple[Guard, ...]
-
-    def places(self) -> list[tuple[str, int]]:
-        """The lines that ask."""
-        return [(guard.origin.filename, guard.origin.line) for guard in self.guards]
+    serials: dict[Node, int]
+    """When the path made each of its nodes; another path may have made it first."""
 
     def asked(self, begin: int) -> tuple[Node, ...]:
         """What is to be found out after the first `begin` answers."""
@@ -120,51 +118,52 @@ class Stages:
     """The stages of the paths of one signature, planned anew when a path is added.
 
     Args:
-        function: its name.
-        make_variant: a traced graph with its programs.
+        make_variant: gives a traced graph its programs.
     """
 
     def __init__(self, make_variant: Callable[[Traced], Variant]) -> None:
         self._make_variant = make_variant
         self._shared = SharedNodes()
-        self._members: list[_Merged] = []
+        self._merged: dict[Path, _Merged | None] = {}
         self._arguments: tuple[Node, ...] = ()
-        self._labels: list[str] = []
+        self._labels: list[str] | None = None
         self._sources: dict[int, Node] = {}
         self._constants: list[tuple[np.ndarray, Node]] = []
+        self._answers: dict[Node, Node] = {}
+        """For the nodes that decide, what a stage gives as its answer."""
         self._stand_ins: dict[Node, Node] = {}
         """Of a value that a stage hands on, the input of the programs that follow."""
         self._with_gradient: set[Node] = set()
         """Of those the ones that are differentiated."""
         self._variants: dict[Any, Variant] = {}
-
-    # --- one graph of all paths ---------------------------------------------------------------------------
+        """The programs of the plan, by what they compute."""
+        self._former: dict[Any, Variant] = {}
+        """Those of the plan before."""
 
     def plan(self, paths: Sequence[Path]) -> Stage | Siblings:
         """What a call runs first."""
-        known = {one.path: one for one in self._members}
-        self._members = []
-        for path in paths:
-            merged = known.get(path) or self._merged(path)
-            if merged is None:
-                break
-            self._members.append(merged)
-        else:
-            return self._planned(self._members, 0, ())
-        streams = {stream: None for path in paths for stream in path.traced.streams}
-        return Siblings([Sibling(path, path.variant) for path in paths], streams)
+        self._former, self._variants = self._variants, {}
+        self._merged = {path: merged for path, merged in self._merged.items() if path in paths}
+        return self._planned(paths, 0, ())
 
-    def _merged(self, path: Path) -> _Merged | None:
+    # --- one graph of all paths ---------------------------------------------------------------------------
+
+    def _merge(self, path: Path) -> _Merged | None:
         """The path on the nodes of the others; None if its program has to be one."""
+        if path not in self._merged:
+            self._merged[path] = self._merge_anew(path)
+        return self._merged[path]
+
+    def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
         if traced.written or traced.drawn or traced.gradient is not None:
             return None
         count = len(traced.argument_names)
         arguments = traced.graph.inputs[:count]
-        if not self._arguments:
-            self._arguments = arguments
-            self._labels = [source.label for source in traced.reading.sources]
-        if self._labels != [source.label for source in traced.reading.sources]:
+        labels = [source.label for source in traced.reading.sources]
+        if self._labels is None:
+            self._arguments, self._labels = arguments, labels
+        if labels != self._labels:
             return None
         inputs = dict(zip(arguments, self._arguments))
         of_sources = traced.graph.inputs[count : count + len(traced.sources)]
@@ -175,13 +174,12 @@ class Stages:
             inputs[node] = self._constant(array, node)
         results = traced.graph.outputs[: len(traced.results.leaves)]
         guards = traced.guards.guards
-        nodes = self._shared.merge((*results, *(guard.node for guard in guards)), inputs)
-        asked = nodes[len(results) :]
-        return _Merged(
-            path,
-            nodes[: len(results)],
-            tuple(_asking(node, guard) for node, guard in zip(asked, guards)),
-        )
+        new = self._shared.merge((*results, *(guard.node for guard in guards)), inputs)
+        serials: dict[Node, int] = {}
+        for node, kept in new.items():
+            serials[kept] = min(node.serial, serials.get(kept, node.serial))
+        asked = tuple(_asking(new[guard.node], guard) for guard in guards)
+        return _Merged(path, tuple(new[node] for node in results), asked, serials)
 
     def _constant(self, array: np.ndarray, node: Node) -> Node:
         for known, known_node in self._constants:
@@ -193,43 +191,63 @@ class Stages:
 
     # --- stages -------------------------------------------------------------------------------------------
 
-    def _planned(self, members: list[_Merged], begin: int, live: tuple[Node, ...]) -> Stage | Siblings:
+    def _planned(self, paths: Sequence[Path], begin: int, live: tuple[Node, ...]) -> Stage | Siblings:
         """The programs of paths that have all answers before `begin` in common, and those `live` values."""
-        fork = _first_difference(members, begin)
-        if fork is None or not _divides(members, fork):
-            return Siblings([Sibling(one.path, self._rest(one, begin, live)) for one in members])
-        question = members[0].guards[fork]
+        fork = _first_difference(paths, begin)
+        members = self._merge_all(paths, begin, fork)
+        if fork is None or members is None:
+            streams = {stream: None for path in paths for stream in path.traced.streams}
+            return Siblings([Sibling(path, self._rest(path, begin, live)) for path in paths], streams)
         handed_on = self._handed_on(members, begin, fork, live)
         stage = self._stage(members[0], begin, fork, live, handed_on)
-        groups: dict[bytes, list[_Merged]] = {}
-        for one in members:
-            groups.setdefault(one.guards[fork].answer.tobytes(), []).append(one)
+        groups: dict[bytes, list[Path]] = {}
+        for path in paths:
+            groups.setdefault(path.key[fork], []).append(path)
         branches = {key: self._planned(group, fork + 1, (*live, *handed_on)) for key, group in groups.items()}
-        return Stage(stage, question, branches)
+        return Stage(stage, members[0].guards[fork], branches)
+
+    def _merge_all(self, paths: Sequence[Path], begin: int, fork: int | None) -> list[_Merged] | None:
+        """The paths in one graph, if that is worth it: if a stage may end with the question `fork`."""
+        if fork is None or not all(_divides(path, fork) for path in paths):
+            return None
+        members = [merged for path in paths if (merged := self._merge(path)) is not None]
+        asked = zip(*(one.guards[begin : fork + 1] for one in members))
+        is_same = all(len({guard.node for guard in guards}) == 1 for guards in asked)
+        return members if is_same and len(members) == len(paths) else None
 
     def _handed_on(
         self, members: Sequence[_Merged], begin: int, fork: int, live: Sequence[Node]
     ) -> tuple[Node, ...]:
-        """Values that all of the paths need and have not got, as far as they are not cheaper made again."""
+        """What all of the paths make before they part, and need later, unless it is cheaper made again."""
         from ..codegen.rewriting.partition import partition
+        from ..codegen.writing.names import noun
 
-        common = set.intersection(*(one.needs(begin) for one in members))
+        first = members[0]
+        common = {
+            node
+            for node in set.intersection(*(one.needs(begin) for one in members))
+            if first.serials[node] < first.guards[fork].serial
+        }
         later = set[Node]().union(*(one.needs(fork + 1) for one in members))
         common |= {node for node in later if node.operator is loop_result and node.operands[0] in common}
         needed = {operand for node in later - common for operand in node.operands if operand in common}
         needed |= {node for one in members for node in one.asked(fork + 1) if node in common}
         free = {*self._arguments, *self._sources.values(), *(node for _, node in self._constants), *live}
         wanted = [node for node in sorted(needed, key=lambda node: node.serial) if not node.is_constant]
-        return tuple(node for node in partition(wanted, free).saved if node not in free)
+        found = tuple(node for node in partition(wanted, free).saved if node not in free)
+        for node in found:
+            node.renamed(node.name or noun(node.operator.name))
+        return found
 
     def _stage(
         self, member: _Merged, begin: int, fork: int, live: tuple[Node, ...], handed_on: tuple[Node, ...]
     ) -> Variant:
         question = member.guards[fork]
-        answer = question.node
-        if not answer.name:
+        answer = self._answers.get(question.node)
+        if answer is None:
             with located_at(question.origin):
-                answer = identity(answer).renamed("answer")
+                answer = identity(question.node).renamed(question.node.name or "answer")
+            self._answers[question.node] = answer
         traced = member.path.traced
         name = f"{traced.name}_to_line_{question.origin.line}"
         results = Results(tuple(make(node) for node in (answer, *handed_on)), name)
@@ -240,15 +258,15 @@ class Stages:
         self._with_gradient.update(node for place, node in enumerate(handed_on, 1) if place in recorded)
         return variant
 
-    def _rest(self, member: _Merged, begin: int, live: tuple[Node, ...]) -> Variant:
+    def _rest(self, path: Path, begin: int, live: tuple[Node, ...]) -> Variant:
         """What is left of one path."""
-        traced = member.path.traced
-        if not begin:
-            return member.path.variant
+        member = self._merge(path) if begin else None
+        if member is None:
+            return path.variant
         line = member.guards[begin - 1].origin.line
-        name = f"{traced.name}_from_line_{line}"
+        name = f"{path.traced.name}_from_line_{line}"
         return self._program(
-            member, name, traced.results, member.outputs, member.guards[begin:], live, hands_on=False
+            member, name, path.traced.results, member.outputs, member.guards[begin:], live, hands_on=False
         )
 
     def _program(
@@ -262,22 +280,14 @@ class Stages:
         hands_on: bool,
     ) -> Variant:
         """The variant that computes some nodes from the arguments and from what stages have handed on."""
-        from ..codegen.writing.names import noun
-
-        key: tuple[Any, ...] = (
-            outputs,
-            tuple((one.node, one.answer.tobytes()) for one in guards),
-            live,
-            hands_on,
-        )
-        key = key if hands_on else (*key, member.path)
-        if key in self._variants:
-            return self._variants[key]
+        answers = tuple((one.node, one.answer.tobytes()) for one in guards)
+        key = outputs, answers, live, None if hands_on else member.path
+        if key in self._former:
+            self._variants[key] = self._former[key]
+            return self._former[key]
         for node in live:
             if node not in self._stand_ins:
-                self._stand_ins[node] = make_input(
-                    node.spec, node.name or noun(node.operator.name), node.origin
-                )
+                self._stand_ins[node] = make_input(node.spec, node.name, node.origin)
         stand_ins = {node: self._stand_ins[node] for node in live}
         new = substitute((*outputs, *(guard.node for guard in guards)), stand_ins)
         asked = Guards([_asking(node, guard) for node, guard in zip(new[len(outputs) :], guards)])
@@ -335,26 +345,18 @@ def _computed(node: Node) -> Node:
 
 
 def _asking(node: Node, guard: Guard) -> Guard:
-    return Guard(node, guard.answer, guard.question, guard.origin, guard.start)
+    return replace(guard, node=node)
 
 
-def _first_difference(members: Sequence[_Merged], begin: int) -> int | None:
+def _first_difference(paths: Sequence[Path], begin: int) -> int | None:
     """The position of the first guard with several answers; None if there is none that all paths ask."""
-    if len(members) < 2:
-        return None
-    for position, guards in enumerate(zip(*(one.guards[begin:] for one in members)), begin):
-        if len({guard.node for guard in guards}) > 1:
-            return None
-        if len({guard.answer.tobytes() for guard in guards}) > 1:
-            return position
-    return None
+    answers = enumerate(zip(*(path.key[begin:] for path in paths)), begin)
+    return next((position for position, found in answers if len(set(found)) > 1), None)
 
 
-def _divides(members: Sequence[_Merged], fork: int) -> bool:
-    """Whether a guard may end a stage: no path asks on its line again, and its answers are exact."""
-    question = members[0].guards[fork]
-    place = question.origin.filename, question.origin.line
-    node = question.node
-    is_exact = node.dtype.kind != "f" or node.operator is trunc  # of others, other code gives other bits
-    is_whole = node.spec.size == question.answer.size
-    return is_exact and is_whole and all(one.places().count(place) == 1 for one in members)
+def _divides(path: Path, fork: int) -> bool:
+    """Whether a guard may end a stage: the path asks on its line only once, and the answer is exact."""
+    guard = path.traced.guards.guards[fork]
+    is_exact = guard.node.dtype.kind != "f" or guard.node.operator is trunc  # other code gives other bits
+    is_whole = guard.node.spec.size == guard.answer.size
+    return is_exact and is_whole and path.lines.count(path.lines[fork]) == 1

@@ -14,16 +14,16 @@ class SharedNodes:
 
     Example:
         >>> shared = SharedNodes()
-        >>> shared.merge(one.outputs, {})
-        >>> shared.merge(other.outputs, dict(zip(other.inputs, one.inputs)))
+        >>> found = shared.merge(one.outputs, {})
+        >>> found = shared.merge(other.outputs, dict(zip(other.inputs, one.inputs)))
+        >>> [found[output] for output in other.outputs]
     """
 
     def __init__(self) -> None:
         self._known: dict[Any, Node] = {}
 
-    def merge(self, outputs: Iterable[Node], inputs: Mapping[Node, Node]) -> tuple[Node, ...]:
-        """The outputs of a graph, made of the nodes that are known; `inputs` are exchanged for others."""
-        outputs = tuple(outputs)
+    def merge(self, outputs: Iterable[Node], inputs: Mapping[Node, Node]) -> dict[Node, Node]:
+        """For each node that the outputs need the one that is kept; `inputs` are exchanged for others."""
         new = dict(inputs)
         for node in toposort(outputs):
             if node in new:
@@ -33,7 +33,7 @@ class SharedNodes:
                 continue
             node_here = with_operands(node, tuple(new[operand] for operand in node.operands))
             new[node] = self._known.setdefault(_identity(node_here), node_here)
-        return tuple(new[output] for output in outputs)
+        return new
 
 
 def _identity(node: Node) -> Any:
