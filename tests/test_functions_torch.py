@@ -93,9 +93,9 @@ REDUCTION = """
     var(x) var(x,0) var(x,1,keepdim=True) var(x,unbiased=False) var(x,correction=2) var(x,1,False)
     var(x,True) std(x) std(x,1,correction=0) var_mean(x,1) std_mean(x) logsumexp(x,1) logsumexp(x,(0,1))
     logsumexp(100*x,1,True) norm(x) norm(x,1) norm(x,2,0) norm(x,3,1,True) norm(x,float('inf'))
-    norm(x,-float('inf'),1) norm(x,0) norm(x,p='fro',dim=(0,1)) norm(o,dim=0) norm(p,-2) vector_norm(x,2)
-    vector_norm(p,2.5,1) matrix_norm(x) matrix_norm(x,1) matrix_norm(x,-float('inf')) dist(x,y)
-    normalize(x) cosine_similarity(x,y) cov(x) corrcoef(x) softmax(x,1) softmax(z,0) log_softmax(x,-1)
+    norm(x,-float('inf'),1) norm(x,0) norm(x,p='fro',dim=(0,1)) norm(o,dim=0) norm(o,0.5) norm(p,-2)
+    vector_norm(x,2) vector_norm(p,2.5,1) matrix_norm(x) matrix_norm(x,1) matrix_norm(x,-float('inf'))
+    dist(x,y) normalize(x) cosine_similarity(x,y) cov(x) corrcoef(x) softmax(x,1) softmax(z,0) log_softmax(x,-1)
     softmin(x,0) softmax(s,0) softmax(f,1,dtype=float64) aminmax(x) median(w) median(x,1) kthvalue(x,2,1)
     sort(x,0) sort(x,descending=True) topk(x,2) topk(x,2,0,False) argsort(x,1) unique(m) bincount(j)
     quantile(x,0.3) quantile(x,0.5,1) quantile(x,0.25,0,True) quantile(h,0.3) median(e)
@@ -298,7 +298,8 @@ def pullback_tensors() -> dict[str, Any]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("expression", ROWS)
 def test_a_function_is_pytorchs(expression: str) -> None:
-    order = 1 if expression.startswith(("hardsigmoid", "digamma", "atan2(o")) else 2  # there is no second
+    # There is no second derivative, or PyTorch's is nan at 0.
+    order = 1 if expression.startswith(("hardsigmoid", "digamma", "atan2(o", "norm(o,0")) else 2
     expected, torch_inputs = evaluated(expression, torch_tensors(), torch_function)
     expected_first, expected_second = gradients(
         expected, torch_inputs, torch.autograd.grad, torch.from_numpy, order
