@@ -85,10 +85,23 @@ def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
     return as_dtype(x, np.dtype(getattr(dtype, "numpy", dtype)))
 
 
+def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
+    """x, and something else where the mask does not hold."""
+    return x if where is True else PUBLIC["where"](tensor_of(where), x, filled((), otherwise, array_dtype(x)))
+
+
+def _begun(total: Tensor, initial: Any, function: Callable[..., Tensor]) -> Tensor:
+    """What is reduced, begun with a number if one is given."""
+    return total if initial is None else function(total, scalar_of(initial, array_dtype(total)))
+
+
 @implements(np.sum)
-def _sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.add)
-    return as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x))
+def _sum(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Tensor:  # fmt: skip
+    x = _chosen(_summed(tensor_of(a), dtype, np.add), where, 0)
+    return _begun(as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["add"])
 
 
 @implements(np.nansum)
@@ -98,9 +111,12 @@ def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 
 
 @implements(np.prod)
-def _prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.multiply)
-    return as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x))
+def _prod(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Tensor:  # fmt: skip
+    x = _chosen(_summed(tensor_of(a), dtype, np.multiply), where, 1)
+    return _begun(as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["mul"])
 
 
 @implements(np.cumsum)
@@ -121,8 +137,14 @@ def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Te
 
 
 @implements(np.mean)
-def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+def _mean(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Tensor:
     x = _float(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+    if where is not True:
+        mask = movement.broadcast_to(tensor_of(where), x.shape)
+        total = reduction.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
+        return total / as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x))
     return reduction.mean(x, _axes(axis), keepdims)
 
 
@@ -162,16 +184,25 @@ def _std(
 
 
 def _extreme(name: str) -> Callable[..., Tensor]:
-    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        return PUBLIC[name](tensor_of(a), _axes(axis), keepdims)
+    of_two = PUBLIC[{"amax": "maximum", "amin": "minimum"}.get(name, name)]
+
+    def function(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Tensor:
+        x = _chosen(tensor_of(a), where, initial)
+        return _begun(PUBLIC[name](x, _axes(axis), keepdims), initial, of_two)
 
     return function
 
 
+def _place(name: str) -> Callable[..., Tensor]:
+    return lambda a, axis=None, *, keepdims=False: PUBLIC[name](tensor_of(a), axis, keepdims)
+
+
 implements(np.max, np.amax)(_extreme("amax"))
 implements(np.min, np.amin)(_extreme("amin"))
-implements(np.argmax)(_extreme("argmax"))
-implements(np.argmin)(_extreme("argmin"))
+implements(np.argmax)(_place("argmax"))
+implements(np.argmin)(_place("argmin"))
 
 
 @implements(np.ptp)
@@ -223,7 +254,9 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor
         width = reduction.diff(tensor_of(x), 1, -1 if tensor_of(x).ndim == 1 else axis)
         if width.ndim == 1 and values.ndim > 1:
             width = width.reshape([-1 if dim == axis % values.ndim else 1 for dim in range(values.ndim)])
-    count = values.shape[axis] - 1
+    count = max(values.shape[axis] - 1, 0)
+    if not count:
+        return reduction.sum(values, axis) * 0.0
     later, earlier = parts.narrow(values, axis, 1, count), parts.narrow(values, axis, 0, count)
     return reduction.sum((later + earlier) * width * 0.5, axis)
 
@@ -330,7 +363,13 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     return parts.roll(tensor_of(a), shift, axis)
 
 
-PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}
+PAD_MODES = {
+    "constant": "constant",
+    "edge": "replicate",
+    "reflect": "reflect",
+    "wrap": "circular",
+    "symmetric": "symmetric",
+}
 
 
 @implements(np.pad)
@@ -341,12 +380,22 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
             UnsupportedError,
             f"numpy.pad: mode={mode!r} is not supported on a Tensor, only {', '.join(PAD_MODES)}.",
         )
-    if np.ndim(constant_values):
-        fail(
-            UnsupportedError,
-            "numpy.pad: several constant_values are not supported on a Tensor; pad in steps.",
-        )
     widths = [(int(a), int(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))]
+    if mode == "constant" and np.ndim(constant_values):
+        for dim, pair in enumerate(np.broadcast_to(np.asarray(constant_values), (x.ndim, 2))):
+            for side in range(2):
+                one = [widths[dim] if axis == dim else (0, 0) for axis in range(x.ndim)]
+                one[dim] = (one[dim][0], 0) if side == 0 else (0, one[dim][1])
+                x = padded(x, one, "constant", pair[side].item())
+        return x
+    further = mode in ("reflect", "wrap") and any(
+        max(pair) > extent - (mode == "reflect") for pair, extent in zip(widths, x.shape)
+    )
+    if further or mode == "symmetric":
+        for dim, pair in enumerate(widths):
+            places = np.pad(np.arange(x.shape[dim]), pair, mode)
+            x = selection.index_select(x, dim, tensor_of(places)) if any(pair) else x
+        return x
     return padded(x, widths, PAD_MODES[mode], constant_values if mode == "constant" else None)
 
 
