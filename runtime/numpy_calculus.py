@@ -111,7 +111,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """Second-order central differences inside, one-sided ones at the ends; distances may vary."""
     x = tensor_of(f)
     x = x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int | np.integer) else list(axis)
+    axes = range(x.ndim) if axis is None else [int(one) for one in np.atleast_1d(axis)]
     given = list(varargs) or [1.0]
     if len(given) == 1:
         given = given * len(axes)

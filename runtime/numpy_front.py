@@ -192,6 +192,7 @@ def _heaviside(x: Any, at_zero: Any) -> Tensor:
 
 def _copysign(x: Any, sign: Any) -> Tensor:
     (x, sign), dtype = converted(np.copysign, (x, sign))
+    x, sign = (one if isinstance(one, Tensor) else wrap(np.asarray(one, dtype)) for one in (x, sign))
     return as_dtype(PUBLIC["where"](PUBLIC["signbit"](sign), -PUBLIC["abs"](x), PUBLIC["abs"](x)), dtype)
 
 

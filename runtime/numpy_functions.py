@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def promoted(values: Sequence[Any]) -> list[Tensor]:
     return [as_dtype(x, dtype) for x in tensors]
 
 
-def _float(value: Any) -> Tensor:
+def averaged(value: Any) -> Tensor:
     """In the dtype in which NumPy averages: integers and bools as float64."""
     x = tensor_of(value)
     return x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
@@ -140,7 +140,7 @@ def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Te
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Tensor:
-    x = _float(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+    x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
     if where is not True:
         mask = movement.broadcast_to(tensor_of(where), x.shape)
         total = reduction.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
@@ -150,12 +150,12 @@ def _mean(
 
 @implements(np.nanmean)
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return reduction.nanmean(_float(a), _axes(axis), keepdims)
+    return reduction.nanmean(averaged(a), _axes(axis), keepdims)
 
 
 @implements(np.average)
 def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _float(a)
+    x = averaged(a)
     if weights is None:
         return reduction.mean(x, _axes(axis), keepdims)
     x, w = promoted([x, weights])
@@ -170,7 +170,7 @@ def _var(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: float | None = None
 ) -> Tensor:
     return statistics.var(
-        _float(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
+        averaged(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
     )
 
 
@@ -179,7 +179,7 @@ def _std(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: float | None = None
 ) -> Tensor:
     return statistics.std(
-        _float(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
+        averaged(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
     )
 
 
@@ -236,7 +236,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 
 @implements(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    values = _float(x)
+    values = averaged(x)
     axis = _axes(axis)
     is_matrix = (isinstance(axis, tuple) and len(axis) == 2) or (
         axis is None and values.ndim == 2 and ord is not None
@@ -248,7 +248,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 @implements(np.trapezoid)
 def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    values = _float(y)
+    values = averaged(y)
     width: Any = dx
     if x is not None:
         width = reduction.diff(tensor_of(x), 1, -1 if tensor_of(x).ndim == 1 else axis)
@@ -393,7 +393,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
     )
     if further or mode == "symmetric":
         for dim, pair in enumerate(widths):
-            places = np.pad(np.arange(x.shape[dim]), pair, mode)
+            places = np.pad(np.arange(x.shape[dim]), [pair], cast(Any, mode))
             x = selection.index_select(x, dim, tensor_of(places)) if any(pair) else x
         return x
     return padded(x, widths, PAD_MODES[mode], constant_values if mode == "constant" else None)
@@ -526,7 +526,7 @@ def _round(a: Any, decimals: int = 0) -> Tensor:
 
 @implements(np.take)
 def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
-    x, index = tensor_of(a), tensor_of(indices)
+    x, index = tensor_of(a), tensor_of(indices if np.size(indices) else np.zeros(np.shape(indices), int))
     if axis is None:
         return selection.take(x, index)
     return x[(*(slice(None) for _ in range(axis % x.ndim)), index)]
@@ -542,7 +542,7 @@ def _nan_to_num(
 implements(np.take_along_axis)(
     lambda arr, indices, axis=-1: selection.take_along_dim(tensor_of(arr), tensor_of(indices), axis)
 )
-implements(np.sinc)(lambda x: PUBLIC["sinc"](_float(x)))
+implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))
 implements(np.real)(lambda val: tensor_of(val))
 implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))
 implements(np.isclose)(

@@ -171,7 +171,7 @@ def nanvar(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False)
     x = tensor_of(a)
     x = x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
     values, missing = _replaced(x, 0.0)
-    count = as_dtype(FUNCTIONS[np.sum](~missing, axis, keepdims=True), array_dtype(x))
+    count = as_dtype(FUNCTIONS[np.sum](missing.logical_not(), axis, keepdims=True), array_dtype(x))
     centre = FUNCTIONS[np.sum](values, axis, keepdims=True) / count
     squares = PUBLIC["where"](missing, 0.0, PUBLIC["square"](values - centre))
     freedom = PUBLIC["where"](count > ddof, count - ddof, np.nan)
@@ -190,8 +190,7 @@ def nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False)
 @implements(np.cov)
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Tensor:
     """The covariances of variables in rows, or of columns unless `rowvar`."""
-    x = tensor_of(m)
-    x = x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
+    x = as_dtype(tensor_of(m), np.dtype("float64"))
     x = x.T if x.ndim == 2 and not rowvar and x.shape[0] != 1 else x
     if y is not None:
         other = as_dtype(tensor_of(y), array_dtype(x))

@@ -94,6 +94,7 @@ TABLE = """
     np.zeros_like(x,dtype=np.int32) np.copy(x) np.real(x) x[::-1] x[1:,None] x[...,::-2] x[-1,::-1] x[j]
     x[j,::-1] x[:,j] np.sort(x,axis=0) np.sort(x,axis=None) np.sort(i,kind='stable')
     np.argsort(v) np.argsort(x,0) np.median(x) np.median(x,axis=1,keepdims=True) np.median(x,(0,1))
+    np.median(n) np.quantile(n,0.3) np.cov(f) np.take(x,[],axis=0) np.copysign(2.0,x)
     np.quantile(x,0.3) np.quantile(x,[0.1,0.5],axis=0) np.percentile(x,25) np.percentile(x,[5,95],axis=1)
     np.sum(x,where=b) np.sum(x,1,where=b,initial=0.5) np.mean(x,0,where=x>-9) np.max(x,1,initial=0.1)
     np.max(x,where=b,initial=-9) np.prod(x,where=b,initial=2.0) np.min(n,initial=-2) np.fmin(x,True)
