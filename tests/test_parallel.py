@@ -1,12 +1,16 @@
 """Loops whose iterations threads share, and large outputs that are used again."""
 
+import os
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen.machine import workers
 from pullback.codegen.machine.memory import allocator
+from pullback.codegen.machine.workers import PATIENCE
 from pullback.tracer.spec import Spec
 
 
@@ -92,6 +96,45 @@ def test_an_error_in_a_thread_reaches_the_caller(two_threads) -> None:
 def test_set_num_threads_refuses_less_than_one() -> None:
     with pytest.raises(ValueError, match="at least 1 expected, found 0"):
         pb.set_num_threads(0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "int64", "bool"])
+def test_totals_of_parts_are_combined_as_numpy_does(dtype, two_threads) -> None:
+    x = (RNG.uniform(-1, 1, (40, 3)) * 3).astype(dtype)
+    if x.dtype.kind == "f":
+        x[30, 1], x[2, 2] = np.nan, np.inf
+    for reduction in (np.max, np.min, np.all, np.any, np.sum, np.prod):
+        with np.errstate(invalid="ignore"):
+            expected = reduction(x, axis=0)
+        found = pb.compile(lambda x: reduction(x, axis=0), parallel=True)(x)  # noqa: B023
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("number", [1, 3, 40])
+def test_any_number_of_threads_computes_the_same(number, two_threads) -> None:
+    pb.set_num_threads(number)
+    found = pb.compile(row_softmax, parallel=True)(MATRIX)
+    np.testing.assert_allclose(found, pb.compile(row_softmax, parallel=False)(MATRIX), rtol=1e-12)
+
+
+def test_workers_that_sleep_are_woken(two_threads) -> None:
+    """Calls so far apart that workers have lain down, and so close that they have not."""
+    compiled, expected = pb.compile(total, parallel=True), total(MATRIX, WEIGHT)
+    for pause in (0.0, 2 * PATIENCE, 50 * PATIENCE, 0.0) * 5:
+        time.sleep(pause)
+        np.testing.assert_allclose(compiled(MATRIX, WEIGHT), expected, rtol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_its_own_workers(two_threads) -> None:
+    compiled, expected = pb.compile(total, parallel=True), total(MATRIX, WEIGHT)
+    np.testing.assert_allclose(compiled(MATRIX, WEIGHT), expected)
+    child = os.fork()
+    if child == 0:
+        same = all(np.allclose(compiled(MATRIX, WEIGHT), expected) for _ in range(100))
+        os._exit(0 if same and workers.number() == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_calls_from_several_threads_do_not_mix(two_threads) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -24,7 +24,7 @@ from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
 from .. import blas
-from . import store
+from . import store, workers
 
 # --- What to compile --------------------------------------------------------------------------------------
 
@@ -80,6 +80,17 @@ class ScalarType:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """How threads share a kernel over `range(start, stop)`: which arrays, by position, each has for itself.
+
+    What is in `totals` is combined as the operators say ("sum", "amax", ...), in the order of the parts.
+    """
+
+    private: tuple[int, ...] = ()
+    totals: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class CompileOptions:
     """How a kernel is compiled.
 
@@ -88,12 +99,15 @@ class CompileOptions:
     on purpose. `+=` may be reordered besides ("reassoc"), so that sums vectorise; elsewhere that flag would
     fold `(a + b) - a`, which can be nan, to `b`. `vector_width` is the preferred width of vectors in bits,
     where the processor has such vectors; 0 leaves the choice to LLVM, which prefers 256. `brief_loops` are
-    the positions, among the loops of the function, of those that are not worth vectors.
+    the positions, among the loops of the function, of those that are not worth vectors. With `sharing` the
+    last two parameters of the kernel are the bounds of a loop; callers give instead its extent, a number of
+    parts and the number of threads that share the parts.
     """
 
     fastmath: frozenset[str] = frozenset({"arcp", "contract", "nsz"})
     vector_width: int = 512
     brief_loops: frozenset[int] = frozenset()
+    sharing: Sharing | None = None
 
 
 DEFAULT_OPTIONS = CompileOptions()
@@ -153,6 +167,7 @@ def _load_or_compile(
         sorted(options.fastmath),
         options.vector_width,
         sorted(options.brief_loops),
+        options.sharing,
         _environment(),
     )
     symbol = f"pullback_{name}_{digest}"
@@ -164,7 +179,7 @@ def _load_or_compile(
         statistics.compilations += 1
     else:
         statistics.disk_hits += 1
-    return _load(code, symbol, name, argument_types)
+    return _load(code, symbol, name, given_arguments(argument_types, options.sharing))
 
 
 def _compile(
@@ -197,7 +212,8 @@ def _digest(*parts: Any) -> str:
 def _environment() -> tuple[str, ...]:
     """Versions, processor, and the code that turns source into machine code."""
     folder = Path(__file__).parents[1]
-    compilers = [folder / name for name in ("blas.py", "machine/compile.py", "machine/entry.py")]
+    names = ("blas.py", *(f"machine/{name}.py" for name in ("compile", "entry", "sharing")))
+    compilers = [folder / name for name in names]
     compilers += sorted((*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py")))
     return (
         *store.versions(),
@@ -275,6 +291,8 @@ def _load(
 
         numba_backend.register_symbols()
     engine = _engine()
+    if workers.SHARE in needed:
+        workers.load(engine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
     engine.finalize_object()
     definition = _MethodDefinition(name.encode(), engine.get_function_address(symbol), _METH_FASTCALL, None)
@@ -283,6 +301,13 @@ def _load(
     create.restype = ctypes.py_object
     create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]
     return create(definition, functools.partial(_refuse, name, argument_types), None)
+
+
+def given_arguments(
+    kernel: Sequence[ArrayType | ScalarType], sharing: Sharing | None
+) -> tuple[ArrayType | ScalarType, ...]:
+    """What Python gives a kernel with these arguments: for bounds, it gives extent, parts and threads."""
+    return tuple(kernel) if sharing is None else (*kernel, kernel[-1])
 
 
 def _refuse(name: str, expected: tuple[ArrayType | ScalarType, ...], *arguments: Any) -> None:

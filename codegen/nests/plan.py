@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
-from ..machine.compile import ArrayType, ScalarType
+from ..machine.compile import ArrayType, ScalarType, Sharing
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
 from ..writing.element import Arrays
@@ -45,15 +45,8 @@ MULTIPLIED_BYTES = 150.0
 SMALLEST_PART = 16
 NANOSECONDS_PER_ACCESS = 0.1
 NANOSECONDS_PER_COST = 0.02
-COMBINE: dict[str, Callable[..., Any]] = {
-    "sum": np.add,
-    "scatter_add": np.add,
-    "prod": np.multiply,
-    "amax": np.maximum,
-    "amin": np.minimum,
-    "all": np.logical_and,
-    "any": np.logical_or,
-}
+COMBINED = frozenset({"sum", "scatter_add", "prod", "amax", "amin", "all", "any"})
+"""Operators whose totals of parts can be combined: `machine.sharing` does."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +80,13 @@ class Stage:
     parameters: tuple[str, ...] = ()
 
     @property
-    def own(self) -> set[Node]:
-        """The arrays that each thread has for itself."""
-        return {*self.partial, *self.private}
+    def sharing(self) -> Sharing | None:
+        """Which arrays each thread has for itself."""
+        if self.shared is None:
+            return None
+        places = {node: place for place, node in enumerate(self.arrays)}
+        totals = tuple((places[node], node.operator.name) for node in self.partial if node in places)
+        return Sharing(tuple(places[node] for node in self.private), totals)
 
     def kernel(self, name: str) -> Kernel:
         return Kernel(name, self.parameters, self.prologue, self.body)
@@ -328,7 +325,7 @@ def _can_share(root: Root, loop: Loop) -> bool:
     if root.kind == "check":
         return True
     if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
-        return axis not in root.reduced or root.node.operator.name in COMBINE
+        return axis not in root.reduced or root.node.operator.name in COMBINED
     return root.kind == "scan" and not _scans(root, axis)
 
 
@@ -351,14 +348,6 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
         each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
         total += points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
     return total
-
-
-def combined(node: Node, parts: Sequence[np.ndarray], out: np.ndarray) -> None:
-    """Combine what threads have added up, in the order of the threads."""
-    combine = COMBINE[node.operator.name]
-    combine(parts[0], parts[1], out=out)
-    for part in parts[2:]:
-        combine(out, part, out=out)
 
 
 def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
