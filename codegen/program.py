@@ -26,7 +26,8 @@ from .machine.threads import get_num_threads
 from .machine.workers import have_workers
 from .nests.growing import Room
 from .nests.loops import bodies
-from .nests.plan import Output, Plan, Stage, stage_names
+from .nests.plan import Output, Plan
+from .nests.stages import Stage, stage_names
 from .writing.explain import explain_plan
 from .writing.layout import Module
 
@@ -330,7 +331,7 @@ def _stage_runner(
     integers = tuple(stage.integers.values())
     if stage.shared is None:
         return lambda values: kernel(*[values[place] for place in places], *integers)
-    extent = stage.shared.extent.value
+    extent = stage.shared.value
 
     def run(values: list[np.ndarray]) -> None:
         threads = max(1, min(get_num_threads(), extent))

@@ -137,6 +137,50 @@ def test_a_forked_process_has_its_own_workers(two_threads) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+# --- stages ------------------------------------------------------------------------------------------------
+
+
+def layers(x, first, second):
+    hidden = pb.relu(x @ first)
+    return (pb.tanh(hidden @ second) ** 2).sum()
+
+
+def squares(x):
+    factor = pb.exp(x @ x)
+    return pb.tanh(factor.T @ factor) * factor
+
+
+def turned(x):
+    return (pb.cumsum(pb.cat([x[3:], x[:3]]) * 0.9, dim=1) ** 2).sum()
+
+
+def test_layers_and_what_follows_them_are_one_function_over_rows() -> None:
+    x, first, second = (RNG.standard_normal(shape) for shape in ((60, 20), (20, 30), (30, 25)))
+    compiled = pb.compile(pb.value_and_grad(layers, argnums=(1, 2)), parallel=True)
+    functions = compiled.source(x, first, second).split("\ndef ")[1:]
+    products = [function.count("gemm(") for function in functions if "start:stop" in function]
+    assert products == [3, 1, 1]  # forward and backward through the layers; then the gradient of each
+    assert functions[0].count("in range(start, stop)") >= 2
+
+
+def test_functions_of_a_stage_give_what_serial_loops_do(two_threads) -> None:
+    x = RNG.standard_normal((40, 40)) / 7.0
+    for function in (lambda x: layers(x, x, x), turned):
+        found, expected = (pb.value_and_grad(pb.compile(function, parallel=one))(x) for one in (True, False))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-10, atol=1e-12)
+
+
+def test_no_part_overwrites_what_another_still_reads(two_threads) -> None:
+    """A product reads all of what the next loop could overwrite row by row: they are different stages."""
+    x = RNG.standard_normal((300, 300)) / 20.0
+    compiled, expected = pb.compile(squares, parallel=True), pb.compile(squares, parallel=False)(x)
+    functions = compiled.forward_source(x).split("\ndef ")[1:]
+    assert ["gemm(" in one for one in functions] == [True, True, False]
+    for _ in range(5):
+        np.testing.assert_allclose(compiled(x), expected, rtol=1e-10)
+
+
 def test_calls_from_several_threads_do_not_mix(two_threads) -> None:
     compiled = pb.compile(lambda x: pb.exp(x) * 2.0, parallel=True)
     failures: list[int] = []
