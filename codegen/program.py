@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from pullback.tracer.version import __version__
 from .blas import OneThread
 from .machine import compile as machine
 from .machine import store
+from .machine.calls import caller
 from .machine.memory import SMALLEST_KEPT, allocator
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
@@ -246,16 +248,8 @@ def _runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
 
 def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
-    empty = np.empty
-    small = [(spec.shape, spec.dtype) for spec in specs]
-
-    def run_small(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        filled = [empty(shape, dtype) for shape, dtype in small]
-        kernel(*arrays, *filled, *integers)
-        return tuple(filled[:count])
-
-    if all(spec.nbytes < SMALLEST_KEPT for spec in specs):
-        return run_small
+    if isinstance(kernel, BuiltinFunctionType) and all(spec.nbytes < SMALLEST_KEPT for spec in specs):
+        return caller(kernel, specs, integers, count)
     allocators = [allocator(spec) for spec in specs]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

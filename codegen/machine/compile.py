@@ -12,7 +12,7 @@ import hashlib
 import json
 import pickle
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -24,7 +24,7 @@ from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
 from .. import blas
-from . import store, workers
+from . import store
 
 # --- What to compile --------------------------------------------------------------------------------------
 
@@ -228,6 +228,8 @@ def _environment() -> tuple[str, ...]:
 # --- From object code to a function -----------------------------------------------------------------------
 
 OBJECT_PREFIX = "pullback_object_"  # symbols of Python objects that the code refers to
+SHARE = "pullback_share"
+"""The function (function, parts, bytes of a part, number of parts, most helpers) of `workers`."""
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -242,7 +244,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 _METH_FASTCALL = 0x80
-_definitions: list[_MethodDefinition] = []  # Python keeps pointers to them
+_definitions: dict[int, _MethodDefinition] = {}  # by address of the code; Python keeps pointers to them
 
 
 def raise_kernel_error(pickled: bytes) -> None:
@@ -270,7 +272,8 @@ def target_machine() -> llvm.TargetMachine:
 @functools.cache
 def _engine() -> llvm.ExecutionEngine:
     """Where loaded code lives, until the process ends."""
-    objects = {"None": None, "ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
+    objects: dict[str, object] = {"None": None, "True": True, "False": False}
+    objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
     for name, value in objects.items():
         llvm.add_symbol(f"{OBJECT_PREFIX}{name}", id(value))
     machine = target_machine()
@@ -291,16 +294,54 @@ def _load(
 
         numba_backend.register_symbols()
     engine = _engine()
-    if workers.SHARE in needed:
-        workers.load(engine)
+    if SHARE in needed:
+        from . import workers
+
+        workers.load()
     engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
     engine.finalize_object()
-    definition = _MethodDefinition(name.encode(), engine.get_function_address(symbol), _METH_FASTCALL, None)
-    _definitions.append(definition)
+    return built_in(
+        name, engine.get_function_address(symbol), functools.partial(_refuse, name, argument_types)
+    )
+
+
+def load_llvm(
+    name: str,
+    source: str,
+    replacements: Mapping[str, object],
+    symbols: Mapping[str, int],
+    wanted: Sequence[str],
+) -> dict[str, int]:
+    """The addresses of what LLVM's assembly defines, compiled once on a machine.
+
+    `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares.
+    """
+    for key, value in replacements.items():
+        source = source.replace(f"<{key}>", str(value))
+    for symbol, address in symbols.items():
+        llvm.add_symbol(symbol, address)
+    entry = f"{name}.{_digest(source, _environment())}"
+    code = store.read(entry)
+    engine = _engine()
+    if code is None:
+        module = llvm.parse_assembly(source)
+        module.triple = llvm.get_process_triple()
+        module.verify()
+        code = target_machine().emit_object(module)
+        store.write(entry, code)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return {symbol: engine.get_global_value_address(symbol) for symbol in wanted}
+
+
+def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:
+    """A function of Python that takes positional arguments, from machine code; `owner` is its `self`."""
+    if address not in _definitions:
+        _definitions[address] = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype = ctypes.py_object
     create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]
-    return create(definition, functools.partial(_refuse, name, argument_types), None)
+    return create(_definitions[address], owner, None)
 
 
 def given_arguments(

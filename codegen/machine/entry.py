@@ -129,17 +129,17 @@ class Entry:
         before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
         builder = self.builder
         is_array = builder.icmp_unsigned(
-            "==", self._field(value, _ObjectHead.type, _POINTER), self._object("ndarray")
+            "==", self._field(value, ObjectHead.type, _POINTER), self._object("ndarray")
         )
         with builder.if_then(builder.not_(is_array), likely=False):
             builder.ret(_INT1(0))
-        descriptor = self._field(value, _ArrayObject.descriptor, _POINTER)
+        descriptor = self._field(value, ArrayObject.descriptor, _POINTER)
         byteorder = self._field(descriptor, _DTypeObject.byteorder, _INT8)
         found = [
             self._field(descriptor, _DTypeObject.kind, _INT8),
             self._field(descriptor, _DTypeObject.itemsize, _INT64),
-            self._field(value, _ArrayObject.ndim, _INT32),
-            builder.and_(self._field(value, _ArrayObject.flags, _INT32), flags),
+            self._field(value, ArrayObject.ndim, _INT32),
+            builder.and_(self._field(value, ArrayObject.flags, _INT32), flags),
         ]
         checks = [builder.icmp_unsigned("==", one, other) for one, other in zip(found, [*wanted, flags])]
         checks.append(builder.icmp_unsigned("!=", byteorder, _INT8(ord(_SWAPPED))))
@@ -162,7 +162,7 @@ class Entry:
 
     def _extent_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
         """Whether the ndarray `value` has the extents that the kernel is compiled for."""
-        first = self._field(value, _ArrayObject.shape, _INT64.as_pointer()) if any(argument.extents) else None
+        first = self._field(value, ArrayObject.shape, _INT64.as_pointer()) if any(argument.extents) else None
         return [
             self.builder.icmp_unsigned(
                 "==", self.builder.load(self.builder.gep(first, [_INT64(axis)])), _INT64(extent)
@@ -179,10 +179,10 @@ class Entry:
         self, value: ir.Value, argument: kernels.ArrayType
     ) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
         """Where the data is, the shape, and strides where they do not follow from it."""
-        shape = self._integers(value, _ArrayObject.shape, argument.ndim)
+        shape = self._integers(value, ArrayObject.shape, argument.ndim)
         is_c = argument.layout == "C"
-        strides = [] if is_c else self._integers(value, _ArrayObject.strides, argument.ndim)
-        return self._field(value, _ArrayObject.data, _POINTER), shape, strides
+        strides = [] if is_c else self._integers(value, ArrayObject.strides, argument.ndim)
+        return self._field(value, ArrayObject.data, _POINTER), shape, strides
 
     def _native_array(
         self, argument: kernels.ArrayType, data: ir.Value, shape: list[ir.Value], strides: list[ir.Value]
@@ -320,7 +320,7 @@ class Entry:
         return self.builder.call(function, arguments)
 
 
-class _ObjectHead(ctypes.Structure):
+class ObjectHead(ctypes.Structure):
     """PyObject_HEAD: reference count and type; longer in free-threaded builds."""
 
     _fields_ = [
@@ -329,11 +329,11 @@ class _ObjectHead(ctypes.Structure):
     ]
 
 
-class _ArrayObject(ctypes.Structure):
+class ArrayObject(ctypes.Structure):
     """PyArrayObject_fields of NumPy's C API, which has not changed since 1.7."""
 
     _fields_ = [
-        ("head", _ObjectHead),
+        ("head", ObjectHead),
         ("data", ctypes.c_void_p),
         ("ndim", ctypes.c_int),
         ("shape", ctypes.c_void_p),
@@ -348,7 +348,7 @@ class _DTypeObject(ctypes.Structure):
     """The head of _PyArray_Descr of NumPy 2."""
 
     _fields_ = [
-        ("head", _ObjectHead),
+        ("head", ObjectHead),
         ("scalar_type", ctypes.c_void_p),
         ("kind", ctypes.c_char),
         ("character", ctypes.c_char),

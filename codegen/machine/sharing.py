@@ -17,7 +17,6 @@ from llvmlite import ir
 
 from . import compile as kernels
 from .entry import Argument, Entry, Result
-from .workers import SHARE
 
 APART = 128
 """Bytes: what different threads write lies as far apart, so that they share no cache line."""
@@ -195,7 +194,7 @@ class SharedEntry(Entry):
         builder = self.builder
         size = builder.ptrtoint(builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
         addresses = [builder.bitcast(one, _POINTER) for one in (function, first)]
-        self._python(SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
+        self._python(kernels.SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
 
     def _raise_error_of(self, part: ir.Value) -> None:
         builder = self.builder

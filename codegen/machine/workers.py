@@ -22,8 +22,8 @@ from typing import Any
 
 from llvmlite import binding as llvm
 
-SHARE = "pullback_share"
-"""The function (function, parts, bytes of a part, number of parts, most helpers) that code calls."""
+from .compile import SHARE, load_llvm
+
 MOST_WORKERS = 255
 PATIENCE = 100e-6
 """Seconds that a worker looks for work before it sleeps; to wake it takes half of that."""
@@ -223,31 +223,26 @@ _PAUSES = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}
+_WANTED = tuple(f"pullback_{name}" for name in ("share", "serve", "pause", "slots", "started", "patience"))
 
 
 class _Pool:
     """The code above, loaded, and its workers."""
 
-    def __init__(self, engine: llvm.ExecutionEngine) -> None:
+    def __init__(self) -> None:
         name = platform.machine().lower()
         declaration, pause = _PAUSES.get(_ALIASES.get(name, name), ("", ""))
-        replacements = {"MOST_WORKERS": str(MOST_WORKERS), "PAUSE_DECLARATION": declaration, "PAUSE": pause}
-        source = _SOURCE
-        for key, text in replacements.items():
-            source = source.replace(f"<{key}>", text)
-        llvm.add_symbol("pullback_yield", _address_of_yield())
-        module = llvm.parse_assembly(source)
-        module.triple = llvm.get_process_triple()
-        engine.add_module(module)
-        engine.finalize_object()
+        replacements = {"MOST_WORKERS": MOST_WORKERS, "PAUSE_DECLARATION": declaration, "PAUSE": pause}
+        symbols = {"pullback_yield": _address_of_yield()}
+        places = load_llvm("workers", _SOURCE, replacements, symbols, _WANTED)
+        llvm.add_symbol(SHARE, places[SHARE])
         self._lock = threading.Lock()
-        self._serve = engine.get_function_address("pullback_serve")
-        self._slots = engine.get_global_value_address("pullback_slots")
-        self._started = ctypes.c_int64.from_address(engine.get_global_value_address("pullback_started"))
-        self._patience = ctypes.c_int64.from_address(engine.get_global_value_address("pullback_patience"))
-        self._pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address("pullback_pause"))
+        self._started, self._patience = (
+            ctypes.c_int64.from_address(places[name]) for name in ("pullback_started", "pullback_patience")
+        )
+        self._pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(places["pullback_pause"])
+        self._slots, self._serve = places["pullback_slots"], places["pullback_serve"]
         self.count = 0
-        llvm.add_symbol(SHARE, engine.get_function_address(SHARE))
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
 
@@ -293,11 +288,11 @@ _pool: _Pool | None = None
 _lock = threading.Lock()
 
 
-def load(engine: llvm.ExecutionEngine) -> None:
+def load() -> None:
     """Load the code, so that other code finds `SHARE`; it has no workers yet."""
     global _pool
     with _lock:
-        _pool = _pool or _Pool(engine)
+        _pool = _pool or _Pool()
 
 
 def have_workers(number: int) -> None:

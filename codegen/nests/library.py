@@ -20,11 +20,11 @@ from .expression import (
     Index,
     Literal,
     Load,
+    axes_in,
     minus,
     of_axis,
     of_symbol,
     plus,
-    axes_in,
 )
 from .extents import ONE, Symbol
 from .lower import Lowering, NotPlain

@@ -23,7 +23,7 @@ from ..writing.element import Arrays
 from ..writing.names import NamePool, noun
 from ..writing.write import Writer
 from .blocking import BLOCK
-from .expression import AnyIndex, is_number, axes_in
+from .expression import AnyIndex, axes_in, is_number
 from .fuse import fuse
 from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
