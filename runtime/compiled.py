@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 MAX_PATHS = 64
+NO_CALL: tuple[Callable[..., bool], Any, None] = (lambda *arguments: False, None, None)
+"""There is none to compare with."""
 
 
 class CacheInfo(NamedTuple):
@@ -53,7 +55,7 @@ class CacheInfo(NamedTuple):
 class _Entry:
     """The variants of one key: more than one where values that the function reaches have differed."""
 
-    __slots__ = ("former", "hits", "run", "variants")
+    __slots__ = ("_matches", "former", "hits", "run", "variants")
     SIBLINGS = 8
 
     def __init__(self) -> None:
@@ -62,6 +64,15 @@ class _Entry:
         self.former = 0
         """The hits at the last eviction round, to tell whether it has been used since."""
         self.run: Callable[[Any], Any] = lambda leaves: STALE
+        self._matches: Callable[..., bool] | None = None
+
+    def matching(self, arrays: Sequence[ndarray]) -> Callable[..., bool]:
+        """What tells whether arguments are arrays like these, which are of this entry."""
+        if self._matches is None:
+            from ..codegen.machine.calls import matcher
+
+            self._matches = matcher(arrays)
+        return self._matches
 
     def add(self, variant: Variant | Paths) -> None:
         self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
@@ -121,8 +132,8 @@ class CompiledFunction(Inspection):
         self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
         self._plain_count = self.signature.plain_count
         self._entries: dict[Any, _Entry] = {}
-        self._latest: tuple[Any, _Entry | None] = (None, None)
-        """The key of the last call, which is quicker to compare than to look up, and its entry."""
+        self._latest: tuple[Callable[..., bool], Any, _Entry | None] = NO_CALL
+        """Of the last call: what tells whether arguments are like its, the default dtype, the entry."""
         self._newest: Variant | Paths | None = None
         self._lock = threading.RLock()
         self._counters = Counters()
@@ -249,7 +260,7 @@ class CompiledFunction(Inspection):
         entry.add(made)
         self._newest = made
         self._entries[key] = entry
-        self._latest = None, None
+        self._latest = NO_CALL
         return made
 
     def _evict(self) -> None:
@@ -290,7 +301,7 @@ class CompiledFunction(Inspection):
         """Forget all traces and counts. Machine code stays, for whatever has the same source."""
         with self._lock:
             self._entries.clear()
-            self._latest = None, None
+            self._latest = NO_CALL
             self._newest = None
             self._counters = Counters()
             self._misses = self._later_misses = self._traces = self._evicted_hits = 0

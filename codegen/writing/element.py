@@ -37,7 +37,7 @@ from ..nests.expression import (
     parts,
 )
 from ..nests.extents import ONE, Symbol
-from ..nests.tree import Loop, LoopTree, Root
+from ..nests.tree import Item, Loop, LoopTree, Root
 from . import spelling as sp
 from .layout import Block, ForLoop, Line
 from .names import BLOCK, EXTENTS, NamePool, noun
@@ -104,7 +104,8 @@ class ElementWriter:
             if symbol not in self.reserved:
                 self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
         self._views: dict[Node, str] = {}
-        self.shared: Loop | None = None
+        self.shared: Sequence[Item] = ()
+        """The outermost items, if threads share them."""
         self._best_names: dict[Root, str] = {}
         self._constant_names: dict[tuple[object, ...], str] = {}
         sized = (*tree.graph.inputs, *tree.graph.nodes)  # those of inputs are found first
