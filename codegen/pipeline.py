@@ -25,6 +25,7 @@ from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place, forget_overwritten
 from .rolling.bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
+from .rolling.delays import move_when_read
 from .rolling.roll import roll
 from .writing.names import noun
 
@@ -41,7 +42,7 @@ def optimise(graph: Graph) -> Graph:
     graph = simplify(lower_contractions(graph))
     graph = simplify(unroll_small_dimensions(graph))
     graph = transpose_tables(share_reciprocals(graph))
-    return name_the_last(prune_loops(add_in_place(forget_overwritten(graph))))
+    return name_the_last(prune_loops(move_when_read(add_in_place(forget_overwritten(graph)))))
 
 
 def with_calls(graph: Graph) -> Graph:
