@@ -16,7 +16,7 @@ from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
 from .rewriting.differentiate import active_nodes, differentiate
 from .rewriting.factors import factor_sums
-from .rewriting.layouts import transpose_tables
+from .rewriting.layouts import transpose_constants, transpose_tables
 from .rewriting.partition import Partition, needed_by_backward, partition
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import expand_composites, simplify
@@ -47,7 +47,7 @@ def optimise(graph: Graph) -> Graph:
 
 def with_calls(graph: Graph) -> Graph:
     """The graph with what is left of contractions as calls of BLAS."""
-    return copy_operands(form_calls(in_bodies(graph, with_calls)))
+    return copy_operands(form_calls(in_bodies(transpose_constants(graph), with_calls)))
 
 
 def name_the_last(graph: Graph) -> Graph:

@@ -1,8 +1,8 @@
 """Loops of the graph in the loop tree: where carries, rows and stacks are stored.
 
 A carry is stored as its history: row t is its value before step t, row n its final value. Only where a
-later loop reads all rows are all kept; else two rows take turns, or one is written in place. What a carry was a
-step ago lies in the same history (`delays.py`). Rows of stacked operands are elements of the operands, and
+later loop reads all rows are all kept; else two rows take turns, or one is written in place. What a carry was
+a step ago lies in the same history (`delays.py`). Rows of stacked operands are elements of the operands, and
 stacked results are written row by row. Nothing is copied.
 """
 
