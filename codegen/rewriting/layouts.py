@@ -2,8 +2,8 @@
 
 The distances of points from some centres are sums over a few coordinates. Vectors of such sums, side by side,
 read the same coordinate of neighbouring centres, which lie far apart. A table that is read again for each
-point is worth a transposed copy. So is a small matrix that every step of a loop multiplies by: BLAS multiplies
-small matrices where they lie, and takes half as long again if it reads the second one across.
+point is worth a transposed copy. So is a small matrix that every step of a loop multiplies by: BLAS
+multiplies small matrices where they lie, and takes half as long again if it reads the second one across.
 """
 
 from __future__ import annotations
