@@ -6,7 +6,7 @@ between equal short runs of tokens; a stretch is where tokens equal those one pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -75,7 +75,7 @@ def find_shorter(sequence: Sequence[Node], found: Sequence[Stretch], fewest_step
         )
         for one in found
     }
-    free = np.flatnonzero(~taken[:-1])
+    free = np.flatnonzero(~taken[:-1]).tolist()
     tokens = np.full(len(sequence), -1)  # of what is taken nothing is asked
     tokens[free] = [numbers.get(_ragged_token(sequence[index]), -1) for index in free]
     for step in sorted(steps, key=len):
