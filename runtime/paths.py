@@ -1,8 +1,8 @@
 """The paths of a function that asks for values while it is traced (`if x.sum() > 0`, `while`, `float(t)`).
 
 Each path is a trace: the graph of one way through the function, and the guards under which it is the right
-one. What several paths begin with is one program, a stage (`stages.py`); paths that are not taken apart that
-way are searched (`siblings.py`). A call with answers that no known path begins with is traced.
+one. What several paths begin with is one program, a prefix (`prefixes.py`). Paths that cannot be taken apart
+like that are searched (`siblings.py`). A call with answers that no known path begins with is traced.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from ..tracer.origin import user_frame
 from ..tracer.trace import Guard, Stream
 from .guards import Deviated
+from .prefixes import Prefix, Prefixes
 from .siblings import Siblings, UnknownPath
 from .signature import Call
-from .stages import Stage, Stages
 from .tracing import Traced
 from .uncompiled import run_uncompiled
 from .variant import STALE, Variant, check_guards
@@ -60,7 +60,7 @@ class Paths:
 
     is_settled = True
     paths: list[Path]
-    start: Stage | Siblings
+    start: Prefix | Siblings
     """What a call runs first."""
 
     def __init__(self, function: CompiledFunction, call: Call, variant: Variant, calls: int) -> None:
@@ -70,10 +70,10 @@ class Paths:
         """How many paths were traced: those that replaced others count as well, so that it must end."""
         self.streams: dict[Stream, None] = {}
         """What the paths draw random numbers from."""
-        self._stages = Stages(function._variant)
+        self._prefixes = Prefixes(function._variant)
         first = Path(function, variant.traced, calls)
         first.variant = variant
-        self._enter(first, [first], self._stages.plan([first]))
+        self._enter(first, [first], self._prefixes.plan([first]))
 
     def is_valid(self) -> bool:
         """Whether what the function reaches is still as it was traced."""
@@ -111,10 +111,10 @@ class Paths:
             if self.traces < function.max_paths:
                 path = Path(function, function._trace(self.call.with_arrays(leaves), unknown.answers))
                 paths = self._paths_with(path)
-                start = self._stages.plan(paths)
+                start = self._prefixes.plan(paths)
                 try:
                     result = start.run_traced(leaves, path)
-                except Deviated:  # code of a stage, made anew, gives a float other bits than before
+                except Deviated:  # code of a prefix, made anew, gives a float other bits than before
                     result = path.variant.run_traced(leaves)
                     path.calls += 1
                 if result is not STALE:
@@ -147,7 +147,7 @@ class Paths:
             path.calls += former.calls
         return [*(one for one in self.paths if one.key != path.key), path]
 
-    def _enter(self, path: Path, paths: list[Path], start: Stage | Siblings) -> None:
+    def _enter(self, path: Path, paths: list[Path], start: Prefix | Siblings) -> None:
         self.paths, self.start = paths, start
         self.traces += 1
         self.streams.update(dict.fromkeys(path.traced.streams))
@@ -163,7 +163,7 @@ class Paths:
             path = Path(self.function, self.function._trace_only(self.call.with_arrays(leaves)))
             if self.traces < self.function.max_paths:
                 paths = self._paths_with(path)
-                self._enter(path, paths, self._stages.plan(paths))
+                self._enter(path, paths, self._prefixes.plan(paths))
             return path
 
     def _known_path_of(self, leaves: Sequence[Any]) -> Path | None:

@@ -70,7 +70,7 @@ class Traced:
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
     hands_on: bool = False
-    """Whether the results go to another program: then numbers stay arrays (`stages.py`)."""
+    """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 
     @property
     def first_guard(self) -> int:

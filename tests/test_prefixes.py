@@ -45,7 +45,7 @@ def deciding(x, w):
 CALLS = [(X, X), (X * 0.1, X), (-X, X), (-X * 0.1, X), (X, X * 2)]
 
 
-def test_values_and_gradients_through_stages() -> None:
+def test_values_and_gradients_through_prefixes() -> None:
     compiled, fused = pb.compile(deciding), pb.value_and_grad(deciding, (0, 1))
     for _ in range(3):
         for arrays in CALLS:
@@ -64,7 +64,7 @@ def test_paths_share_what_they_begin_with() -> None:
     assert len({chain[0] for chain in chains}) == 1
     assert chains[0][1] is chains[2][1] is not chains[1][1]
     source = compiled.source(*CALLS[0])
-    assert source.count("tanh(x") == 2, "in the forward and in the backward function of one stage"
+    assert source.count("tanh(x") == 2, "in the forward and in the backward function of one prefix"
 
 
 def test_a_deviation_runs_nothing_twice() -> None:
@@ -137,7 +137,7 @@ def test_what_only_one_path_needs_is_its_own() -> None:
     assert "tanh" not in first.forward.source + rest.forward.source
 
 
-def test_globals_constants_and_closures_reach_all_stages() -> None:
+def test_globals_constants_and_closures_reach_all_prefixes() -> None:
     table, weight = np.arange(7.0), pb.tensor(X.copy(), requires_grad=True)
 
     def reaching(x):
@@ -233,7 +233,7 @@ def test_a_value_that_is_asked_for_on_two_lines() -> None:
         agree(asked_twice, compiled, x)
 
 
-def test_threads_go_through_stages() -> None:
+def test_threads_go_through_prefixes() -> None:
     compiled = pb.compile(deciding)
     wanted = [deciding(*map(pb.tensor, arrays)).item() for arrays in CALLS]
     failed: list[Any] = []

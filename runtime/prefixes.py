@@ -1,8 +1,8 @@
 """Programs for what paths have in common: a call runs up to the question in which they differ, and goes on.
 
-Where two paths of a function differ in the answer to a guard, what both compute is one program, a stage. It
+Where two paths of a function differ in the answer to a guard, what both compute is one program, a prefix. It
 gives that answer, and the values that are read later on. The answer says which program follows: the next
-stage, or the rest of one path. Each has its own forward and backward function, joined by the tape like any
+prefix, or the rest of one path. Each has its own forward and backward function, joined by the tape like any
 others.
 
 Questions that a line asks again and again, as that of a `while` loop does, keep their paths whole: these
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Stage:
+class Prefix:
     """What several paths begin with, as a program of its own.
 
     Its results are the answer to the question in which they differ, then what the programs that follow read.
@@ -43,7 +43,7 @@ class Stage:
 
     variant: Variant
     question: Guard
-    branches: dict[bytes, Stage | Siblings]
+    branches: dict[bytes, Prefix | Siblings]
     """By answer, what follows."""
 
     @property
@@ -91,7 +91,7 @@ class Stage:
         results = self.variant.run(leaves)
         return STALE if results is STALE else self._after(path).run_traced([*leaves, *results[1:]], path)
 
-    def _after(self, path: Path) -> Stage | Siblings:
+    def _after(self, path: Path) -> Prefix | Siblings:
         return next(after for after in self.branches.values() if path in after.paths)
 
 
@@ -114,8 +114,8 @@ class _Merged:
         return set(toposort(self.asked(begin)))
 
 
-class Stages:
-    """The stages of the paths of one signature, planned anew when a path is added.
+class Prefixes:
+    """The prefixes of the paths of one signature, planned anew when a path is added.
 
     Args:
         make_variant: gives a traced graph its programs.
@@ -130,9 +130,9 @@ class Stages:
         self._sources: dict[int, Node] = {}
         self._constants: list[tuple[np.ndarray, Node]] = []
         self._answers: dict[Node, Node] = {}
-        """For the nodes that decide, what a stage gives as its answer."""
+        """For the nodes that decide, what a prefix gives as its answer."""
         self._stand_ins: dict[Node, Node] = {}
-        """Of a value that a stage hands on, the input of the programs that follow."""
+        """Of a value that a prefix hands on, the input of the programs that follow."""
         self._with_gradient: set[Node] = set()
         """Of those the ones that are differentiated."""
         self._variants: dict[Any, Variant] = {}
@@ -140,7 +140,7 @@ class Stages:
         self._former: dict[Any, Variant] = {}
         """Those of the plan before."""
 
-    def plan(self, paths: Sequence[Path]) -> Stage | Siblings:
+    def plan(self, paths: Sequence[Path]) -> Prefix | Siblings:
         """What a call runs first."""
         self._former, self._variants = self._variants, {}
         self._merged = {path: merged for path, merged in self._merged.items() if path in paths}
@@ -189,9 +189,9 @@ class Stages:
         self._constants.append((array, node))
         return node
 
-    # --- stages -------------------------------------------------------------------------------------------
+    # --- prefixes -------------------------------------------------------------------------------------------
 
-    def _planned(self, paths: Sequence[Path], begin: int, live: tuple[Node, ...]) -> Stage | Siblings:
+    def _planned(self, paths: Sequence[Path], begin: int, live: tuple[Node, ...]) -> Prefix | Siblings:
         """The programs of paths that have all answers before `begin` in common, and those `live` values."""
         fork = _first_difference(paths, begin)
         members = self._merge_all(paths, begin, fork)
@@ -199,15 +199,15 @@ class Stages:
             streams = {stream: None for path in paths for stream in path.traced.streams}
             return Siblings([Sibling(path, self._rest(path, begin, live)) for path in paths], streams)
         handed_on = self._handed_on(members, begin, fork, live)
-        stage = self._stage(members[0], begin, fork, live, handed_on)
+        prefix = self._prefix(members[0], begin, fork, live, handed_on)
         groups: dict[bytes, list[Path]] = {}
         for path in paths:
             groups.setdefault(path.key[fork], []).append(path)
         branches = {key: self._planned(group, fork + 1, (*live, *handed_on)) for key, group in groups.items()}
-        return Stage(stage, members[0].guards[fork], branches)
+        return Prefix(prefix, members[0].guards[fork], branches)
 
     def _merge_all(self, paths: Sequence[Path], begin: int, fork: int | None) -> list[_Merged] | None:
-        """The paths in one graph, if that is worth it: if a stage may end with the question `fork`."""
+        """The paths in one graph, if that is worth it: if a prefix may end with the question `fork`."""
         if fork is None or not all(_divides(path, fork) for path in paths):
             return None
         members = [merged for path in paths if (merged := self._merge(path)) is not None]
@@ -239,7 +239,7 @@ class Stages:
             node.renamed(node.name or noun(node.operator.name))
         return found
 
-    def _stage(
+    def _prefix(
         self, member: _Merged, begin: int, fork: int, live: tuple[Node, ...], handed_on: tuple[Node, ...]
     ) -> Variant:
         question = member.guards[fork]
@@ -279,7 +279,7 @@ class Stages:
         live: tuple[Node, ...],
         hands_on: bool,
     ) -> Variant:
-        """The variant that computes some nodes from the arguments and from what stages have handed on."""
+        """The variant that computes some nodes from the arguments and from what prefixes have handed on."""
         answers = tuple((one.node, one.answer.tobytes()) for one in guards)
         key = outputs, answers, live, None if hands_on else member.path
         if key in self._former:
@@ -355,7 +355,7 @@ def _first_difference(paths: Sequence[Path], begin: int) -> int | None:
 
 
 def _divides(path: Path, fork: int) -> bool:
-    """Whether a guard may end a stage: the path asks on its line only once, and the answer is exact."""
+    """Whether a guard may end a prefix: the path asks on its line only once, and the answer is exact."""
     guard = path.traced.guards.guards[fork]
     is_exact = guard.node.dtype.kind != "f" or guard.node.operator is trunc  # other code gives other bits
     is_whole = guard.node.spec.size == guard.answer.size
