@@ -182,11 +182,12 @@ def _imports(plan: Plan) -> tuple[str, ...]:
         else [],
         [f"from numpy import {', '.join(types)}"] if types else [],
         ["from pullback.codegen.blas import gemm"] if "gemm" in called else [],
+        ["from pullback.codegen.ordering import sort_positions"] if "sort_positions" in called else [],
         [f"from pullback.codegen.vector_math import {', '.join(vector)}"]
         if (vector := sorted(called & set(FUNCTIONS)))
         else [],
     ]
-    blocks = [groups[0], groups[1], groups[2] + groups[3]]
+    blocks = [groups[0], groups[1], groups[2] + groups[3] + groups[4]]
     lines = [line for block in blocks if block for line in ("", *block)]
     return tuple(lines[1:])
 

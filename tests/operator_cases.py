@@ -558,6 +558,18 @@ def _search(name: str, extreme: np.ufunc) -> Row:
     return Row(name, _first_of(extreme), cases, dtypes=EVERYTHING, ulps=0, no_rule=POSITION)
 
 
+def _sorted_positions(x: np.ndarray) -> np.ndarray:
+    """By Python's sort, nan as a number above all others."""
+    result = np.empty((*x.shape[:-1], 2, x.shape[-1]), np.int64)
+    for place in np.ndindex(x.shape[:-1]):
+        row = x[place].tolist()
+        order = sorted(
+            range(len(row)), key=lambda at: (row[at] != row[at], row[at] if row[at] == row[at] else 0)
+        )
+        result[place] = order, [order.index(at) for at in range(len(row))]
+    return result
+
+
 def _running(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def run(x: np.ndarray, dim: int) -> np.ndarray:
         result = x.copy()
@@ -606,6 +618,16 @@ REDUCTIONS = (
     ),
     _search("argmax", np.maximum),
     _search("argmin", np.minimum),
+    Row(
+        "sorted_positions",
+        _sorted_positions,
+        tuple(
+            Case((shape,)) for shape in ((33,), (3, 4), (2, 3, 5), (3, 1), (1, 4), (1,), (0,), (0, 3), (2, 0))
+        ),
+        dtypes=NUMBERS,
+        ulps=0,
+        no_rule=POSITION,
+    ),
     Row("cumsum", _running(lambda a, b: a + b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row("cumprod", _running(lambda a, b: a * b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row(

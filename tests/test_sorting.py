@@ -1,4 +1,4 @@
-"""Sorting in compiled functions, by a network of comparisons, does what it does outside of them."""
+"""Sorting in compiled functions does what it does outside of them."""
 
 from collections.abc import Callable
 from typing import Any

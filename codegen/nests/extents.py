@@ -341,6 +341,12 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     return result
 
 
+def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
+    """Positions and ranks of each row."""
+    *batch, row = operands[0]
+    return (*batch, fresh(2), row)
+
+
 def _unify_indices(indices: list[Symbols]) -> Symbols:
     for other in indices[1:]:
         for first, second in zip(indices[0], other):
@@ -412,6 +418,7 @@ _RULES: dict[str, Rule] = {
     "expand": _broadcast,
     "reduction": _reduced,
     "scan": _scan,
+    "ordering": _ordering,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,

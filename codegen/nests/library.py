@@ -28,6 +28,7 @@ from .expression import (
 )
 from .extents import ONE, Symbol
 from .lower import Lowering, NotPlain
+from .row_calls import write_row_call
 from .tree import Loop, Root
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
     from ..writing.element import comment_of
 
     product = root.product
-    assert product is not None
+    if product is None:
+        return write_row_call(root, writer, scope)
     rows, columns, summed = _sides(root)
     first, second = root.reads[:2]
     left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)

@@ -42,8 +42,10 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
     every = bodies(graph)
     for node in (node for one in every for node in one.nodes):
-        if node.operator.family in ("reduction", "scan", "contraction"):
+        if node.operator.family in ("reduction", "scan", "contraction", "ordering"):
             stored.add(node)
+        if node.operator.family == "ordering":
+            stored.update(one for one in node.operands if not one.is_input)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
         if (value := compared_with_extreme(node)) is not None and value.operands:

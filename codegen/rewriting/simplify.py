@@ -464,6 +464,11 @@ def _is_row_of_positions(node: Node) -> bool:
 # --- reductions -------------------------------------------------------------------------------------------
 
 
+@rewrite("sorted_positions")
+def _sorted_already(node: Node) -> Node | None:
+    return constant(0, node.spec) if node.operands[0].shape[-1] == 1 else None
+
+
 @rewrite("sum", "prod", "amax", "amin", "all", "any")
 def _reduce_without_keepdim(node: Node) -> Node | None:
     """A reduction keeps no dims of size 1; a reshape puts them back."""

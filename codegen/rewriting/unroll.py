@@ -106,7 +106,7 @@ def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
 
 def _is_call(node: Node) -> bool:
     """Whether it takes its operands as wholes."""
-    return node.operator.family == "contraction"
+    return node.operator.family in ("contraction", "ordering")
 
 
 def _used_in_loops(graph: Graph) -> set[Node]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..nests.plan import Plan
 
 VERBS = {
-    "call": "gemm into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
+    "call": "{name} into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
     "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
     "update": "write at indices into", "overwrite": "write a part of",
     "check": "compare positions with the extent of", "trips": "count of steps",
@@ -61,7 +61,8 @@ def _roots_in(item: Item) -> Iterator[Root]:
 def _operations(root: Root) -> int:
     """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
     if root.kind == "call":
-        assert root.product is not None
+        if root.product is None:
+            return root.node.spec.size * max(root.node.shape[-1], 2).bit_length()
         return 2 * math.prod(root.product.indices.extents.values())
     points = math.prod(axis.extent.value for axis in root.axes)
     own = arithmetic(root.value, set()) if root.value is not None else 0
@@ -119,11 +120,12 @@ def _reason(root: Root, plan: Plan) -> str:
         return "an output"
     if root.kind != "store":
         return {"view": "the same memory", "call": "a product of matrices"}.get(
-            root.kind, "complete after its loop"
+            root.kind if root.kind != "call" or root.product else "", "complete after its loop"
         )
     readers = [one for one in tree.roots if any(load.node is node for load in one.reads)]
-    if any(one.kind == "call" for one in readers):
-        return "an operand of gemm"
+    call = next((one for one in readers if one.kind == "call"), None)
+    if call is not None:
+        return f"an operand of {call.node.operator.name}"
     effort = arithmetic(root.value, set()) if root.value is not None else 0
     dear = "dear" if effort >= EXPENSIVE else "long"
     places, operations = _number(len(readers), "place"), _number(effort, "operation")

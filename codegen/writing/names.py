@@ -20,6 +20,7 @@ NOUNS = {
     "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
     "power_constant": "powered", "sqrt": "root", "convert": "converted", "loop_result": "result",
     "slice": "part", "slice_at": "part", "slice_update": "state", "update_at": "state",
+    "sorted_positions": "order",
 }  # fmt: skip
 
 
@@ -32,7 +33,7 @@ def noun(operator: str) -> str:
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name, as operators do in their scalar templates."""
     templates = " ".join(operator.scalar or "" for operator in OPERATORS.values())
-    others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
+    others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "sort_positions", "kernel")
     return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *(one.name for one in SUPPORTED)))
 
 

@@ -36,7 +36,7 @@ def _order(x: Tensor, dim: int, descending: bool = False) -> Tensor:
     values = unwrap(x)
     if isinstance(values, np.ndarray):
         return wrap(np.argsort(values, axis=dim, kind="stable"))
-    return movedim(sorting_positions(movedim(x, dim, 0)), 0, dim)
+    return movedim(sorting_positions(movedim(x, dim, -1)), -1, dim)
 
 
 def _between(order: Tensor, dim: int, start: int, stop: int) -> Tensor:
@@ -56,7 +56,6 @@ def _chosen(name: str, x: Tensor, indices: Tensor, dim: int, version: int = 0) -
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
     """The elements in order along a dimension, and where they were: `(values, indices)`. Always stable.
 
-    In compiled functions it is Batcher's sorting network, of n log(n)^2 / 4 comparisons.
 
     Example:
         >>> sort(tensor([3, 1, 2])).values

@@ -1,6 +1,17 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
-from . import composite, contraction, control, creation, elementwise, indexing, movement, reduction, windows
+from . import (
+    composite,
+    contraction,
+    control,
+    creation,
+    elementwise,
+    indexing,
+    movement,
+    ordering,
+    reduction,
+    windows,
+)
 
 __all__ = [
     "composite",
@@ -10,6 +21,7 @@ __all__ = [
     "elementwise",
     "indexing",
     "movement",
+    "ordering",
     "reduction",
     "windows",
 ]

@@ -24,6 +24,7 @@ from .contexts import Contexts
 from .translate import choose
 
 VECTOR_MATH = "pullback.codegen.vector_math"
+ORDERING = "pullback.codegen.ordering"
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -74,13 +75,13 @@ def callees(
             namespace[name] = _gemm(contexts)
         elif used.__module__.startswith(VECTOR_MATH):
             namespace[name] = _vector_math(used, contexts)
-        elif used.__module__ == function.__module__:
+        elif used.__module__ in (function.__module__, ORDERING):
             namespace[name] = _kernel(used, contexts, lower)
     return namespace
 
 
 def _kernel(function: FunctionType, contexts: Contexts, lower: Callable[..., Any]) -> Callee:
-    """A function of the generated module; an exception in it leaves the caller as well."""
+    """A function of the generated module, or one that sorts; an exception in it leaves the caller as well."""
 
     def typing(*arguments: NumbaType) -> tuple[Any, Emitter]:
         lowered = lower(function, arguments)
