@@ -7,6 +7,7 @@ own functions come here as well.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -138,6 +139,17 @@ def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor
     return array(a)
 
 
+def _made_of_several(name: str, *args: Any, **kwargs: Any) -> Any:
+    """What NumPy's function makes of several arrays; it hands Tensors over to `numpy_front.py` itself."""
+    made = getattr(np, name)(*args, **kwargs)
+    return _tensor(made) if type(made) is np.ndarray else made
+
+
+OF_SEVERAL: dict[Any, Creation] = {
+    getattr(np, name): functools.partial(_made_of_several, name)
+    for name in ("stack", "concatenate", "hstack", "vstack", "dstack", "column_stack", "tile", "repeat")
+}
+"""NumPy's function -> what makes a Tensor of plain arrays and numbers."""
 CREATION: dict[Any, Creation] = {
     np.empty: _constant(0), np.zeros: _constant(0), np.ones: _constant(1), np.full: full,
     np.empty_like: _constant_like(0), np.zeros_like: _constant_like(0), np.ones_like: _constant_like(1),

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from .functions import PUBLIC
-from .numpy_creation import CREATION, JOINING, holds_tensor
+from .numpy_creation import CREATION, JOINING, OF_SEVERAL, holds_tensor
 from .saved import saved_values
 from .tensor import Tensor
 
@@ -94,5 +94,5 @@ MATH: dict[Any, Function] = {
 _of_tensors = {real: _for_tensors(real, function) for real, function in (JOINING | MATH).items()}
 JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""
-WRITABLE = StandIns(_of_tensors | CREATION)
+WRITABLE = StandIns(_of_tensors | CREATION | OF_SEVERAL)
 """For those that do: the arrays that they make are Tensors."""

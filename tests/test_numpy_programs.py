@@ -255,6 +255,24 @@ def test_each_function_that_makes_arrays() -> None:
     check(made_like, random(3), random(3))
 
 
+def made_of_several(x: np.ndarray) -> Any:
+    rows = np.stack([1.0, 2.0, 3.0]) * 1.0
+    longer = np.concatenate([np.zeros(2), [1.0, 2.0]])
+    twice, same, flat = np.tile([1.0, 2.0], 2), np.repeat(1.5, 4), np.hstack([1.0, [2.0, 3.0]])
+    rows[1] = x[0]
+    longer[:3] *= x[0]
+    twice[::2] += x[1:]
+    same[0] = x.sum()
+    flat[-1] -= x[0] ** 2
+    table = np.column_stack([rows, flat])
+    table[0, 1] *= x[1]
+    return table.sum() * 2 + (longer * longer).sum() + (twice * same).sum() + flat.prod()
+
+
+def test_each_function_that_makes_one_array_of_several() -> None:
+    check(made_of_several, random(3))
+
+
 def test_numbers_become_an_array_without_writes() -> None:
     check(lambda x: (np.array([[x[0], 2.0], [x[1] * x[0], x[1]]]) ** 2).sum(), random(2))
 
