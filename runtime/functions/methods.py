@@ -16,6 +16,7 @@ from . import (
     elementwise,
     indexing,
     joining,
+    linalg,
     movement,
     ordering,
     parts,
@@ -31,7 +32,8 @@ _NO_METHODS = """
     atleast_1d atleast_2d atleast_3d bilinear broadcast_tensors cat celu chain_matmul column_stack concat
     concatenate corrcoef cosine_similarity cov dstack elu expit gelu getitem glu hardsigmoid hardswish
     hardtanh hstack leaky_relu linalg_norm linear logsigmoid matrix_norm meshgrid mish multi_dot
-    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softsign stack
+    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softsign
+    solve_triangular stack
     std_mean tanhshrink tensordot threshold updated var_mean vector_norm vstack where
 """
 NO_METHODS = frozenset(_NO_METHODS.split())
@@ -39,7 +41,7 @@ NO_METHODS = frozenset(_NO_METHODS.split())
 
 MODULES: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection, ordering,
-    contraction, activation,
+    contraction, linalg, activation,
 )  # fmt: skip
 
 BINARY = {

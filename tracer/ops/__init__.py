@@ -1,6 +1,17 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
-from . import composite, contraction, control, creation, elementwise, indexing, movement, reduction, windows
+from . import (
+    composite,
+    contraction,
+    control,
+    creation,
+    elementwise,
+    indexing,
+    linalg,
+    movement,
+    reduction,
+    windows,
+)
 
 __all__ = [
     "composite",
@@ -9,6 +20,7 @@ __all__ = [
     "creation",
     "elementwise",
     "indexing",
+    "linalg",
     "movement",
     "reduction",
     "windows",
