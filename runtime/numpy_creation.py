@@ -134,12 +134,12 @@ def contiguous(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
 
 
 def ndarray(
-    shape: Any, dtype: Any = None, buffer: Any = None, offset: int = 0, strides: Any = None, order: str = "C"
+    shape: Any, dtype: Any = None, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = "C"
 ) -> np.ndarray | Tensor:
     """`np.ndarray`, called as `np.empty` is; over memory of others it is NumPy's."""
     if buffer is None and strides is None:
         return full(shape, 0, _dtype(dtype))
-    return np.ndarray(shape, _dtype(dtype), buffer, offset, strides, order)  # type: ignore[call-overload]
+    return np.ndarray(shape, _dtype(dtype), buffer, offset, strides, order)
 
 
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
