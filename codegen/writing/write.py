@@ -44,9 +44,9 @@ class Writer(ElementWriter):
 
     # --- loops and roots ----------------------------------------------------------------------------------
 
-    def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop | Block, ...]:
-        """The statements of a function that runs `items`; of a shared loop only `start` to `stop`."""
-        self.shared = shared
+    def write(self, items: list[Item], shared: bool = False) -> tuple[Line | ForLoop | Block, ...]:
+        """The statements of a function that runs `items`; if shared, only `start` to `stop` of each."""
+        self.shared = items if shared else []
         self._reducing = [root for root in self.tree.roots if root.reduced]
         self._begun: dict[Node, Root] = {}
         self._all_within: dict[Root, str] = {}
@@ -87,7 +87,7 @@ class Writer(ElementWriter):
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop is self.shared else ("0", self._stop(loop, scope))
+        start, stop = ("start", "stop") if loop in self.shared else ("0", self._stop(loop, scope))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
@@ -118,7 +118,7 @@ class Writer(ElementWriter):
 
     def _count(self, loop: Loop) -> int:
         """The number of iterations, where that says how long the loop takes."""
-        in_parts = loop is self.shared or loop.block or loop.outer
+        in_parts = loop in self.shared or loop.block or loop.outer
         return 0 if in_parts or loop.steps else loop.extent.value
 
     def _stop(self, loop: Loop, scope: Scope) -> str:

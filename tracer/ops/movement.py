@@ -210,3 +210,12 @@ flip = movement(
     vjp={"x": lambda g, dims: flip(g, dims=dims)},
     doc="the given dimensions backwards",
 )
+
+rotate = movement(
+    "rotate",
+    infer=lambda x, dim, shift: x,
+    evaluate=lambda x, dim, shift: np.roll(x, shift, dim),
+    grad_fn="Roll",
+    vjp={"x": lambda g, dim, shift: rotate(g, dim=dim, shift=-shift)},
+    doc="moved along a dimension, what leaves at one end coming in at the other",
+)
