@@ -19,6 +19,7 @@ from . import (  # noqa: F401
     dtypes,
     inplace,
     numpy_calculus,
+    numpy_linalg,
     numpy_ordering,
     numpy_selection,
     numpy_writes,

@@ -134,6 +134,15 @@ def contiguous(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
     return found if found.ndim else found.reshape(1)
 
 
+def ndarray(
+    shape: Any, dtype: Any = None, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = "C"
+) -> np.ndarray | Tensor:
+    """`np.ndarray`, called as `np.empty` is; over memory of others it is NumPy's."""
+    if buffer is None and strides is None:
+        return full(shape, 0, _dtype(dtype))
+    return np.ndarray(shape, _dtype(dtype), buffer, offset, strides, order)
+
+
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
     """`np.copy` as a Tensor."""
     return array(a)
@@ -155,7 +164,7 @@ CREATION: dict[Any, Creation] = {
     np.empty_like: _constant_like(0), np.zeros_like: _constant_like(0), np.ones_like: _constant_like(1),
     np.full_like: full_like, np.eye: eye, np.identity: identity_matrix, np.array: array,
     np.asarray: asarray, np.copy: copied, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
-    np.asfortranarray: contiguous,
+    np.asfortranarray: contiguous, np.ndarray: ndarray,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
 JOINING: dict[Any, Creation] = {

@@ -63,7 +63,26 @@ def _while_wanted(real: Function, function: Function) -> Function:
 
     call.__name__ = call.__qualname__ = real.__name__
     call.__doc__ = real.__doc__
-    return call
+    return _class_called(real, call) if isinstance(real, type) else call
+
+
+def _class_called(real: type, call: Function) -> Any:
+    """What is called in place of a class, and else is the class: in `isinstance`, by its attributes."""
+
+    class Meta(type):
+        def __call__(cls, *arguments: Any, **options: Any) -> Any:
+            return call(*arguments, **options)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, real)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(real, name)
+
+    return Meta(real.__name__, (), {"__doc__": real.__doc__})
 
 
 def _for_tensors(real: Function, function: Function) -> Function:

@@ -865,8 +865,16 @@ ROWS: dict[str, Row] = {
         *INDEXING, *WINDOWED, *CREATION,
     )
 }  # fmt: skip
+MATRICES = "of square matrices alone: tests/test_linalg.py"
 NOT_IN_THE_TABLE = {
     "parameter": "an input has a value only in a call",
     "loop": "its attributes hold a graph: tests/test_loops.py",
     "loop_result": "of a loop alone: tests/test_loops.py",
+    "solve": MATRICES,
+    "det": MATRICES,
+    "logabsdet": MATRICES,
+    "sign_of_det": MATRICES,
+    "cholesky": MATRICES,
+    "unit_like": MATRICES,
+    "lower_half": MATRICES,
 }

@@ -148,6 +148,17 @@ CONTRACTION = """
     einsum('ij,k->ik',x,w)
 """
 
+WINDOWS = """
+    conv1d(z,z[:,:3,:2]) conv1d(z,z[:,:,:2],w[:2],stride=2,padding=1) conv1d(z,z[:,:,:2],dilation=2)
+    conv1d(z[0],z[:,:,:3],padding='same') conv1d(D[:,0],D[:4,0,:1],groups=4)
+    conv2d(z[None].mT,z[:,None,:2,:2].expand(2,2,2,2)) conv2d(D,D[:2,:,:2],w[:2],stride=(2,1),padding=(1,0))
+    max_pool1d(z,2) max_pool1d(e,2,stride=1,padding=1) max_pool2d(z,2) max_pool2d(z,(2,3),stride=1)
+    max_pool2d(D.mT,(1,2),dilation=(1,2)) avg_pool1d(z,3,stride=1,padding=1) avg_pool2d(z,(3,2))
+    adaptive_avg_pool1d(z,2) adaptive_avg_pool2d(z,(1,None)) x.unfold(1,2,1) z.unfold(0,1,1)
+    embedding(g,y.T) embedding(j,A,padding_idx=2) dropout(x,0.3,training=False) dropout(x,0.0)
+    cdist(x,y) cdist(z,x) cdist(x,y,p=1.0)
+"""
+
 LOSSES = """
     mse_loss(x,y) mse_loss(x,y,reduction='sum') mse_loss(x,y,reduction='none') l1_loss(x,y)
     smooth_l1_loss(x,y,beta=0.5) huber_loss(x,y,delta=0.7) cross_entropy(x,j)
@@ -168,12 +179,14 @@ LOSSES = """
     batch_norm(z,None,None,w,w+1,True)
 """
 
-ROWS = (UNARY + BINARY + REDUCTION + MOVEMENT + CONTRACTION + LOSSES).split()
+ROWS = (UNARY + BINARY + REDUCTION + MOVEMENT + CONTRACTION + WINDOWS + LOSSES).split()
 NEEDS_VALUES = re.compile(
     r"(argwhere|bincount|masked_scatter|masked_select|nonzero|unique)\(|x\[b\]|repeat_interleave\(x,j|one_hot\(j\)"
 )
 """Rows that cannot be traced: what they give depends on values."""
 IN_FUNCTIONAL = {
+    "dropout",
+    "embedding",
     "bilinear",
     "cross",
     "threshold",
@@ -266,7 +279,7 @@ def tolerance_of(expression: str) -> float:
 NAMED_DIFFERENTLY = re.compile(
     r"einsum|multi_dot|chain_matmul|quantile|corrcoef|cov|rot90|diag\(x|nansum|(var|std)_mean|aminmax|matrix_norm|dist|index_|"
     r"scatter\(x,b|label_smoothing|bilinear|reduction='none'|z.mT|batch_norm|circular|\(-1,-1\)|floor|//|vdot|norm\(x,0"
-    r"|\(s,0\)|polygamma|z@B|@z|v@x.T"
+    r"|\(s,0\)|polygamma|z@B|@z|v@x.T|pool|unfold|embedding|cdist|dropout|conv1d"
 )
 """Rows that PyTorch computes in other steps, so that the last one has another name."""
 
@@ -300,7 +313,7 @@ def pullback_tensors() -> dict[str, Any]:
 @pytest.mark.parametrize("expression", ROWS)
 def test_a_function_is_pytorchs(expression: str) -> None:
     # There is no second derivative, or PyTorch's is nan at 0.
-    order = 1 if expression.startswith(("hardsigmoid", "digamma", "atan2(o", "norm(o,0")) else 2
+    order = 1 if expression.startswith(("hardsigmoid", "digamma", "atan2(o", "norm(o,0", "cdist")) else 2
     expected, torch_inputs = evaluated(expression, torch_tensors(), torch_function)
     expected_first, expected_second = gradients(
         expected, torch_inputs, torch.autograd.grad, torch.from_numpy, order

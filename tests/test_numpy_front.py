@@ -117,6 +117,11 @@ TABLE = """
     np.nanvar(x,axis=0,ddof=1) np.nanstd(x) np.nanprod(x,axis=1) np.nancumsum(x) np.nanargmax(x)
     np.nanmax(x-x/0,axis=0) np.cov(x) np.cov(v,c) np.cov(x,rowvar=False,bias=True) np.corrcoef(x)
     np.cumulative_sum(v) np.bincount(j,w)
+    np.linalg.solve(x[:,:3],w) np.linalg.solve(x[:,:3],y) np.linalg.solve(x[:,:3],z) np.linalg.inv(x[:,1:])
+    np.linalg.det(z[:,:,1:]) np.linalg.slogdet(x[:,:3]) np.linalg.cholesky(x@x.T)
+    np.linalg.matrix_power(x[:,:3],3) np.linalg.matrix_power(x[:,:3],-2) np.linalg.matrix_power(x[:,:3],0)
+    np.linalg.solve(i[:,:3],w) np.linalg.vecdot(x,y) np.linalg.trace(z) np.linalg.vector_norm(x,axis=1)
+    np.linalg.matrix_norm(z) np.linalg.outer(v,w) np.linalg.matrix_transpose(z) np.linalg.diagonal(z)
     np.nonzero(b) np.argwhere(b) np.flatnonzero(b)
     np.array_equal(x,x) np.allclose(x,x) np.shape(x) np.ndim(x) np.size(x) np.size(x,1)
 """

@@ -607,3 +607,16 @@ def test_a_function_that_exec_has_made(namespace: dict[str, Any]) -> None:
     exec(source, variables)
     for function in (variables["f"], pb.compile(variables["f"])):
         np.testing.assert_array_equal(pb.grad(function)(np.ones(3)), [0.0, 1.0, 2.0])
+
+
+def test_ndarray_makes_an_array_and_is_still_the_class() -> None:
+    def filled(x: Any) -> Any:
+        y = np.ndarray((3,), dtype=x.dtype)
+        y[:] = x * x
+        y[0] = 2.0 if isinstance(np.arange(2), np.ndarray) and np.ndarray.ndim is not None else 0.0
+        return y.sum()
+
+    for function in (filled, pb.compile(filled)):
+        value, slope = pb.value_and_grad(function)(np.array([1.0, 2.0, 3.0]))
+        assert value == 15.0
+        np.testing.assert_array_equal(slope, [0.0, 4.0, 6.0])

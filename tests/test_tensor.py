@@ -283,3 +283,13 @@ def test_import_is_light() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "set()\n"
+
+
+def test_dropout_keeps_the_mean() -> None:
+    pb.manual_seed(0)
+    x = pb.tensor(np.ones(4000), requires_grad=True)
+    found = pb.dropout(x, 0.25)
+    assert set(found.tolist()) == {0.0, 1 / 0.75}
+    assert abs(found.mean().item() - 1.0) < 0.05
+    found.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), found.detach().numpy())

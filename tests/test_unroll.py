@@ -110,6 +110,20 @@ def test_large_inner_dimensions_stay_loops():
     assert source_of(rows, normals(4, 200)).count("for j") >= 1
 
 
+def test_arrays_that_loops_write_part_by_part_stay_whole():
+    def channels(x, w):
+        found = np.empty((2, 8, 8, 3))
+        for i in range(8):
+            for j in range(8):
+                found[:, i, j, :] = np.sum(x[:, i, j, :, None] * w, axis=1)
+        return found
+
+    compiled = pb.compile(channels)
+    x, w = normals(2, 8, 8, 2), normals(2, 3)
+    np.testing.assert_allclose(compiled(x, w), np.einsum("bijc,cd->bijd", x, w), rtol=1e-12)
+    assert compiled.source(x, w).count(" if ") <= 1, "an element does not ask which step wrote it"
+
+
 def test_a_graph_that_would_grow_too_much_is_unrolled_less(monkeypatch):
     monkeypatch.setattr(unroll, "MOST_NODES", 3)
 

@@ -7,12 +7,13 @@ lists only what its outputs need.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
 
 from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
+from pullback.tracer.operator import Operator
 from pullback.tracer.ops import composite, creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -94,11 +95,11 @@ def _rewritten(node: Node) -> Node:
     return node
 
 
-def expand_composites(graph: Graph) -> Graph:
-    """Composite operators replaced by their bodies."""
+def expand_composites(graph: Graph, only: Container[Operator] | None = None) -> Graph:
+    """Composite operators, or those given, replaced by their bodies."""
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        if node.operator.body is None:
+        if node.operator.body is None or (only is not None and node.operator not in only):
             return with_operands(node, operands)
         with located_at(node.origin):
             result = node.operator.body(*operands, **node.attributes)

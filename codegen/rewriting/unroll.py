@@ -64,7 +64,7 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
     split: dict[Node, Dims] = {}
     in_loops = _used_in_loops(graph)
     for node in graph.nodes if small else ():
-        if node.is_input or _is_call(node) or node not in in_loops:
+        if node.is_input or _is_call(node) or _rule_of(node) is None or node not in in_loops:
             continue
         dims = [dim for dim, symbol in enumerate(extents[node]) if symbol in small]
         while math.prod(node.shape[dim] for dim in dims) > MOST_PIECES:
@@ -107,6 +107,11 @@ def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
 def _is_call(node: Node) -> bool:
     """Whether it takes its operands as wholes."""
     return node.operator.family in ("contraction", "ordering")
+
+
+def _rule_of(node: Node) -> Rule | None:
+    """How it is computed in pieces; without a rule it is computed as a whole, and would only be cut."""
+    return _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
 
 
 def _used_in_loops(graph: Graph) -> set[Node]:
@@ -198,7 +203,7 @@ class _Unroller:
     def _pieces(self, node: Node) -> Pieces:
         dims = self.split.get(node, NONE)
         untouched = not dims and all(not self.made[operand].dims for operand in node.operands)
-        rule = None if untouched else _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
+        rule = None if untouched else _rule_of(node)
         return (rule or _whole)(self, node, dims)
 
     def _named(self, node: Node, pieces: Pieces) -> Pieces:

@@ -361,14 +361,21 @@ class ElementWriter:
 
     def _inlined_origins(self, expression: Expression, scope: Scope) -> list[Origin]:
         """Where the parts of an expression come from that are written out in place."""
+        named = [one.known for one in scope.chain]
         found: list[Origin] = []
-        for child in children(expression):
+        seen: set[Expression] = set()  # what several branches share has a name in none of them
+        pending = [*reversed(children(expression))]
+        while pending:
+            child = pending.pop()
+            if child in seen or isinstance(child, Load | Literal):
+                continue
+            seen.add(child)
             key = self.key(child)
-            if any(key in one.known for one in scope.chain) or isinstance(child, Load | Literal):
+            if any(key in known for known in named):
                 continue
             if isinstance(child, Compute):
                 found.append(child.node.origin)
-            found.extend(self._inlined_origins(child, scope))
+            pending += reversed(children(child))
         return found
 
     def _outermost(self, expression: Expression, scope: Scope) -> Scope:

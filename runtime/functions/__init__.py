@@ -13,6 +13,7 @@ from . import (
     elementwise,
     indexing,
     joining,
+    linalg,
     losses,
     movement,
     ordering,
@@ -21,12 +22,13 @@ from . import (
     reduction,
     selection,
     statistics,
+    windows,
 )  # fmt: skip
 from .methods import METHODS
 
 MODULES = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
-    ordering, padding, contraction, einsum, activation, losses,
+    ordering, padding, contraction, einsum, linalg, windows, activation, losses,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

@@ -16,22 +16,27 @@ from . import (
     elementwise,
     indexing,
     joining,
+    linalg,
     movement,
     ordering,
     parts,
     reduction,
     selection,
     statistics,
+    windows,
 )  # fmt: skip
 from .common import is_operand
 
 Function = Callable[..., Any]
 
 _NO_METHODS = """
+    adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d cdist conv1d conv2d dropout embedding
+    max_pool1d max_pool2d
     atleast_1d atleast_2d atleast_3d bilinear broadcast_tensors cat celu chain_matmul column_stack concat
     concatenate corrcoef cosine_similarity cov dstack elu expit gelu getitem glu hardsigmoid hardswish
     hardtanh hstack leaky_relu linalg_norm linear logsigmoid matrix_norm meshgrid mish multi_dot
-    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softsign stack
+    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softsign
+    solve_triangular stack
     std_mean tanhshrink tensordot threshold updated var_mean vector_norm vstack where
 """
 NO_METHODS = frozenset(_NO_METHODS.split())
@@ -39,7 +44,7 @@ NO_METHODS = frozenset(_NO_METHODS.split())
 
 MODULES: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection, ordering,
-    contraction, activation,
+    contraction, linalg, windows, activation,
 )  # fmt: skip
 
 BINARY = {

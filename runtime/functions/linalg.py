@@ -1,0 +1,199 @@
+"""Square matrices: linear equations, inverses, determinants, Cholesky's factor.
+
+What has no solution raises numpy.linalg.LinAlgError outside of compiled functions; in them it is inf or nan.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.ops import elementwise as e
+from ...tracer.ops import linalg as la
+from ..tape import apply
+from ..tensor import Tensor
+from .common import as_dtype, common_dtype, fail, floating
+from .contraction import matmul
+from .movement import expand_to, reshape_to, transpose
+from .parts import tril, triu
+
+__all__ = [
+    "cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "matrix_power", "slogdet",
+    "solve_triangular",
+]  # fmt: skip
+
+
+class SignAndLog(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def square(input: Tensor, function: str) -> Tensor:
+    """Floating square matrices; ShapeError for others."""
+    x = floating(input, function)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        fail(
+            ShapeError,
+            f"linalg.{function}: A must be batches of square matrices, but they are {tuple(x.shape)}.",
+        )
+    return x
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The X with A X = B, or X A = B without `left`; B is a matrix, or a vector, or a batch of them.
+
+    Raises:
+        ShapeError: A is not square, or B does not fit. numpy.linalg.LinAlgError: A is singular.
+
+    Example:
+        >>> solve(tensor([[2.0, 0.0], [0.0, 4.0]]), tensor([2.0, 2.0]))
+        tensor([1.0000, 0.5000])
+    """
+    a, b = square(A, "solve"), floating(B, "solve", "B")
+    is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape[:-1]))
+    return solved(a, b, is_vector, left)
+
+
+def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True) -> Tensor:
+    """`solve`, told whether b holds vectors."""
+    dtype = common_dtype(a, b)
+    a, b = as_dtype(a, dtype), as_dtype(b, dtype)
+    if is_vector:
+        return reshape_to(found := solved(a, b.unsqueeze(-1), False), tuple(found.shape[:-1]))
+    if not left:
+        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False), -2, -1)
+    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+        fail(
+            ShapeError,
+            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B: {tuple(a.shape)} and "
+            f"{tuple(b.shape)}",
+        )
+    batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+    return apply(la.solve, expand_to(a, (*batch, *a.shape[-2:])), expand_to(b, (*batch, *b.shape[-2:])))
+
+
+def inverse(input: Tensor) -> Tensor:
+    """The inverse of a matrix, or of each in a batch.
+
+    Raises:
+        ShapeError: they are not square. numpy.linalg.LinAlgError: one is singular.
+
+    Example:
+        >>> inverse(tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    a = square(input, "inv")
+    return apply(la.solve, a, apply(la.unit_like, a.detach()), grad_name="LinalgInvExBackward0")
+
+
+def det(input: Tensor) -> Tensor:
+    """The determinant. Its derivative is computed through the inverse, so the matrix must have one.
+
+    Example:
+        >>> det(tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor(8.)
+    """
+    return apply(la.det, square(input, "det"))
+
+
+def slogdet(input: Tensor) -> SignAndLog:
+    """The sign of the determinant, and the logarithm of its size.
+
+    Example:
+        >>> slogdet(tensor([[2.0, 0.0], [0.0, 4.0]])).logabsdet
+        tensor(2.0794)
+    """
+    a = square(input, "slogdet")
+    return SignAndLog(apply(la.sign_of_det, a.detach()), apply(la.logabsdet, a))
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; nan where that is negative.
+
+    Example:
+        >>> logdet(tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor(2.0794)
+    """
+    sign, size = slogdet(input)
+    return apply(e.where, apply(e.less, sign, 0.0), np.nan, size)
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """The lower triangular L with L L' = input, or its transpose U with `upper`.
+
+    Of a symmetric matrix; its lower triangle is read, and its gradient is symmetric.
+
+    Raises:
+        ShapeError: the matrix is not square. numpy.linalg.LinAlgError: it is not positive definite.
+
+    Example:
+        >>> cholesky(tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
+    factor = apply(la.cholesky, square(input, "cholesky"))
+    return transpose(factor, -2, -1) if upper else factor
+
+
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """`solve` with one triangle of A, and ones on its diagonal if `unitriangular`.
+
+    Example:
+        >>> solve_triangular(tensor([[2.0, 9.0], [1.0, 1.0]]), tensor([[2.0], [3.0]]), upper=False)
+        tensor([[1.],
+                [2.]])
+    """
+    a = square(A, "solve_triangular")
+    kept = (triu if upper else tril)(a, (1 if upper else -1) if unitriangular else 0)
+    if unitriangular:
+        kept = apply(e.add, kept, apply(la.unit_like, a.detach()))
+    return solved(kept, floating(B, "solve_triangular", "B"), False, left)
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """The X with L L' X = B, for a triangular factor L.
+
+    Example:
+        >>> cholesky_solve(tensor([[4.0]]), tensor([[2.0]]))
+        tensor([[1.]])
+    """
+    lower = transpose(L, -2, -1) if upper else L
+    inner = solve_triangular(lower, B, upper=False)
+    return solve_triangular(transpose(lower, -2, -1), inner, upper=True)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of L L', for a triangular factor L.
+
+    Example:
+        >>> cholesky_inverse(tensor([[2.0]]))
+        tensor([[0.2500]])
+    """
+    return cholesky_solve(apply(la.unit_like, square(L, "cholesky_inverse").detach()), L, upper)
+
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """The product of n such matrices; of the inverse for a negative n.
+
+    Example:
+        >>> matrix_power(tensor([[2.0, 0.0], [0.0, 1.0]]), 3)
+        tensor([[8., 0.],
+                [0., 1.]])
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+        fail(ArgumentError, f"linalg.matrix_power: n must be int, not {type(n).__name__}")
+    x = square(inverse(input) if n < 0 else input, "matrix_power")
+    left, power = abs(int(n)), None
+    while left:
+        if left & 1:
+            power = x if power is None else matmul(power, x)
+        left >>= 1
+        x = matmul(x, x) if left else x
+    return apply(la.unit_like, x.detach()) if power is None else power

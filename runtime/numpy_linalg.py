@@ -1,0 +1,40 @@
+"""numpy.linalg on Tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .functions import linalg, parts, statistics
+from .numpy_functions import FUNCTIONS, averaged, implements, promoted
+from .tensor import Tensor
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Tensor:
+    x, y = (averaged(one) for one in promoted([a, b]))
+    return linalg.solved(linalg.square(x, "solve"), y, y.ndim == 1)
+
+
+implements(np.linalg.inv)(lambda a: linalg.inverse(averaged(a)))
+implements(np.linalg.det)(lambda a: linalg.det(averaged(a)))
+implements(np.linalg.slogdet)(lambda a: linalg.slogdet(averaged(a)))
+implements(np.linalg.cholesky)(lambda a, /, *, upper=False: linalg.cholesky(averaged(a), upper))
+implements(np.linalg.matrix_power)(lambda a, n: linalg.matrix_power(averaged(a), n))
+implements(np.linalg.matmul)(lambda x1, x2, /: np.matmul(x1, x2))
+implements(np.linalg.outer)(lambda x1, x2, /: FUNCTIONS[np.outer](x1, x2))
+implements(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: FUNCTIONS[np.tensordot](x1, x2, axes))
+implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: FUNCTIONS[np.cross](x1, x2, axis))
+implements(np.linalg.vecdot)(lambda x1, x2, /, *, axis=-1: np.sum(np.multiply(x1, x2), axis=axis))
+implements(np.linalg.matrix_transpose)(lambda x, /: FUNCTIONS[np.matrix_transpose](x))
+implements(np.linalg.diagonal)(lambda x, /, *, offset=0: parts.diagonal(averaged(x), offset, -2, -1))
+implements(np.linalg.trace)(
+    lambda x, /, *, offset=0: FUNCTIONS[np.sum](parts.diagonal(averaged(x), offset, -2, -1), -1)
+)
+implements(np.linalg.vector_norm)(
+    lambda x, /, *, axis=None, keepdims=False, ord=2: statistics.vector_norm(averaged(x), ord, axis, keepdims)
+)
+implements(np.linalg.matrix_norm)(
+    lambda x, /, *, keepdims=False, ord="fro": statistics.matrix_norm(averaged(x), ord, (-2, -1), keepdims)
+)

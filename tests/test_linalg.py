@@ -1,0 +1,125 @@
+"""Linear equations, inverses, determinants and Cholesky's factor: as PyTorch's, and compiled as eager."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.codegen.pipeline import build_forward
+from pullback.tracer.graph import Graph, make_input, make_node
+from pullback.tracer.operator import OPERATORS
+from pullback.tracer.spec import spec_of
+
+BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
+Function = Callable[..., Any]
+
+
+def matrices(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def definite(x: Any) -> Any:
+    """A symmetric positive definite matrix for each."""
+    return x @ x.swapaxes(-1, -2) + 0.5 * np.eye(x.shape[-1])
+
+
+FUNCTIONS: dict[str, Function] = {
+    "solve": lambda lib, a, b: lib.linalg.solve(a, b),
+    "solve from the right": lambda lib, a, b: lib.linalg.solve(a, b.mT, left=False),
+    "solve for a vector": lambda lib, a, b: lib.linalg.solve(a, b[..., 0]),
+    "inv": lambda lib, a, b: lib.linalg.inv(a) @ b,
+    "det": lambda lib, a, b: lib.linalg.det(a),
+    "slogdet": lambda lib, a, b: lib.linalg.slogdet(a)[1] * lib.linalg.slogdet(a)[0],
+    "logdet": lambda lib, a, b: lib.logdet(a @ a.mT),
+    "cholesky": lambda lib, a, b: lib.linalg.cholesky(a @ a.mT),
+    "upper cholesky": lambda lib, a, b: lib.linalg.cholesky(a @ a.mT, upper=True),
+    "cholesky_solve": lambda lib, a, b: lib.cholesky_solve(b, lib.linalg.cholesky(a @ a.mT)),
+    "cholesky_inverse": lambda lib, a, b: lib.cholesky_inverse(lib.linalg.cholesky(a @ a.mT)),
+    "lower": lambda lib, a, b: lib.linalg.solve_triangular(a, b, upper=False),
+    "upper": lambda lib, a, b: lib.linalg.solve_triangular(a, b, upper=True, unitriangular=True),
+    "power": lambda lib, a, b: lib.linalg.matrix_power(a, 3),
+    "power of the inverse": lambda lib, a, b: lib.linalg.matrix_power(a, -2),
+}
+
+
+def first_and_second(lib: Any, function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The value, its gradients, and those of the gradients' squares."""
+    leaves = [lib.tensor(one, requires_grad=True) for one in arrays]
+    value = function(lib, *leaves)
+    first = lib.autograd.grad((value**2).sum(), leaves, create_graph=True, allow_unused=True)
+    total = sum((one * one).sum() for one in first if one is not None)
+    second = lib.autograd.grad(total, leaves, allow_unused=True)
+    return [one.detach().numpy() for one in (value, *first, *second) if one is not None]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_and_gradients_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    arrays = [matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)]
+    found, wanted = (first_and_second(lib, FUNCTIONS[name], arrays) for lib in (pb, torch))
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiled_they_are_as_eager(name: str) -> None:
+    arrays = [matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)]
+    arrays[0][0, :2] = arrays[0][0, 1::-1]  # rows have to be exchanged
+
+    def loss(a: Any, b: Any) -> Any:
+        return (FUNCTIONS[name](pb, a, b) ** 2).sum()
+
+    expected = pb.value_and_grad(loss, (0, 1))(*arrays)
+    for function in (
+        pb.value_and_grad(pb.compile(loss), (0, 1)),
+        pb.compile(pb.value_and_grad(loss, (0, 1))),
+    ):
+        value, gradients = function(*arrays)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-9)
+        for one, other in zip(gradients, expected[1]):
+            np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize(
+    "name", ["solve", "det", "logabsdet", "sign_of_det", "cholesky", "unit_like", "lower_half"]
+)
+@pytest.mark.parametrize("size", [1, 3])
+def test_generated_code_computes_what_lapack_does(name: str, batch: tuple[int, ...], size: int) -> None:
+    operator, a = OPERATORS[name], matrices(*batch, size, size)
+    arrays = [definite(a) if name == "cholesky" else a, matrices(*batch, size, 2)][: len(operator.operands)]
+    inputs = tuple(make_input(spec_of(one), f"x_{place}") for place, one in enumerate(arrays))
+    program = build_forward(Graph("program", inputs, (make_node(operator, inputs, {}),)).check())
+    (found,) = program.run_uncompiled(arrays)
+    np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-9, atol=1e-12)
+
+
+def test_in_a_gaussian_process() -> None:
+    """NumPy's names, in a function that is compiled, beside other things."""
+
+    def likelihood(theta: Any, x: Any, y: Any) -> Any:
+        distance = (x[:, None] - x[None]) ** 2
+        kernel = np.exp(theta[0]) * np.exp(-distance / np.exp(theta[1])) + 0.1 * np.eye(len(x))
+        factor = np.linalg.cholesky(kernel)
+        return 0.5 * y @ np.linalg.solve(kernel, y) + np.log(np.diag(factor)).sum()
+
+    theta, x, y = np.array([0.1, -0.3]), matrices(6), matrices(6, seed=1)
+    steps = 1e-6 * np.eye(2)
+    wanted = [(likelihood(theta + s, x, y) - likelihood(theta - s, x, y)) / 2e-6 for s in steps]
+    for function in (likelihood, pb.compile(likelihood)):
+        value, slope = pb.value_and_grad(function)(theta, x, y)
+        assert value == pytest.approx(likelihood(theta, x, y))
+        np.testing.assert_allclose(slope, wanted, rtol=1e-6)
+
+
+def test_what_cannot_be_solved() -> None:
+    with pytest.raises(pb.errors.ShapeError, match="must be batches of square matrices"):
+        pb.linalg.inv(pb.ones(2, 3))
+    with pytest.raises(pb.errors.ShapeError, match="Incompatible shapes of A and B"):
+        pb.linalg.solve(pb.eye(2), pb.ones(3, 1))
+    with pytest.raises(np.linalg.LinAlgError):
+        pb.linalg.inv(pb.zeros(2, 2))
+    assert not np.isfinite(pb.compile(pb.linalg.inv)(np.zeros((2, 2)))).any()
