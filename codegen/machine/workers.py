@@ -8,6 +8,9 @@ whoever does it, so results depend on the number of parts alone.
 Each worker has a slot: 0 is nothing to do, 1 is at work, anything else the address of a job that is offered.
 The one who offers takes it back at the end if the worker has not come. A worker's last access to a job is to
 count itself as finished, and the caller, in whose stack the job lies, waits for that.
+
+A worker that has missed a job had no processor: others run there, or the caller does. It sleeps at once then,
+since the system looks for a free processor only when it wakes a thread.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ PATIENCE = 100e-6
 _SOURCE = """
 ; the next part, finished helpers, what to call, the parts, bytes of a part, their number
 %Job = type { i64, i64, ptr, ptr, i64, i64 }
-; the job, whether the worker sleeps, what it sleeps on; two cache lines, since processors fetch pairs
-%Slot = type { i64, i64, ptr, [104 x i8] }
+; the job, whether the worker sleeps, what it sleeps on, whether it has missed a job; two cache lines, since
+; processors fetch pairs
+%Slot = type { i64, i64, ptr, i64, [96 x i8] }
 
 @pullback_slots = global [<MOST_WORKERS> x %Slot] zeroinitializer, align 128
 @pullback_started = global i64 0
@@ -141,6 +145,10 @@ take_back:
   %its_slot = getelementptr %Slot, ptr @pullback_slots, i64 %other
   %return = cmpxchg ptr %its_slot, i64 %address, i64 0 seq_cst seq_cst
   %is_back = extractvalue { i64, i1 } %return, 1
+  br i1 %is_back, label %missed, label %retracted
+missed:
+  %at_missed = getelementptr %Slot, ptr %its_slot, i64 0, i32 3
+  store atomic i64 1, ptr %at_missed seq_cst, align 8
   br label %retracted
 retracted:
   %back = zext i1 %is_back to i64
@@ -158,7 +166,8 @@ pause:
   <PAUSE>
   %looked = add i64 %looks, 1
   %patience = load i64, ptr @pullback_patience
-  %is_long = icmp sgt i64 %looked, %patience
+  %a_while = sdiv i64 %patience, 4
+  %is_long = icmp sgt i64 %looked, %a_while
   br i1 %is_long, label %yield, label %look_again
 yield:
   call i32 @pullback_yield()
@@ -174,6 +183,7 @@ define void @pullback_serve(ptr %slot) {
 entry:
   %at_sleeps = getelementptr %Slot, ptr %slot, i64 0, i32 1
   %at_lock = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %at_missed = getelementptr %Slot, ptr %slot, i64 0, i32 3
   %lock = load ptr, ptr %at_lock
   br label %begin
 begin:
@@ -186,8 +196,11 @@ look:
   br i1 %is_job, label %accept, label %idle
 idle:
   <PAUSE>
+  %missed = load atomic i64, ptr %at_missed seq_cst, align 8
+  %has_missed = icmp ne i64 %missed, 0
   %less = sub i64 %left, 1
-  %is_tired = icmp sle i64 %less, 0
+  %is_over = icmp sle i64 %less, 0
+  %is_tired = or i1 %has_missed, %is_over
   br i1 %is_tired, label %lie_down, label %look
 
 accept:
@@ -204,6 +217,7 @@ work:
 
 ; Whoever offers a job now either sees that this one sleeps, or is seen.
 lie_down:
+  store atomic i64 0, ptr %at_missed seq_cst, align 8
   atomicrmw xchg ptr %at_sleeps, i64 1 seq_cst
   %late = load atomic i64, ptr %slot seq_cst, align 8
   %is_late = icmp ne i64 %late, 0
@@ -253,7 +267,7 @@ class _Pool:
                 self._patience.value = self._pauses_in(PATIENCE)
             while self.count < min(number, MOST_WORKERS):
                 slot = _Slot.from_address(self._slots + self.count * ctypes.sizeof(_Slot))
-                slot.job, slot.sleeps, slot.lock = 0, 0, _new_lock()
+                slot.job, slot.sleeps, slot.missed, slot.lock = 0, 0, 0, _new_lock()
                 if not _start_thread(self._serve, ctypes.addressof(slot)):
                     return  # those that there are do the work
                 self.count += 1
@@ -280,7 +294,8 @@ class _Slot(ctypes.Structure):
         ("job", ctypes.c_int64),
         ("sleeps", ctypes.c_int64),
         ("lock", ctypes.c_void_p),
-        ("padding", ctypes.c_char * 104),
+        ("missed", ctypes.c_int64),
+        ("padding", ctypes.c_char * 96),
     ]
 
 
