@@ -3,6 +3,10 @@
 The functions of `scipy.linalg.cython_blas` are called directly. They take matrices by column; a matrix by
 row is the transpose of one by column, so `out = a b` is computed as `out' = b' a'`. Which operand is a
 transposed view is read off its strides, and nothing is copied.
+
+A small matrix that sums up many rows (a gradient of weights, of all steps of a loop) is computed some rows
+at a time: up to a size OpenBLAS multiplies matrices where they lie, above it copies them into its own layout
+first, which for few columns takes as long as the product.
 """
 
 from __future__ import annotations
@@ -25,6 +29,10 @@ from llvmlite import ir
 
 SYMBOL_PREFIX = "pullback_blas_"
 ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
+SMALL_RESULT = 2**13
+"""Elements up to which a result is computed some rows at a time ..."""
+MULTIPLIED_AT_ONCE = 2**19
+"""... so many that this is the number of multiplications."""
 LARGEST_EXTENT = 2**31 - 1
 """BLAS counts in int32."""
 
@@ -68,17 +76,46 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     a, b, out = (function.args[first : first + 5] for first in (1, 6, 12))
     size = _INT64(8 if dtype == "float64" else 4)
     (trans_a, step_a), (trans_b, step_b), (_, step_out) = (_layout(builder, one, size) for one in (a, b, out))
-    numbers = [_address(builder, builder.trunc(one, _INT32)) for one in (out[2], out[1], a[2])]
-    step_a, step_b, step_out = (_address(builder, one) for one in (step_a, step_b, step_out))
+    rows, columns = (builder.trunc(one, _INT32) for one in out[1:3])
+    trans_a, trans_b, rows, columns, alpha, step_a, step_b, step_out, kept = (
+        _address(builder, one)
+        for one in (trans_a, trans_b, rows, columns, alpha, step_a, step_b, step_out, beta)
+    )
+    summed = builder.alloca(_INT32)
+    at_once = _summed_at_once(builder, a[2], builder.mul(out[1], out[2]))
+    before, loop, done = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("done")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    start = builder.phi(_INT64)
+    stop = builder.add(start, at_once)
+    start.add_incoming(_INT64(0), before)
+    start.add_incoming(stop, loop)
+    is_last = builder.icmp_signed(">=", stop, a[2])
+    builder.store(builder.trunc(builder.sub(builder.select(is_last, a[2], stop), start), _INT32), summed)
+    first, second = (
+        builder.gep(one[0], [builder.sdiv(builder.mul(start, stride), size)])
+        for one, stride in ((a, a[4]), (b, b[3]))
+    )
     arguments = [
-        _address(builder, trans_b), _address(builder, trans_a), *numbers, _address(builder, alpha),
-        b[0], step_b, a[0], step_a, _address(builder, beta), out[0], step_out,
+        trans_b, trans_a, columns, rows, summed, alpha, second, step_b, first, step_a, kept, out[0], step_out,
     ]  # fmt: skip
     routine_type = ir.FunctionType(ir.VoidType(), [one.type for one in arguments])
     routine = ir.Function(module, routine_type, f"{SYMBOL_PREFIX}{ROUTINES[dtype]}")
     builder.call(routine, arguments)
+    builder.store(element(1.0), kept)
+    builder.cbranch(is_last, done, loop)
+    builder.position_at_end(done)
     builder.ret_void()
     return function
+
+
+def _summed_at_once(builder: ir.IRBuilder, extent: ir.Value, elements: ir.Value) -> ir.Value:
+    """How many of the products that make an element are summed in one call."""
+    divisor = builder.select(builder.icmp_signed(">", elements, _INT64(0)), elements, _INT64(1))
+    some = builder.sdiv(_INT64(MULTIPLIED_AT_ONCE), divisor)
+    is_small = builder.icmp_signed("<=", elements, _INT64(SMALL_RESULT))
+    has_more = builder.icmp_signed(">", extent, builder.mul(some, _INT64(2)))
+    return builder.select(builder.and_(is_small, has_more), some, extent)
 
 
 def _layout(builder: ir.IRBuilder, matrix: list[ir.Value], size: ir.Value) -> tuple[ir.Value, ir.Value]:

@@ -9,14 +9,14 @@ from pullback.tracer.graph import Graph, Node, make_input, substitute
 
 from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
-from .rewriting import pieces, slices  # noqa: F401  enters their rewrites
+from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
 from .rewriting.differentiate import active_nodes, differentiate
 from .rewriting.factors import factor_sums
-from .rewriting.layouts import transpose_tables
+from .rewriting.layouts import transpose_constants, transpose_tables
 from .rewriting.partition import Partition, needed_by_backward, partition
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import expand_composites, simplify
@@ -25,6 +25,7 @@ from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place, forget_overwritten
 from .rolling.bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
+from .rolling.delays import move_when_read
 from .rolling.roll import roll
 from .writing.names import noun
 
@@ -41,12 +42,12 @@ def optimise(graph: Graph) -> Graph:
     graph = simplify(lower_contractions(graph))
     graph = simplify(unroll_small_dimensions(graph))
     graph = transpose_tables(share_reciprocals(graph))
-    return name_the_last(prune_loops(add_in_place(forget_overwritten(graph))))
+    return name_the_last(prune_loops(move_when_read(add_in_place(forget_overwritten(graph)))))
 
 
 def with_calls(graph: Graph) -> Graph:
     """The graph with what is left of contractions as calls of BLAS."""
-    return copy_operands(form_calls(in_bodies(graph, with_calls)))
+    return copy_operands(form_calls(in_bodies(transpose_constants(graph), with_calls)))
 
 
 def name_the_last(graph: Graph) -> Graph:

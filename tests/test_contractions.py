@@ -22,7 +22,7 @@ def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> s
     arrays = normals(*shapes)
     positions = tuple(range(len(arrays)))
     both = pb.value_and_grad(pb.compile(function), argnums=positions)
-    program = both._variant_for(tuple(arrays), {}).forward
+    program = both._known_for(tuple(arrays), {}).programs[0].forward
     value, gradients = pb.value_and_grad(function, argnums=positions)(*arrays)
     for found, wanted in zip(program.run_uncompiled(arrays), (value, *gradients), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
@@ -32,7 +32,7 @@ def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> s
 def value_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
     """The source of the value alone, once compared."""
     arrays = normals(*shapes)
-    program = pb.compile(function)._variant_for(tuple(arrays), {}).forward
+    program = pb.compile(function)._known_for(tuple(arrays), {}).programs[0].forward
     (found,) = program.run_uncompiled(arrays)
     np.testing.assert_allclose(found, function(*arrays), rtol=1e-10, atol=1e-12)
     return program.source
@@ -184,7 +184,7 @@ def test_a_sum_that_a_loop_reads_stays_in_the_loop() -> None:
 def test_zero_times_nan_is_nan() -> None:
     """BLAS does not multiply by a factor of 0."""
     x = np.full((20, 20), np.nan)
-    program = pb.compile(lambda x: 0.0 * (x @ x))._variant_for((x,), {}).forward
+    program = pb.compile(lambda x: 0.0 * (x @ x))._known_for((x,), {}).programs[0].forward
     assert np.isnan(program.run_uncompiled([x])[0]).all()
 
 
@@ -325,8 +325,38 @@ def test_a_recurrence_adds_to_gradients_in_place() -> None:
 
     source = gradient_source(network, (12, 20, 16), (20, 24), (16, 24), (24, 24))
     assert len(calls(source)) == 6
-    assert sum("xs[" in call for call in calls(source)) == 2  # each step's matrix where it lies
+    assert sum(" xs[" in call for call in calls(source)) == 2  # each step's matrix where it lies
+    assert sum(call.endswith("d_xs[n - i - 1])") for call in calls(source)) == 1
     assert sum(call.endswith(("1.0, d_w_1[0])", "1.0, d_u_1[0])")) for call in calls(source)) == 2
+
+
+def _repeated(steps: int, size: int) -> str:
+    def network(state: Any, u: Any) -> Any:
+        state = pb.fori_loop(0, steps, lambda step, state: np.tanh(state @ u), state)
+        return np.sum(state**2)
+
+    return gradient_source(network, (12, size), (size, size))
+
+
+def test_a_small_matrix_that_each_step_reads_across_is_transposed_once() -> None:
+    source = _repeated(12, 24)
+    assert source.count("u_transposed[j, i] = u[i, j]") == 1 and "u.T" not in source
+    assert sum("u_transposed" in call for call in calls(source)) == 1
+    for other in (_repeated(7, 24), _repeated(12, 220)):  # few steps; BLAS copies large ones itself
+        assert "transposed" not in other
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [1_000, 2_184, 2_185, 5_000])
+def test_small_products_of_many_rows(dtype: str, rows: int) -> None:
+    """Which BLAS sums some rows at a time: 1,092 of these."""
+
+    def products(x: Any, y: Any, z: Any) -> Any:
+        return x.T @ y, y.T @ x, z @ y, 2.0 * (z @ y) + x.T @ y
+
+    arrays = [array.astype(dtype) for array in normals((rows, 20), (rows, 24), (20, rows))]
+    for found, expected in zip(pb.compile(products)(*arrays), products(*arrays), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-6)
 
 
 # --- sums of products of parts ----------------------------------------------------------------------------

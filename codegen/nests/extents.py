@@ -288,6 +288,11 @@ def _flip(node: Node, operands: list[Symbols]) -> Symbols:
     return tuple(_moved(symbol) if dim in dims else symbol for dim, symbol in enumerate(operands[0]))
 
 
+def _rotate(node: Node, operands: list[Symbols]) -> Symbols:
+    dim = node.attributes["dim"]
+    return tuple(_moved(symbol) if place == dim else symbol for place, symbol in enumerate(operands[0]))
+
+
 def _scan(node: Node, operands: list[Symbols]) -> Symbols:
     for symbols in operands:
         _moved(symbols[node.attributes["dim"]])
@@ -418,6 +423,7 @@ _RULES: dict[str, Rule] = {
     "update_at": _update_at,
     "concatenate": _concatenate,
     "flip": _flip,
+    "rotate": _rotate,
     "contraction": _contract,
     "gemm": _gemm,
     "gather": _gather,

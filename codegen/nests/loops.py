@@ -1,8 +1,9 @@
 """Loops of the graph in the loop tree: where carries, rows and stacks are stored.
 
 A carry is stored as its history: row t is its value before step t, row n its final value. Only where a
-later loop reads all rows are all kept; else two rows take turns, or one is written in place. Rows of stacked
-operands are elements of the operands, and stacked results are written row by row. Nothing is copied.
+later loop reads all rows are all kept; else two rows take turns, or one is written in place. What a carry was
+a step ago lies in the same history (`delays.py`). Rows of stacked operands are elements of the operands, and
+stacked results are written row by row. Nothing is copied.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..rewriting.calls import gemm, matrices_of
 from ..rewriting.unroll import SMALL
 from ..writing.names import noun
 from .cost import EXPENSIVE, arithmetic
+from .delays import delay_in, find_delays
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
@@ -38,6 +40,9 @@ class StepLoop:
     count: Symbol
     """How many steps it has."""
     histories: list[Node]
+    """Where each carry is stored."""
+    first: list[int]
+    """In which row of its history each carry begins: what another one was a step ago, in front of that."""
     results: dict[int, list[Node]]
     """The nodes that read each result."""
     viewed: set[Node]
@@ -71,15 +76,27 @@ class StepLoop:
         """The loops of the tree that its body is inside of."""
         return (*(one.item for one in self.around), self.item)
 
+    def row_before(self, carry: int) -> Index:
+        """The row that has the value of a carry when the step begins."""
+        return plus(self.step, number(self.first[carry]))
+
+    def row_after(self, carry: int) -> Index:
+        return plus(self.row_before(carry), number(1))
+
+    @property
+    def stored_carries(self) -> list[int]:
+        """The carries of which each step stores a new row."""
+        return [
+            index
+            for index, history in enumerate(self.histories)
+            if history not in self.places.chains and self.first[index] == delay_in(history)
+        ]
+
     @property
     def stores(self) -> list[tuple[Node, Node, Index]]:
         """Each result of the body, where it is stored, and in which row."""
-        outputs, after = self.node.body.outputs, plus(self.step, number(1))
-        carried = [
-            (outputs[index], history, after)
-            for index, history in enumerate(self.histories)
-            if history not in self.places.chains
-        ]
+        outputs = self.node.body.outputs
+        carried = [(outputs[one], self.histories[one], self.row_after(one)) for one in self.stored_carries]
         return carried + [(outputs[index], stack, self.row) for index, stack in self.stacks.items()]
 
 
@@ -113,9 +130,7 @@ def find_step_loops(
                 _left_by_another(loop, index, found, uses) if one is None else one
                 for index, one in enumerate(held)
             ]
-            histories = [
-                _history(loop, index, extents) if one is None else one for index, one in enumerate(shared)
-            ]
+            histories, first = _histories(loop, shared, barred, extents)
             replaced = frozenset(one for one in shared if one is not None)
             for index, history in enumerate(histories):
                 chain = None if history in replaced or (node, index) in barred else find_chain(loop, index)
@@ -124,7 +139,7 @@ def find_step_loops(
             extent = extents.steps[node].find()
             count = extents.trips.get(node, extent).find()
             results = readers.get(node, {})
-            one = StepLoop(loop, extent, count, histories, results, viewed, around, replaced, places)
+            one = StepLoop(loop, extent, count, histories, first, results, viewed, around, replaced, places)
             found += [one, *find_step_loops(loop.body, extents, places, barred, (*around, one))]
     return found
 
@@ -147,13 +162,35 @@ def _replaces(loop: LoopNode, index: int) -> bool:
     return loop.is_choice and inside not in loop.body.nodes and inside not in loop.body.outputs
 
 
-def _history(loop: LoopNode, index: int, extents: Extents) -> Node:
+def _histories(
+    loop: LoopNode, shared: list[Node | None], barred: Container[tuple[Node, int]], extents: Extents
+) -> tuple[list[Node], list[int]]:
+    """The history of each carry, and in which of its rows the carry begins; some have one already."""
+    own = [index for index, one in enumerate(shared) if one is None]
+    may_follow = [
+        index
+        for index in own[2 * loop.goes_on :]
+        if not loop.is_choice and ((loop.node, index) in barred or find_chain(loop, index) is None)
+    ]
+    followers = find_delays(loop, may_follow)
+    histories: dict[int, Node] = {index: one for index, one in enumerate(shared) if one is not None}
+    first = dict.fromkeys(range(loop.carries), 0)
+    for index in own:
+        if not any(index in line for line in followers.values()):
+            line = [index, *followers.get(index, ())]
+            histories |= dict.fromkeys(line, _history(loop, index, len(line) - 1, extents))
+            first |= {one: row for row, one in enumerate(reversed(line))}
+    return [histories[index] for index in range(loop.carries)], list(first.values())
+
+
+def _history(loop: LoopNode, index: int, delay: int, extents: Extents) -> Node:
     start, end = loop.body.inputs[index], loop.body.outputs[index]
-    spec = start.spec.with_shape((loop.length + 1, *start.shape))
+    rows = loop.length + 1 + delay
+    spec = start.spec.with_shape((rows, *start.shape))
     init = loop.node.operands[index]
     name = end.name or start.name or init.name or f"{noun(end.operator.name)}s"
-    node = Node(loop_result, (loop.node,), {"index": index}, spec, end.origin, name)
-    extents.of[node] = (Symbol(loop.length + 1), *extents.of[start])
+    node = Node(loop_result, (loop.node,), {"index": index, "delay": delay}, spec, end.origin, name)
+    extents.of[node] = (Symbol(rows), *extents.of[start])
     return node
 
 
@@ -209,9 +246,9 @@ def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None
             one.item.goes_on = Load(one.histories[0], (one.step,))
         one.stacks, one.in_storage = {}, {}
         _enter_inputs(one, lowering)
-        for index, end in enumerate(one.node.body.outputs[: one.node.carries]):
-            if one.histories[index] not in one.places.chains:
-                _compute_into(one, end, one.histories[index], plus(one.step, number(1)), lowering)
+        for index in one.stored_carries:
+            end = one.node.body.outputs[index]
+            _compute_into(one, end, one.histories[index], one.row_after(index), lowering)
         _enter_versions(one, lowering)
         for index, readers in one.results.items():
             _enter_result(one, index, readers, lowering, outputs)
@@ -220,11 +257,9 @@ def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None
 def _enter_inputs(one: StepLoop, lowering: Lowering) -> None:
     carries, rows, constants = one.node.split(one.node.body.inputs)
     _, stacked, invariant = one.node.split(one.node.node.operands)
-    for node, history in zip(carries, one.histories):
-        is_version = node in one.places.holder
-        lowering.elsewhere[node] = (
-            _version_of(node, one.step, one) if is_version else _row_of(history, one.step)
-        )
+    for index, (node, history) in enumerate(zip(carries, one.histories)):
+        is_version, row = node in one.places.holder, one.row_before(index)
+        lowering.elsewhere[node] = _version_of(node, row, one) if is_version else _row_of(history, row)
     for node, whole in zip(rows, stacked):
         lowering.elsewhere[node] = _row_of_operand(whole, one.row, lowering)
     for node, value in zip(constants, invariant):
@@ -273,13 +308,14 @@ def _enter_result(
         if reader in one.places.holder:  # a version of what a loop around this one carries
             continue
         if index < carries:
-            lowering.elsewhere[reader] = _row_of(one.histories[index], of_symbol(one.count))
+            last = plus(of_symbol(one.count), number(one.first[index]))
+            lowering.elsewhere[reader] = _row_of(one.histories[index], last)
             continue
         shift = _place_in_history(one, output)
         if shift is not None and reader not in outputs and reader not in one.viewed:
             lowering.stored.discard(reader)
             history, offset = shift
-            lowering.rows[history] = one.node.length + 1
+            lowering.rows[history] = history.shape[0]
             lowering.elsewhere[reader] = _rows_from(history, offset, reader)
             continue
         first = one.stacks.setdefault(index, reader)
@@ -299,9 +335,9 @@ def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:
         if history in one.places.chains:  # which has one row
             continue
         if output is one.node.body.inputs[index]:
-            return history, 0
+            return history, one.first[index]
         if output is one.node.body.outputs[index]:
-            return history, 1
+            return history, one.first[index] + 1
     return None
 
 
@@ -341,7 +377,10 @@ def keeps_from_vectors(loop: Item, source: Root, root: Root) -> bool:
 
 
 def rows_of_histories(loops: list[StepLoop], roots: list[Root], lowering: Lowering) -> dict[Node, int]:
-    """How many rows each history has: all, two that take turns, or one that is written in place."""
+    """How many rows each history has: all, or as many as are read later, which take turns.
+
+    A new row takes the place of the oldest, unless somebody reads elements of that after they are written.
+    """
     readers: dict[Node, list[Root]] = {}
     for root in roots:
         for node in {load.node for load in root.reads}:
@@ -353,10 +392,10 @@ def rows_of_histories(loops: list[StepLoop], roots: list[Root], lowering: Loweri
                 rows[history] = 1
             elif history not in rows:
                 in_place = all(
-                    _reads_only_after(root, history, one) or _reads_in_place(root, history)
+                    _reads_only_after(root, history, one) or _reads_in_place(root, history, one)
                     for root in readers.get(history, ())
                 )
-                rows[history] = 1 if in_place else 2
+                rows[history] = delay_in(history) + (1 if in_place else 2)
     return rows
 
 
@@ -364,12 +403,12 @@ def _reads_only_after(root: Root, history: Node, one: StepLoop) -> bool:
     return all(load.indices[0] != one.step for load in root.reads if load.node is history)
 
 
-def _reads_in_place(root: Root, history: Node) -> bool:
+def _reads_in_place(root: Root, history: Node, one: StepLoop) -> bool:
     """Whether a root writes each element of a history where it alone has read it."""
     if root.node is not history:
         return False
-    places = [load.indices[1:] for load in root.reads if load.node is history]
-    return all(place == root.target[1:] for place in places)
+    oldest = [load for load in root.reads if load.node is history and load.indices[0] == one.step]
+    return all(load.indices[1:] == root.target[1:] for load in oldest)
 
 
 def small_extents(loops: list[StepLoop], extents: Extents) -> set[Symbol]:
@@ -383,7 +422,12 @@ def is_from_before(load: Load, root: Root) -> bool:
     """Whether a root reads a carry as an earlier step has left it."""
     if not is_history(load.node):
         return False
-    return any(loop.steps and load.indices[0] == of_axis(loop.steps) for loop in root.steps)
+    row, delay = load.indices[0], delay_in(load.node)
+    return any(
+        loop.steps is not None and row == plus(of_axis(loop.steps), number(ago))
+        for loop in root.steps
+        for ago in range(delay + 1)
+    )
 
 
 def is_history(node: Node) -> bool:

@@ -17,6 +17,8 @@ from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.windows import PLACE
+from pullback.tracer.spec import INT64
 
 from .expression import (
     ZERO,
@@ -30,6 +32,7 @@ from .expression import (
     Position,
     Quotient,
     Select,
+    Term,
     affine,
     known_truth,
     minus,
@@ -62,6 +65,8 @@ class Lowering:
         self.rows: dict[Node, int] = {}
         """Histories of which so many rows are read after their loop."""
         self._known: dict[tuple[Node, Indices], Expression] = {}
+        self._rotated: dict[tuple[Index, Symbol, int], Index] = {}
+        self._turned_by: dict[Index, tuple[Index, Symbol, int]] = {}
 
     def element(self, node: Node, indices: Indices) -> Expression:
         """The element of `node` at `indices`; equal requests give the same object."""
@@ -119,6 +124,20 @@ class Lowering:
         """How far the ragged dimensions of a window go."""
         count = len(node.attributes.get("ragged", ()))
         return self.places(node.operands[len(node.operands) - count :]) if count else ()
+
+    def rotated(self, index: Index, symbol: Symbol, shift: int, node: Node) -> Index:
+        """The place that comes to `index` when a dimension is moved by a shift, its end before its start."""
+        symbol = symbol.find()
+        before = self._turned_by.get(index)
+        if before is not None and before[1] is symbol:
+            index, shift = before[0], before[2] + shift
+        shift %= symbol.value
+        shift -= symbol.value if 2 * shift > symbol.value else 0
+        key = (index, symbol, shift)
+        if shift and key not in self._rotated:
+            self._rotated[key] = found = _turned(index, symbol, shift, node)
+            self._turned_by[found] = key
+        return self._rotated[key] if shift else index
 
     def find_formulas(self) -> None:
         """Say how far ragged dimensions go, in terms of the steps of the loops that they are in."""
@@ -342,6 +361,29 @@ def _flip(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     return lowering.element(node.operands[0], tuple(own))
 
 
+def _rotate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    dim, own = node.attributes["dim"], list(indices)
+    symbol = lowering.extents[node][dim]
+    own[dim] = lowering.rotated(_plain(indices[dim], node), symbol, node.attributes["shift"], node)
+    return lowering.element(node.operands[0], tuple(own))
+
+
+def _turned(index: Index, symbol: Symbol, shift: int, node: Node) -> Index:
+    """`index - shift`, from the other end if that is beyond an end. It is one value, chosen once."""
+    near = minus(index, number(shift))
+    extent = of_symbol(symbol)
+    if shift > 0:
+        bound, far = Bound(index, number(shift), None), plus(near, extent)
+    else:
+        bound, far = Bound(index, None, plus(extent, number(shift))), minus(near, extent)
+    truth = known_truth(bound)
+    if truth is not None:
+        return near if truth else far
+    place = Node(creation.iota, (), {"size": symbol.value, "dtype": INT64}, PLACE, node.origin, "place")
+    chosen = Select(place, (bound,), Position(near, INT64), Position(far, INT64))
+    return Index((Term(1, (chosen,)),))
+
+
 def _gather(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     x, *positions = node.operands
     rank = positions[0].spec.ndim
@@ -374,6 +416,7 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     m.pad.name: _pad,
     m.concatenate.name: _concatenate,
     m.flip.name: _flip,
+    m.rotate.name: _rotate,
     ix.gather.name: _gather,
     creation.iota.name: _iota,
     loop_result.name: _loop_result,

@@ -74,7 +74,7 @@ class Plan:
         self.counts = list(dict.fromkeys(self.growing.values()))
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
-        self.names = self._array_names(NamePool({"np", "range", "kernel", stem}), len(stored), residuals)
+        self.names = self._array_names(NamePool({stem}), len(stored), residuals)
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
             self._write(stage, stem)
@@ -154,7 +154,7 @@ class Plan:
     # --- stages -------------------------------------------------------------------------------------------
 
     def _write(self, stage: Stage, stem: str) -> None:
-        pool = NamePool({"np", "range", "kernel", "start", "stop", stem, *self.names.values()})
+        pool = NamePool({"start", "stop", stem, *self.names.values()})
         rooms = {symbol: self.names[node] for node, symbol in reversed(self.growing.items())}
         growing = {symbol: rooms[symbol] for symbol in self.counts}
         arrays = Arrays(self.names, pool, stage.integers, growing)

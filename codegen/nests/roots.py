@@ -63,9 +63,9 @@ def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop])
 
 def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
     """The carries before the first step; then the body, and what is stored of it after each step."""
-    for init, history in zip(loop.node.node.operands, loop.histories):
+    for init, history, first in zip(loop.node.node.operands, loop.histories, loop.first):
         if history not in loop.replaced:
-            yield _row_root(history, number(0), init, lowering.element, lowering)
+            yield _row_root(history, number(first), init, lowering.element, lowering)
     if loop.node.trips is not None:
         yield _root(loop.node.node, "trips", (), lowering.element(loop.node.trips, ()), ())
     inside = find_roots(loop.node.body, lowering, loops)

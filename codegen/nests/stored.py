@@ -21,7 +21,11 @@ from .tree import Root
 from .updates import store_updates
 
 EFFORT_TO_REPEAT = 12
-"""Operators up to which an element may be written out again for the places that it is read at."""
+EFFORT_TO_REPEAT_CACHED = 5
+"""Operators up to which an element may be written out again for the places that it is read at: if it would be
+kept in memory, in the cache."""
+SMALLEST_VECTOR = 32
+"""Elements from which a loop that stores a value pays."""
 EFFORT_ACROSS_NESTS = 60
 EFFORT_ACROSS_NESTS_CACHED = 24
 """Operators up to which an element is computed again in another nest: if kept in memory, in the cache."""
@@ -94,14 +98,18 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
     known = stored | numbers  # a number is computed once, outside of the loops
     for node in graph.nodes:
         repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
-        if repeats and node not in stored:
-            budget = EFFORT_TO_REPEAT // (places[node] - 1)
-            if _costs_more(node, budget, known):
-                stored.add(node)
-                known.add(node)
+        budget = _effort_to_repeat(node) // (places[node] - 1) if repeats else 0
+        if repeats and node not in stored and _costs_more(node, budget, known):
+            stored.add(node)
+            known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
         if many and any(user.operator is not ix.scatter_add for user in users[node]):
             stored.add(node)
+
+
+def _effort_to_repeat(node: Node) -> int:
+    is_near = node.spec.size >= SMALLEST_VECTOR and node.spec.nbytes <= CACHED_BYTES
+    return EFFORT_TO_REPEAT_CACHED if is_near else EFFORT_TO_REPEAT
 
 
 def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:

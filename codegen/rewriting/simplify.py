@@ -81,7 +81,12 @@ def _simplified(node: Node) -> Node:
 
 def _rewritten(node: Node) -> Node:
     with located_at(node.origin):
-        for function in (_fold_constants, _drop_expands, *REWRITES.get(node.operator.name, ())):
+        for function in (
+            _without_elements,
+            _fold_constants,
+            _drop_expands,
+            *REWRITES.get(node.operator.name, ()),
+        ):
             changed = function(node)
             if changed is not None and changed is not node:
                 keeps_name = node.name and not changed.name and changed.operands
@@ -107,6 +112,12 @@ def expand_composites(graph: Graph) -> Graph:
 # --- for every operator ---------------------------------------------------------------------------------
 
 
+def _without_elements(node: Node) -> Node | None:
+    """What has no elements is made of nothing: loops of no steps must not look anything up."""
+    made = not node.is_input and not node.is_constant and node.operator.family != "control"
+    return constant(0, node.spec) if made and 0 in node.shape else None
+
+
 def _fold_constants(node: Node) -> Node | None:
     """An elementwise operator on constants, or movement of one, is a constant."""
     if not node.operands or not all(operand.is_constant for operand in node.operands):
@@ -118,7 +129,7 @@ def _fold_constants(node: Node) -> Node | None:
             result = np.asarray(node.operator.evaluate(*arrays, **node.attributes)).item()
         from_shape = node.spec.is_float and any(map(_may_be_count, values))
         return constant(FromShape(result) if from_shape else result, node.spec)
-    moves_only = node.operator in (m.reshape, m.permute, m.expand, m.slice_, m.flip)
+    moves_only = node.operator in (m.reshape, m.permute, m.expand, m.slice_, m.flip, m.rotate)
     if moves_only or (node.operator is m.concatenate and len(set(map(repr, values))) == 1):
         return constant(values[0], node.spec)
     if node.operator is r.sum_:

@@ -42,7 +42,7 @@ def in_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
 
 
 def tidy_loops(graph: Graph) -> Graph:
-    """Loops with simple bodies, from which is taken out what no step changes.
+    """Loops with simple bodies, from which is taken out what no step changes, and no step has to reshape.
 
     It comes before differentiation: what is outside has one derivative, not one in each step.
     """
@@ -52,7 +52,8 @@ def tidy_loops(graph: Graph) -> Graph:
         if node.operator is loop_result:
             return results[node.operands[0]].result(node.attributes["index"]).renamed(node.name)
         if is_loop(node):
-            results[node] = _without_invariants(_simple(LoopNode(with_operands(node, operands))))
+            simple = _with_rows_in_shape(_simple(LoopNode(with_operands(node, operands))))
+            results[node] = _without_invariants(simple)
             return results[node].node
         return with_operands(node, operands)
 
@@ -78,6 +79,25 @@ def _with_numbers(loop: LoopNode) -> LoopNode:
     outputs = _made_again(loop.body, {**dict(zip(inputs, inputs)), **numbers})
     body = Graph(loop.body.name, inputs, outputs, loop.body.origin)
     return loop.again(body, inits, rows, [value for _, value in others])
+
+
+def _with_rows_in_shape(loop: LoopNode) -> LoopNode:
+    """The loop with rows in the shape in which steps read them: what is stacked is reshaped as a whole."""
+    carries, rows, constants = loop.split(loop.body.inputs)
+    read = [node for node in loop.body.nodes if node.operator is m.reshape and node.operands[0] in rows]
+    reshaped = [node for node in read if not merges_dimensions(node)]
+    if loop.is_dynamic or not reshaped:
+        return loop
+    inits, stacked, values = loop.split(loop.node.operands)
+    stand_ins = {node: make_input(node.spec, node.name or node.operands[0].name) for node in reshaped}
+    outputs = substitute(loop.body.outputs, stand_ins)
+    inputs = (*carries, *rows, *stand_ins.values(), *constants)
+    more = [
+        m.reshape(stacked[rows.index(node.operands[0])], shape=(loop.length, *node.shape))
+        for node in reshaped
+    ]
+    body = Graph(loop.body.name, inputs, outputs, loop.body.origin)
+    return loop.again(body, inits, [*stacked, *more], values)
 
 
 def _without_invariants(loop: LoopNode) -> LoopNode:

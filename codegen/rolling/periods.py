@@ -6,7 +6,7 @@ between equal short runs of tokens; a stretch is where tokens equal those one pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -62,13 +62,22 @@ def find_stretches(
                 yield Stretch(int(start), period, steps, (int(stop) - int(start)) % period)
 
 
-def find_shorter(sequence: Sequence[Node], found: Iterable[Stretch], fewest_steps: int) -> Iterator[Stretch]:
+def find_shorter(sequence: Sequence[Node], found: Sequence[Stretch], fewest_steps: int) -> Iterator[Stretch]:
     """Shorter stretches of the same operations as those found: of the first passes of a triangular loop."""
-    tokens = _tokens(sequence, _ragged_token)
-    steps = {tuple(tokens[one.start : one.start + one.period].tolist()) for one in found}
-    taken = np.zeros(len(tokens) + 1, bool)
+    taken = np.zeros(len(sequence) + 1, bool)
     for one in found:
         taken[one.start : one.stop] = True
+    numbers: dict[Any, int] = {}
+    steps = {
+        tuple(
+            numbers.setdefault(_ragged_token(node), len(numbers))
+            for node in sequence[one.start : one.start + one.period]
+        )
+        for one in found
+    }
+    free = np.flatnonzero(~taken[:-1]).tolist()
+    tokens = np.full(len(sequence), -1)  # of what is taken nothing is asked
+    tokens[free] = [numbers.get(_ragged_token(sequence[index]), -1) for index in free]
     for step in sorted(steps, key=len):
         period = len(step)
         starts = np.flatnonzero(tokens[: len(tokens) - period + 1] == step[0])

@@ -120,11 +120,12 @@ def even_parts(stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int
     steps that come from the same lines: what is in front of a loop may look like the end of a step.
     """
     phases = _best_phases(stretch, sequence, place)
-    found = (list(split_evenly(one, sequence)) for one in phases)
+    known: Places = {}
+    found = (list(split_evenly(one, sequence, known)) for one in phases)
     longest = (max(parts, key=lambda part: part.steps) for parts in found)
     best = max(longest, key=lambda part: (part.steps, -_lines_that_differ(part, sequence)))
     phase = best.start % stretch.period
-    return list(split_evenly(next(one for one in phases if one.start % one.period == phase), sequence))
+    return list(split_evenly(next(one for one in phases if one.start % one.period == phase), sequence, known))
 
 
 def _lines_that_differ(stretch: Stretch, sequence: Sequence[Node]) -> int:
@@ -134,13 +135,19 @@ def _lines_that_differ(stretch: Stretch, sequence: Sequence[Node]) -> int:
     return sum(first.origin.line != second.origin.line for first, second in pairs)
 
 
-def split_evenly(stretch: Stretch, sequence: Sequence[Node]) -> Iterator[Stretch]:
+Places = dict[tuple[int, int], list[list[int]]]
+"""Of operations a period apart, where the first is and how many they are: the numbers that may advance."""
+
+
+def split_evenly(
+    stretch: Stretch, sequence: Sequence[Node], known: Places | None = None
+) -> Iterator[Stretch]:
     """The parts of a stretch in which places, and whole numbers, advance evenly.
 
     Loops around a loop whose steps do nothing else leave one long stretch: at the end of each row the
     places that slices read jump.
     """
-    places = _places_of_steps(stretch, sequence)
+    places = _places_of_steps(stretch, sequence, {} if known is None else known)
     advances = places[1:] - places[:-1]
     first = 0
     while first < stretch.steps:
@@ -150,21 +157,30 @@ def split_evenly(stretch: Stretch, sequence: Sequence[Node]) -> Iterator[Stretch
         first = last + 1
 
 
-def _places_of_steps(stretch: Stretch, sequence: Sequence[Node]) -> np.ndarray:
+def _places_of_steps(stretch: Stretch, sequence: Sequence[Node], known: Places) -> np.ndarray:
     """For each step, where its slices and writes begin, and its whole numbers."""
     columns: list[list[int]] = []
-    for offset in range(stretch.period):
-        column = sequence[stretch.start + offset : stretch.stop : stretch.period]
-        for dim in range(len(column[0].attributes.get("starts", ()))):
-            columns.append([node.attributes["starts"][dim] for node in column])
-        if any(node.spec != column[0].spec for node in column):
-            columns += [[node.shape[dim] for node in column] for dim in range(column[0].spec.ndim)]
-        for slot, operand in enumerate(column[0].operands):
-            if operand.is_constant and operand.dtype.kind in "if":
-                values = [node.operands[slot].scalar_value for node in column]
-                if all(value is not None and float(value).is_integer() for value in values):
-                    columns.append([int(value) for value in values])  # type: ignore[arg-type]
+    for first in range(stretch.start, stretch.start + stretch.period):
+        if (first, stretch.steps) not in known:
+            known[first, stretch.steps] = _places_of(sequence[first : stretch.stop : stretch.period])
+        columns += known[first, stretch.steps]
     return np.array(columns, np.int64).reshape(len(columns), stretch.steps).T
+
+
+def _places_of(column: Sequence[Node]) -> list[list[int]]:
+    """What advances from step to step of the operations at one offset."""
+    columns: list[list[int]] = []
+    spec = column[0].spec
+    for dim in range(len(column[0].attributes.get("starts", ()))):
+        columns.append([node.attributes["starts"][dim] for node in column])
+    if any(node.spec is not spec and node.spec != spec for node in column):
+        columns += [[node.shape[dim] for node in column] for dim in range(spec.ndim)]
+    for slot, operand in enumerate(column[0].operands):
+        if operand.is_constant and operand.dtype.kind in "if":
+            values = [node.operands[slot].scalar_value for node in column]
+            if all(value is not None and float(value).is_integer() for value in values):
+                columns.append([int(value) for value in values])  # type: ignore[arg-type]
+    return columns
 
 
 class _Shorter(CannotRoll):

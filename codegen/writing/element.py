@@ -220,7 +220,7 @@ class ElementWriter:
     def key(self, expression: Expression | AnyIndex) -> int:
         """A number that is the same for expressions with the same value in the current loops.
 
-        What is known of choices counts: the same sum has another value where an operand is known to be padding.
+        What is known of choices counts: where an operand is known to be padding a sum has another value.
         """
         if expression not in self._key_of:
             self._key_of[expression] = self._keys.setdefault(self._structure(expression), len(self._keys))
@@ -539,20 +539,22 @@ class ElementWriter:
     def position_in_storage(self, node: Node, dim: int, index: AnyIndex, scope: Scope) -> ast.expr:
         position = self.index(index, scope)
         if dim == 0 and node in self.tree.rows:
-            return self._row(position, self.tree.rows[node])
+            return self._row(position, self.tree.rows[node], node.shape[0])
         if self.tree.in_blocks.get(node) == dim:
             return ast.BinOp(position, ast.Sub(), ast.Name(BLOCK))
         return position
 
-    def _row(self, position: ast.expr, rows: int) -> ast.expr:
-        """The row of a history: of two the last bit decides."""
-        if rows > 2:
+    def _row(self, position: ast.expr, rows: int, every: int) -> ast.expr:
+        """The row of a history: of rows that take turns the remainder decides, of two the last bit."""
+        if rows == every:
             return position
         if rows == 1:
             return ast.Constant(0)
         if isinstance(position, ast.Constant):
-            return ast.Constant(int(position.value) & 1)  # type: ignore[arg-type]
-        return ast.BinOp(position, ast.BitAnd(), ast.Constant(1))
+            return ast.Constant(int(position.value) % rows)  # type: ignore[arg-type]
+        if rows == 2:
+            return ast.BinOp(position, ast.BitAnd(), ast.Constant(1))
+        return ast.BinOp(position, ast.Mod(), ast.Constant(rows))
 
     def _checked(self, index: Expression, node: Node, dim: int, extent: str, scope: Scope) -> ast.expr:
         place, key = self._outermost(index, scope), self.key(index)

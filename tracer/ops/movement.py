@@ -82,7 +82,7 @@ def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -
 slice_ = movement(
     "slice",
     infer=_infer_slice,
-    evaluate=lambda x, starts, stops, steps: x[_slices(starts, stops, steps)],
+    evaluate=lambda x, starts, stops, steps: x[_slices(starts, stops, steps) or ...],  # a view of 0-d as well
     vjp={
         "x": lambda g, x_spec, starts, stops, steps: dilate(
             g, shape=x_spec.shape, starts=starts, stops=stops, steps=steps
@@ -209,4 +209,13 @@ flip = movement(
     evaluate=lambda x, dims: np.flip(x, dims),
     vjp={"x": lambda g, dims: flip(g, dims=dims)},
     doc="the given dimensions backwards",
+)
+
+rotate = movement(
+    "rotate",
+    infer=lambda x, dim, shift: x,
+    evaluate=lambda x, dim, shift: np.roll(x, shift, dim),
+    grad_fn="Roll",
+    vjp={"x": lambda g, dim, shift: rotate(g, dim=dim, shift=-shift)},
+    doc="moved along a dimension, what leaves at one end coming in at the other",
 )

@@ -1,0 +1,161 @@
+"""Carries that are what another was some steps ago: they have no array of their own."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.codegen.pipeline import build_forward
+from pullback.codegen.rolling.delays import move_when_read
+from pullback.tracer.graph import Graph, Node, constant, make_input
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.loop import loops_of, make_loop
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import movement as m
+from pullback.tracer.spec import Spec
+
+FLOAT = np.dtype("float64")
+STEPS, WIDTH = 7, 5
+
+
+def parameter(name: str, *shape: int) -> Node:
+    return make_input(Spec(shape, FLOAT), name)
+
+
+def inside(x: Node, start: int = 1) -> Node:
+    return m.slice_(x, starts=(start,), stops=(start + WIDTH - 2,), steps=(1,))
+
+
+def with_rim(part: Node, around: Node) -> Node:
+    return m.slice_update(around, part, starts=(1,), stops=(WIDTH - 1,), steps=(1,))
+
+
+def loop_of(step: Callable[..., list[Node]], carries: int, stacked: bool = False) -> Graph:
+    inside = [parameter(f"c{index}", WIDTH) for index in range(carries)]
+    starts = [parameter(f"start{index}", WIDTH) for index in range(carries)]
+    body = Graph("step", tuple(inside), tuple(step(*inside)))
+    outputs = make_loop(body, starts, [], [], STEPS).results
+    outputs = [*outputs[:carries], *(e.exp(one) for one in outputs[carries:])]
+    return Graph("f", tuple(starts), tuple(outputs)).check()
+
+
+def recurrence() -> Graph:
+    """What is written over is read in its place alone."""
+    return loop_of(lambda now, before: [now * 0.5 - before, now], 2)
+
+
+def wave() -> Graph:
+    """What is written over is read by neighbours."""
+
+    def step(now: Node, before: Node) -> list[Node]:
+        return [with_rim(inside(before, 0) + inside(before, 2) - inside(now), now), now]
+
+    return loop_of(step, 2)
+
+
+def sweep() -> Graph:
+    """The inside is written, the rim stays what it was."""
+    return loop_of(lambda now, then: [with_rim(inside(now, 0) * 0.5 + inside(now, 2), then), now], 2)
+
+
+def long_memory() -> Graph:
+    return loop_of(lambda b, a, d, c: [a, a * 0.5 - e.sin(d), c, b], 4)
+
+
+def followed_twice() -> Graph:
+    return loop_of(lambda first, now, second: [now, now - first * second * 0.1, now], 3)
+
+
+def taking_turns() -> Graph:
+    return loop_of(lambda a, b, c: [b, a, c * 0.5 + a - b * 2.0], 3)
+
+
+def all_rows_read() -> Graph:
+    return loop_of(lambda now, before: [now * 0.5 - before, now, before, now], 2)
+
+
+GRAPHS = {
+    recurrence: [2],
+    wave: [3],
+    sweep: [2],
+    long_memory: [4],
+    followed_twice: [2, 2],
+    taking_turns: [2, 2, 1],
+    all_rows_read: [STEPS + 2],
+}
+
+
+@pytest.mark.parametrize("make, rows", GRAPHS.items(), ids=[one.__name__ for one in GRAPHS])
+def test_one_history_holds_what_was_before(make: Callable[[], Graph], rows: list[int]) -> None:
+    graph = make()
+    program = build_forward(graph)
+    assert list(program._plan.tree.rows.values()) == rows
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=node.shape) for node in graph.inputs]
+    for found in (program(arrays), program.run_uncompiled(arrays)):
+        for one, other in zip(found, evaluate_graph(graph, arrays), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_what_is_moved_from_a_carry_is_moved_when_it_is_read() -> None:
+    """The reverse of a sweep: the rim of a cotangent is added a step later."""
+    now, rim = parameter("now", WIDTH), parameter("rim", WIDTH)
+    nothing = constant(0.0, Spec((WIDTH - 2,), FLOAT))
+    body = Graph("step", (now, rim), (m.flip(now, dims=(0,)) * 0.5 + rim, with_rim(nothing, now)))
+    start = parameter("start", WIDTH)
+
+    def graph(first: float) -> Graph:
+        loop = make_loop(body, [start, constant(first, start.spec)], [], [], STEPS)
+        return Graph("f", (start,), tuple(loop.results)).check()
+
+    moved = move_when_read(graph(0.0)).check()
+    (loop,) = loops_of(moved.nodes)
+    assert loop.body.outputs[1] is loop.body.inputs[0]
+    given = [np.arange(WIDTH) + 1.0]
+    for one, other in zip(evaluate_graph(moved, given), evaluate_graph(graph(0.0), given), strict=True):
+        np.testing.assert_array_equal(one, other)
+    (loop,) = loops_of(move_when_read(graph(1.0)).nodes)  # no row in front has ones inside, once it is moved
+    assert loop.body.outputs[1].operator is m.slice_update
+
+
+def test_sweeps_over_two_grids_copy_none() -> None:
+    def relaxed(grid):
+        now, then = grid * 1.0, grid * 1.0
+        for _ in range(8):
+            then[1:-1, 1:-1] = 0.25 * (now[1:-1, :-2] + now[1:-1, 2:] + now[:-2, 1:-1] + now[2:, 1:-1])
+            now[1:-1, 1:-1] = 0.25 * (then[1:-1, :-2] + then[1:-1, 2:] + then[:-2, 1:-1] + then[2:, 1:-1])
+        return (now**2).sum()
+
+    grid = np.random.default_rng(0).normal(size=(20, 18))
+    both = pb.compile(pb.value_and_grad(relaxed))
+    value, slope = both(grid)
+    expected, expected_slope = pb.value_and_grad(relaxed)(grid)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    np.testing.assert_allclose(slope, expected_slope, rtol=1e-12, atol=1e-14)
+    parameters = both.source(grid).split("(", 1)[1].split(")", 1)[0]
+    arrays = {one.strip() for one in parameters.replace("\n", " ").split(",")} - {"p", "q", "r", "s", ""}
+    assert arrays == {"grid", "value", "d_grid", "now", "d_now"}
+
+
+def test_a_loop_of_as_many_steps_as_data_tells() -> None:
+    @pb.compile
+    def sequence(x):
+        def step(state):
+            now, before = state
+            return now + 0.5 * before, now
+
+        now, before = pb.while_loop(lambda state: state[0].sum() < 100.0, step, (x, x * 0.0))
+        return (now * before).sum()
+
+    for size in (0.5, 3.0, 200.0):
+        x = pb.tensor(np.full(4, size), requires_grad=True)
+        result = sequence(x)
+        result.backward()
+        now, before = np.full(4, size), np.zeros(4)
+        slopes = np.ones(4), np.zeros(4)
+        while now.sum() < 100.0:
+            now, before = now + 0.5 * before, now
+            slopes = slopes[0] + 0.5 * slopes[1], slopes[0]
+        np.testing.assert_allclose(result.detach().numpy(), (now * before).sum())
+        np.testing.assert_allclose(x.grad.numpy(), slopes[0] * before + now * slopes[1])
