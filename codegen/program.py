@@ -326,12 +326,13 @@ def _stage_runner(
     integers = tuple(stage.integers.values())
     if stage.shared is None:
         return lambda values: kernel(*[values[place] for place in places], *integers)
-    extent = stage.shared.value
+    extent, per_thread = stage.shared.value, stage.parts_per_thread
 
     def run(values: list[np.ndarray]) -> None:
         threads = max(1, min(get_num_threads(), extent))
         have_workers(threads - 1)
-        kernel(*[values[place] for place in places], *integers, extent, threads, threads)
+        parts = min(threads * per_thread, extent) if threads > 1 else 1
+        kernel(*[values[place] for place in places], *integers, extent, parts, threads)
 
     return run
 

@@ -125,6 +125,19 @@ def test_workers_that_sleep_are_woken(two_threads) -> None:
         np.testing.assert_allclose(compiled(MATRIX, WEIGHT), expected, rtol=1e-12)
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="not on this system")
+def test_a_single_processor_is_enough(two_threads) -> None:
+    """Workers cannot keep away from the caller's."""
+    allowed, compiled = os.sched_getaffinity(0), pb.compile(total, parallel=True)
+    expected = total(MATRIX, WEIGHT)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        for _ in range(200):
+            np.testing.assert_allclose(compiled(MATRIX, WEIGHT), expected, rtol=1e-12)
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_has_its_own_workers(two_threads) -> None:

@@ -8,6 +8,10 @@ whoever does it, so results depend on the number of parts alone.
 Each worker has a slot: 0 is nothing to do, 1 is at work, anything else the address of a job that is offered.
 The one who offers takes it back at the end if the worker has not come. A worker's last access to a job is to
 count itself as finished, and the caller, in whose stack the job lies, waits for that.
+
+A worker that has missed a job had no processor: it sleeps at once then, since the system prefers threads that
+have slept. One that finds itself on the processor of the caller, who waits for it there, moves to another one
+and keeps away from that: on a busy machine, Linux leaves the two together for seconds.
 """
 
 from __future__ import annotations
@@ -29,10 +33,11 @@ PATIENCE = 100e-6
 """Seconds that a worker looks for work before it sleeps; to wake it takes half of that."""
 
 _SOURCE = """
-; the next part, finished helpers, what to call, the parts, bytes of a part, their number
-%Job = type { i64, i64, ptr, ptr, i64, i64 }
-; the job, whether the worker sleeps, what it sleeps on; two cache lines, since processors fetch pairs
-%Slot = type { i64, i64, ptr, [104 x i8] }
+; the next part, finished helpers, what to call, the parts, bytes of a part, their number, whose processor
+%Job = type { i64, i64, ptr, ptr, i64, i64, i64 }
+; the job, whether the worker sleeps, what it sleeps on, whether it has missed a job; two cache lines, since
+; processors fetch pairs
+%Slot = type { i64, i64, ptr, i64, [96 x i8] }
 
 @pullback_slots = global [<MOST_WORKERS> x %Slot] zeroinitializer, align 128
 @pullback_started = global i64 0
@@ -42,6 +47,7 @@ declare i32 @PyThread_acquire_lock(ptr, i32)
 declare void @PyThread_release_lock(ptr)
 declare i32 @pullback_yield()
 <PAUSE_DECLARATION>
+<PROCESSORS>
 
 define void @pullback_pause(i64 %times) {
 entry:
@@ -94,6 +100,9 @@ entry:
   store ptr %parts, ptr %at_parts
   store i64 %size, ptr %at_size
   store i64 %count, ptr %at_count
+  %at_processor = getelementptr %Job, ptr %job, i64 0, i32 6
+  %processor = call i64 @processor()
+  store i64 %processor, ptr %at_processor
   %address = ptrtoint ptr %job to i64
   %started = load atomic i64, ptr @pullback_started seq_cst, align 8
   br label %find
@@ -141,6 +150,10 @@ take_back:
   %its_slot = getelementptr %Slot, ptr @pullback_slots, i64 %other
   %return = cmpxchg ptr %its_slot, i64 %address, i64 0 seq_cst seq_cst
   %is_back = extractvalue { i64, i1 } %return, 1
+  br i1 %is_back, label %missed, label %retracted
+missed:
+  %at_missed = getelementptr %Slot, ptr %its_slot, i64 0, i32 3
+  store atomic i64 1, ptr %at_missed seq_cst, align 8
   br label %retracted
 retracted:
   %back = zext i1 %is_back to i64
@@ -158,7 +171,8 @@ pause:
   <PAUSE>
   %looked = add i64 %looks, 1
   %patience = load i64, ptr @pullback_patience
-  %is_long = icmp sgt i64 %looked, %patience
+  %a_while = sdiv i64 %patience, 4
+  %is_long = icmp sgt i64 %looked, %a_while
   br i1 %is_long, label %yield, label %look_again
 yield:
   call i32 @pullback_yield()
@@ -174,6 +188,7 @@ define void @pullback_serve(ptr %slot) {
 entry:
   %at_sleeps = getelementptr %Slot, ptr %slot, i64 0, i32 1
   %at_lock = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %at_missed = getelementptr %Slot, ptr %slot, i64 0, i32 3
   %lock = load ptr, ptr %at_lock
   br label %begin
 begin:
@@ -186,8 +201,11 @@ look:
   br i1 %is_job, label %accept, label %idle
 idle:
   <PAUSE>
+  %missed = load atomic i64, ptr %at_missed seq_cst, align 8
+  %has_missed = icmp ne i64 %missed, 0
   %less = sub i64 %left, 1
-  %is_tired = icmp sle i64 %less, 0
+  %is_over = icmp sle i64 %less, 0
+  %is_tired = or i1 %has_missed, %is_over
   br i1 %is_tired, label %lie_down, label %look
 
 accept:
@@ -196,6 +214,17 @@ accept:
   br i1 %is_ours, label %work, label %begin
 work:
   %job = inttoptr i64 %found to ptr
+  %at_processor = getelementptr %Job, ptr %job, i64 0, i32 6
+  %callers = load i64, ptr %at_processor
+  %mine = call i64 @processor()
+  %is_same = icmp eq i64 %callers, %mine
+  %is_known = icmp sge i64 %mine, 0
+  %is_in_the_way = and i1 %is_same, %is_known
+  br i1 %is_in_the_way, label %step_aside, label %take
+step_aside:
+  call void @avoid(i64 %callers)
+  br label %take
+take:
   call void @take_parts(ptr %job)
   store atomic i64 0, ptr %slot seq_cst, align 8 ; before the caller goes on, who may offer the next job
   %at_finished = getelementptr %Job, ptr %job, i64 0, i32 1
@@ -204,6 +233,7 @@ work:
 
 ; Whoever offers a job now either sees that this one sleeps, or is seen.
 lie_down:
+  store atomic i64 0, ptr %at_missed seq_cst, align 8
   atomicrmw xchg ptr %at_sleeps, i64 1 seq_cst
   %late = load atomic i64, ptr %slot seq_cst, align 8
   %is_late = icmp ne i64 %late, 0
@@ -218,6 +248,52 @@ sleep:
 }
 """
 
+_PROCESSORS_OF_LINUX = """
+declare i32 @sched_getcpu()
+declare i32 @getpid()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+
+define internal i64 @processor() {
+  %number = call i32 @sched_getcpu()
+  %wide = sext i32 %number to i64
+  ret i64 %wide
+}
+
+; This thread may run wherever the process may, but for one processor; if that is the only one, nothing changes.
+define internal void @avoid(i64 %processor) {
+entry:
+  %mask = alloca [16 x i64]
+  %process = call i32 @getpid()
+  %size = call i32 @sched_getaffinity(i32 %process, i64 128, ptr %mask)
+  %word = udiv i64 %processor, 64
+  %is_found = icmp sge i32 %size, 0
+  %fits = icmp ult i64 %word, 16
+  %goes_on = and i1 %is_found, %fits
+  br i1 %goes_on, label %change, label %end
+change:
+  %at_word = getelementptr i64, ptr %mask, i64 %word
+  %bits = load i64, ptr %at_word
+  %place = urem i64 %processor, 64
+  %bit = shl i64 1, %place
+  %others = xor i64 %bit, -1
+  %left = and i64 %bits, %others
+  store i64 %left, ptr %at_word
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  br label %end
+end:
+  ret void
+}
+"""
+_PROCESSORS_OF_OTHERS = """
+define internal i64 @processor() {
+  ret i64 -1
+}
+
+define internal void @avoid(i64 %processor) {
+  ret void
+}
+"""
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
@@ -233,6 +309,8 @@ class _Pool:
         name = platform.machine().lower()
         declaration, pause = _PAUSES.get(_ALIASES.get(name, name), ("", ""))
         replacements = {"MOST_WORKERS": MOST_WORKERS, "PAUSE_DECLARATION": declaration, "PAUSE": pause}
+        is_linux = sys.platform == "linux"
+        replacements["PROCESSORS"] = _PROCESSORS_OF_LINUX if is_linux else _PROCESSORS_OF_OTHERS
         symbols = {"pullback_yield": _address_of_yield()}
         places = load_llvm("workers", _SOURCE, replacements, symbols, _WANTED)
         llvm.add_symbol(SHARE, places[SHARE])
@@ -253,7 +331,7 @@ class _Pool:
                 self._patience.value = self._pauses_in(PATIENCE)
             while self.count < min(number, MOST_WORKERS):
                 slot = _Slot.from_address(self._slots + self.count * ctypes.sizeof(_Slot))
-                slot.job, slot.sleeps, slot.lock = 0, 0, _new_lock()
+                slot.job, slot.sleeps, slot.missed, slot.lock = 0, 0, 0, _new_lock()
                 if not _start_thread(self._serve, ctypes.addressof(slot)):
                     return  # those that there are do the work
                 self.count += 1
@@ -280,7 +358,8 @@ class _Slot(ctypes.Structure):
         ("job", ctypes.c_int64),
         ("sleeps", ctypes.c_int64),
         ("lock", ctypes.c_void_p),
-        ("padding", ctypes.c_char * 104),
+        ("missed", ctypes.c_int64),
+        ("padding", ctypes.c_char * 96),
     ]
 
 

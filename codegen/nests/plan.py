@@ -28,7 +28,7 @@ from .fuse import fuse
 from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
 from .reuse import shared_arrays
-from .stages import Stage, split_into_stages
+from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages
 from .tree import Item, LoopTree, Root
 
 INT64 = np.dtype("int64")
@@ -180,6 +180,9 @@ class Plan:
         common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
         stage.private = [node for node in stage.arrays if node in inside]
+        memory = sum(self.storage_spec(node).nbytes for node in (*stage.partial, *stage.private))
+        if "gemm" not in stage.called and memory <= SMALL_PART:
+            stage.parts_per_thread = PARTS_PER_THREAD
 
     def _is_private(self, root: Root) -> bool:
         """Whether the storage of a node lacks the dimension that the shared loop walks."""

@@ -28,6 +28,9 @@ WORTH_THREADS = 100_000.0
 """Estimated nanoseconds above which threads gain more than they cost: 2,000, or 30,000 if they sleep."""
 SMALLEST_SEED = WORTH_THREADS / 16
 """Of the item that a shared stage begins with."""
+PARTS_PER_THREAD = 4
+SMALL_PART = 1 << 14
+"""Bytes that a part has for itself up to which more parts cost nothing."""
 LOOK_AHEAD = 32
 """How many items may be passed over in search of those that join a stage."""
 LONG = 12
@@ -54,6 +57,8 @@ class Stage:
     """Totals that each part has for itself, to be combined."""
     private: list[Node] = field(default_factory=list)
     """Scratch that each part has for itself."""
+    parts_per_thread: int = 1
+    """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
     prologue: tuple[Line, ...] = ()
     body: tuple[Line | ForLoop | Block, ...] = ()
     called: frozenset[str] = frozenset()
