@@ -14,6 +14,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
 from ..nests.versions import find_chain
+from .bodies import made_again
 
 MOST_MOVES = 4
 MOVES = (m.slice_update, m.slice_, m.permute, m.flip, m.expand, m.pad)
@@ -79,7 +80,7 @@ def _delayed(loop: LoopNode, moved: dict[int, int]) -> list[Node]:
         return node
 
     reads = {body.inputs[index]: moved_from(index, one) for index, one in before.items()}
-    outputs = list(substitute(body.outputs, reads))
+    outputs = list(made_again(body, dict(zip(body.inputs, body.inputs)) | reads))
     for index, leader in moved.items():
         outputs[index] = body.inputs[leader]
     inputs = [before.get(index, one) for index, one in enumerate(body.inputs)]

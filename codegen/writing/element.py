@@ -219,7 +219,7 @@ class ElementWriter:
     def key(self, expression: Expression | AnyIndex) -> int:
         """A number that is the same for expressions with the same value in the current loops.
 
-        What is known of choices counts: the same sum has another value where an operand is known to be padding.
+        What is known of choices counts: a sum has another value where an operand is known to be padding.
         """
         if expression not in self._key_of:
             self._key_of[expression] = self._keys.setdefault(self._structure(expression), len(self._keys))
