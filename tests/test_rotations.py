@@ -129,3 +129,15 @@ def test_what_stays_in_the_cache_from_step_to_step_is_stored_sooner():
     assert "force[j] = " in forces and forces.count("stiffness[") == 2  # inside, and at the border
     once = pb.compile(lambda *state: ring(*state, steps=1)).forward_source(*arrays)
     assert "force[i] = " not in once
+
+
+def test_small_dimensions_beside_it_are_unrolled():
+    def length(points):
+        unit = points / np.sqrt((points * points).sum(axis=1, keepdims=True))
+        around = np.roll(unit, 1, axis=0) - unit
+        return np.sqrt((around * around).sum(axis=1)).sum()
+
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    agrees(length, points)
+    source = pb.compile(length).forward_source(points)
+    assert "concatenate" not in source and "for j" not in source
