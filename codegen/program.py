@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,14 @@ from pullback.tracer.version import __version__
 from .blas import OneThread
 from .machine import compile as machine
 from .machine import store
+from .machine.calls import caller
 from .machine.memory import SMALLEST_KEPT, allocator
-from .machine.threads import get_num_threads, run_in_threads
+from .machine.threads import get_num_threads
+from .machine.workers import have_workers
 from .nests.growing import Room
 from .nests.loops import bodies
-from .nests.plan import Output, Plan, Stage, combined, stage_names
+from .nests.plan import Output, Plan
+from .nests.stages import Stage, stage_names
 from .writing.explain import explain_plan
 from .writing.layout import Module
 
@@ -135,9 +139,16 @@ class Program:
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""
         module = store.load_module(self.path)
-        names = stage_names(self.name, self._plan.stages)
+        stages = self._plan.stages
+        functions = [getattr(module, name) for name in stage_names(self.name, stages)]
+        kernels = [_in_one_part(one) if stage.shared else one for one, stage in zip(functions, stages)]
         with np.errstate(all="ignore"):
-            return make_runner(self._plan, [getattr(module, name) for name in names])(arrays)
+            return make_runner(self._plan, kernels)(arrays)
+
+
+def _in_one_part(function: Kernel) -> Kernel:
+    """A function over `range(start, stop)`, called as its machine code is: with extent, parts, threads."""
+    return lambda *arguments: function(*arguments[:-3], 0, arguments[-3])
 
 
 @contextmanager
@@ -189,7 +200,10 @@ def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
     flags = machine.DEFAULT_OPTIONS if options.fastmath else machine.CompileOptions(fastmath=frozenset())
     return [
         machine.compile_function(
-            module, name, plan.argument_types(stage), replace(flags, brief_loops=stage.brief)
+            module,
+            name,
+            plan.argument_types(stage),
+            replace(flags, brief_loops=stage.brief, sharing=stage.sharing),
         )
         for name, stage in zip(stage_names("kernel", plan.stages), plan.stages)
     ]
@@ -234,16 +248,8 @@ def _runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
 
 def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
-    empty = np.empty
-    small = [(spec.shape, spec.dtype) for spec in specs]
-
-    def run_small(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        filled = [empty(shape, dtype) for shape, dtype in small]
-        kernel(*arrays, *filled, *integers)
-        return tuple(filled[:count])
-
-    if all(spec.nbytes < SMALLEST_KEPT for spec in specs):
-        return run_small
+    if isinstance(kernel, BuiltinFunctionType) and all(spec.nbytes < SMALLEST_KEPT for spec in specs):
+        return caller(kernel, specs, integers, count)
     allocators = [allocator(spec) for spec in specs]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -319,24 +325,12 @@ def _stage_runner(
     integers = tuple(stage.integers.values())
     if stage.shared is None:
         return lambda values: kernel(*[values[place] for place in places], *integers)
-    extent = stage.shared.extent.value
-    own = [(place, position[node]) for place, node in enumerate(stage.arrays) if node in stage.own]
-    totals = [(place, node) for place, node in enumerate(stage.arrays) if node in stage.partial]
+    extent = stage.shared.value
 
     def run(values: list[np.ndarray]) -> None:
-        number = max(1, min(get_num_threads(), extent))
-        arguments = [values[place] for place in places]
-        if number == 1:
-            kernel(*arguments, *integers, 0, extent)
-            return
-        calls: list[tuple[Any, ...]] = []
-        for part in range(number):
-            for place, source in own:
-                arguments[place] = np.empty_like(values[source])
-            calls.append((*arguments, *integers, extent * part // number, extent * (part + 1) // number))
-        run_in_threads(kernel, calls)
-        for place, node in totals:
-            combined(node, [call[place] for call in calls], values[places[place]])
+        threads = max(1, min(get_num_threads(), extent))
+        have_workers(threads - 1)
+        kernel(*[values[place] for place in places], *integers, extent, threads, threads)
 
     return run
 

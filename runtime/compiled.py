@@ -16,12 +16,12 @@ from ..tracer.trace import innermost
 from . import dtypes
 from .collection import paused_collection
 from .front import plain_call
-from .inspection import Inspection
+from .inspection import Inspection, Known
 from .modes import is_recording
 from .paths import Paths
 from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor
-from .tracing import trace_call
+from .tracing import Traced, trace_call
 from .variant import STALE, Counters, Variant
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 MAX_PATHS = 64
+NO_CALL: tuple[Callable[..., bool], Any, None] = (lambda *arguments: False, None, None)
+"""There is none to compare with."""
 
 
 class CacheInfo(NamedTuple):
@@ -53,7 +55,7 @@ class CacheInfo(NamedTuple):
 class _Entry:
     """The variants of one key: more than one where values that the function reaches have differed."""
 
-    __slots__ = ("former", "hits", "run", "variants")
+    __slots__ = ("_matches", "former", "hits", "run", "variants")
     SIBLINGS = 8
 
     def __init__(self) -> None:
@@ -62,6 +64,15 @@ class _Entry:
         self.former = 0
         """The hits at the last eviction round, to tell whether it has been used since."""
         self.run: Callable[[Any], Any] = lambda leaves: STALE
+        self._matches: Callable[..., bool] | None = None
+
+    def matching(self, arrays: Sequence[ndarray]) -> Callable[..., bool]:
+        """What tells whether arguments are arrays like these, which are of this entry."""
+        if self._matches is None:
+            from ..codegen.machine.calls import matcher
+
+            self._matches = matcher(arrays)
+        return self._matches
 
     def add(self, variant: Variant | Paths) -> None:
         self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
@@ -121,8 +132,8 @@ class CompiledFunction(Inspection):
         self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
         self._plain_count = self.signature.plain_count
         self._entries: dict[Any, _Entry] = {}
-        self._latest: tuple[Any, _Entry | None] = (None, None)
-        """The key of the last call, which is quicker to compare than to look up, and its entry."""
+        self._latest: tuple[Callable[..., bool], Any, _Entry | None] = NO_CALL
+        """Of the last call: what tells whether arguments are like its, the default dtype, the entry."""
         self._newest: Variant | Paths | None = None
         self._lock = threading.RLock()
         self._counters = Counters()
@@ -207,7 +218,7 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
-            variant = self._trace(call)
+            variant = self._variant(self._trace(call))
             result = variant.run_traced(call.arrays)
             if result is STALE:
                 raise TraceError(
@@ -218,23 +229,25 @@ class CompiledFunction(Inspection):
             self._misses += 1
             return result
 
-    def _trace(self, call: Call, answers: Sequence[ndarray] = ()) -> Variant:
-        """The variant of a call, whose first questions have these answers."""
+    def _trace(self, call: Call, answers: Sequence[ndarray] = ()) -> Traced:
+        """The graph of a call, whose first questions have these answers."""
+        traced = trace_call(self.__wrapped__, call, self.name, answers)
+        self._traces += 1
+        return traced
+
+    def _trace_only(self, call: Call) -> Traced:
+        """The same for a look at it: no random number counts as drawn."""
+        traced = self._trace(call)
+        for stream, state in traced.streams.items():
+            stream.set_state(state)
+        for draw in traced.drawn:
+            draw.forget()
+        return traced
+
+    def _variant(self, traced: Traced) -> Variant:
         from ..codegen.pipeline import Options
 
-        traced = trace_call(self.__wrapped__, call, self.name, answers)
-        variant = Variant(traced, self.options or Options(), self._counters)
-        self._traces += 1
-        return variant
-
-    def _trace_only(self, call: Call) -> Variant:
-        """The same for a look at it: no random number counts as drawn."""
-        variant = self._trace(call)
-        for stream, state in variant.traced.streams.items():
-            stream.set_state(state)
-        for draw in variant.traced.drawn:
-            draw.forget()
-        return variant
+        return Variant(traced, self.options or Options(), self._counters)
 
     def _enter(self, call: Call, variant: Variant, calls: int) -> Variant | Paths:
         """Keep a variant that has run so many times; where values decide, as the first of its paths."""
@@ -247,7 +260,7 @@ class CompiledFunction(Inspection):
         entry.add(made)
         self._newest = made
         self._entries[key] = entry
-        self._latest = None, None
+        self._latest = NO_CALL
         return made
 
     def _evict(self) -> None:
@@ -288,7 +301,7 @@ class CompiledFunction(Inspection):
         """Forget all traces and counts. Machine code stays, for whatever has the same source."""
         with self._lock:
             self._entries.clear()
-            self._latest = None, None
+            self._latest = NO_CALL
             self._newest = None
             self._counters = Counters()
             self._misses = self._later_misses = self._traces = self._evicted_hits = 0
@@ -296,7 +309,7 @@ class CompiledFunction(Inspection):
 
     # --- inspection ---------------------------------------------------------------------------------------
 
-    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         """What a call would run, traced if need be; it does not run.
 
         Without arguments, where the function takes some, the latest that was traced.
@@ -309,13 +322,12 @@ class CompiledFunction(Inspection):
             for known in entry.variants if entry is not None else ():
                 if known.is_valid():
                     if isinstance(known, Paths):
-                        return known.path_of(call.arrays).variant, known
-                    return known, None
-            variant = self._trace_only(call)
-            made = self._enter(call, variant, calls=0)
-            return variant, made if isinstance(made, Paths) else None
+                        return Known.of_path(known, known.path_of(call.arrays))
+                    return Known.of_variant(known)
+            made = self._enter(call, self._variant(self._trace_only(call)), calls=0)
+            return Known.of_path(made, made.paths[0]) if isinstance(made, Paths) else Known.of_variant(made)
 
-    def _newest_known(self, given: int) -> tuple[Variant, Paths | None] | None:
+    def _newest_known(self, given: int) -> Known | None:
         """What was traced latest; None where that is nothing, and the function needs no arguments.
 
         Args:
@@ -329,9 +341,9 @@ class CompiledFunction(Inspection):
         if not parameters:
             return None
         if isinstance(known, Paths):
-            return known.paths[-1].variant, known
+            return Known.of_path(known, known.paths[-1])
         if known is not None:
-            return known, None
+            return Known.of_variant(known)
         if any(one.default is one.empty and one.kind not in variadic for one in parameters):
             raise ArgumentError(
                 f"{self.name} has not been called yet, so there is no code to show. Call it before, or pass "
@@ -396,7 +408,7 @@ class CompiledMethod(Inspection):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
 
-    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         if not args and not kwargs and (newest := self.__func__._newest_known(1)) is not None:
             return newest
         return self.__func__._known_for((self.__self__, *args), kwargs)

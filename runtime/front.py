@@ -1,7 +1,8 @@
 """The first lines of a compiled call, written out for each number of arguments.
 
-A call of a small function costs a few microseconds, and a loop over three arguments would be a quarter of
-it. So for each arity there is one generated `__call__`; read `TEMPLATE`, which is all of it.
+A call of a small function costs a microsecond. Machine code compares the arguments with those of the last
+call; where they differ, a loop over three of them would be slow. So for each arity there is one generated
+`__call__`; read `TEMPLATE`, which is all of it.
 """
 
 from __future__ import annotations
@@ -23,15 +24,20 @@ MOST = 32
 
 TEMPLATE = """\
 def __call__(self, /, *args, **keywords):
+    matches, default, entry = self._latest
+    if matches(*args) and not keywords and default is dtypes._default and current_trace() is None:
+        entry.hits += 1
+        result = entry.run(args)
+        if result is not STALE:
+            return result
+        entry.hits -= 1
+        return self._call_in_general(args, keywords)
     if len(args) == {count} and not keywords and current_trace() is None:
         {names}, = args
         if {all_arrays}:
-            key = (dtypes._default, {key})
-            latest, entry = self._latest
-            if key != latest:
-                entry = self._entries.get(key)
-                self._latest = key, entry
+            entry = self._entries.get((dtypes._default, {key}))
             if entry is not None:
+                self._latest = entry.matching(args), dtypes._default, entry
                 entry.hits += 1
                 result = entry.run(args if {all_fit} else Conformed.of(args))
                 if result is not STALE:

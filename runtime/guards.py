@@ -78,7 +78,7 @@ class Guards:
     Attributes:
         outputs: the nodes that give all answers.
         places: of each guard, which output, and from which element to which.
-        owners: of each element of each output, the position of its guard.
+        owners: of each element of each output, the position of its first guard.
         expected: the bytes of the outputs on this path; None if the next call takes it in any case.
         has_run: whether the code has run on this path, so that `expected` are its bits and not NumPy's.
     """
@@ -92,7 +92,7 @@ class Guards:
         self.expected: list[bytes] | None = [answer.tobytes() for answer in answers]
         self.has_run = False
         self.owners = [np.zeros(node.spec.size, np.int64) for node in self.outputs]
-        for position, (pack, start, stop) in enumerate(self.places):
+        for position, (pack, start, stop) in reversed(list(enumerate(self.places))):
             self.owners[pack][start:stop] = position
 
     def __len__(self) -> int:

@@ -285,7 +285,7 @@ def _replacing(target: Tensor, value: Tensor, name: str) -> Tensor:
 def set_item(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
     from .creation import as_tensor
-    from .functions.indexing import updated, view_at
+    from .functions.indexing import updated, view_at, without_leading
 
     if not isinstance(value, Tensor):
         is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
@@ -294,7 +294,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     if _is_basic(index):
         shown = view_at(self, index)
         if not _is_same_view(shown, value):
-            copy_(shown, value)
+            copy_(shown, without_leading(value, shown.ndim))
         return
     require_assignable(self)
     if _is_plain(self, index, value):

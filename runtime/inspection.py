@@ -5,6 +5,8 @@ Nothing here runs the function's kernels; what is not traced yet is traced.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,21 +17,40 @@ from .flatten import flatten, is_container, unflatten
 from .modes import enable_grad
 from .signature import conform, spec_of_leaf
 from .tensor import Tensor, make
+from .tracing import Traced
 from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
     from ..codegen.pipeline import Pair
-    from .paths import Paths
+    from .paths import Path, Paths
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a call runs: the trace, its programs in their order, and the paths it is one of."""
+
+    traced: Traced
+    programs: tuple[Variant, ...]
+    paths: Paths | None = None
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether the graph holds a gradient already, as that of `value_and_grad`: one fused function."""
+        return any(node.origin.is_backward for node in self.traced.graph.nodes)
+
+    @classmethod
+    def of_variant(cls, variant: Variant) -> Known:
+        return cls(variant.traced, (variant,))
+
+    @classmethod
+    def of_path(cls, paths: Paths, path: Path) -> Known:
+        return cls(path.traced, tuple(paths.programs(path)), paths)
 
 
 class Inspection:
     """The methods that a compiled function and a compiled method share."""
 
-    def _variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variant:
-        return self._known_for(args, kwargs)[0]
-
-    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Paths | None]:
-        """What a call would run, and where values decide, the paths that it is one of."""
+    def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         raise NotImplementedError
 
     def forward_source(self, *args: Any, **kwargs: Any) -> str:
@@ -37,7 +58,7 @@ class Inspection:
 
         Where a gradient is asked for, it also saves what the backward function needs.
         """
-        return self._variant_for(args, kwargs).forward.source
+        return _joined(one.forward.source for one in self._known_for(args, kwargs).programs)
 
     def backward_source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python of the gradient, for such arguments.
@@ -47,59 +68,62 @@ class Inspection:
         Raises:
             GradientError: no result depends on a floating argument in a differentiable way.
         """
-        variant = self._variant_for(args, kwargs)
-        pair = self._pair_or_none(variant, args, kwargs)
-        if pair is None:
-            inputs = ", ".join(f"{node.name}: {node.spec}" for node in variant.traced.graph.inputs)
+        known = self._known_for(args, kwargs)
+        pairs = [one.pair for one in self._differentiated(known, args, kwargs) if one.differentiable]
+        if not pairs:
+            inputs = ", ".join(f"{node.name}: {node.spec}" for node in known.traced.graph.inputs)
             raise GradientError(
-                f"{variant.traced.name} has no gradient for ({inputs}): no floating result depends on a "
+                f"{known.traced.name} has no gradient for ({inputs}): no floating result depends on a "
                 "floating argument in a differentiable way. Pass floating arrays, e.g. with .astype(float)."
             )
-        return pair.backward.source
+        return _joined(pair.backward.source for pair in reversed(pairs))
 
     def source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python for such arguments: forward, and backward where there is a gradient.
 
         Without arguments it is the code that the latest new kind of call has made. Where values decide, the
-        path of these arguments is first, and the other known ones follow.
+        path of these arguments is first, and the other known ones follow. What several paths begin with is
+        shown once.
         """
-        variant, paths = self._known_for(args, kwargs)
-        pair = None if variant.is_gradient else self._pair_or_none(variant, args, kwargs)
-        own = _source(variant, pair)
-        if paths is None:
+        known = self._known_for(args, kwargs)
+        shown = known.programs if known.is_gradient else self._differentiated(known, args, kwargs)
+        own = _joined(map(_source, shown))
+        if known.paths is None:
             return own
-        found = [f"# The path of these arguments\n{_commented(variant)}\n{own}"]
-        for path in paths.paths:
-            other = path.variant
-            if other is not variant:
-                text = _source(other, other.pair if other.differentiable else None)
-                found.append(f"# Another path\n{_commented(other)}\n{text}")
+        found = [f"# The path of these arguments\n{_commented(known.traced)}\n{own}"]
+        for path in known.paths.paths:
+            if path.traced is not known.traced:
+                others = [one for one in known.paths.programs(path) if one not in shown]
+                shown = (*shown, *others)
+                found.append(f"# Another path\n{_commented(path.traced)}\n{_joined(map(_source, others))}")
         return "\n\n".join(found)
 
-    def _pair_or_none(self, variant: Variant, args: Any, kwargs: Any) -> Pair | TapePair | None:
-        """Forward and backward, with respect to all floats if to none; None if no gradient exists."""
-        if not variant.wrt:
-            try:
-                with enable_grad():
-                    variant = self._variant_for(*_asking_for_gradients(args, kwargs))
-            except GradientError:  # it writes into an argument that would require one
-                return None
-        return variant.pair if variant.differentiable else None
+    def _differentiated(self, known: Known, args: Any, kwargs: Any) -> tuple[Variant, ...]:
+        """The programs with respect to all floats, if they are to none; as they are if no gradient exists."""
+        if any(one.wrt for one in known.programs):
+            return known.programs
+        try:
+            with enable_grad():
+                return self._known_for(*_asking_for_gradients(args, kwargs)).programs
+        except GradientError:  # it writes into an argument that would require one
+            return known.programs
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The traced graph for such arguments; it prints as text, one operator a line."""
-        return self._variant_for(args, kwargs).traced.graph
+        return self._known_for(args, kwargs).traced.graph
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """How the function runs for such arguments: inputs, loops, what is saved, what is a constant.
 
         Where values decide, it lists the known paths with their guards, and how often each has run.
         """
-        variant, paths = self._known_for(args, kwargs)
-        lines = [*_input_lines(variant), *_path_lines(variant, paths), variant.forward.explain()]
-        pair = None if variant.is_gradient else self._pair_or_none(variant, args, kwargs)
-        if pair is not None:
-            lines += [*_saved_lines(variant, pair), pair.backward.explain()]
+        known = self._known_for(args, kwargs)
+        lines = [*_input_lines(known.traced), *_path_lines(known)]
+        lines += [one.forward.explain() for one in known.programs]
+        if not known.is_gradient:
+            for one in self._differentiated(known, args, kwargs):
+                if one.differentiable:
+                    lines += [*_saved_lines(one, one.pair), one.pair.backward.explain()]
         return "\n".join(lines)
 
 
@@ -122,8 +146,7 @@ def _asking_for_gradients(
     return tuple(map(changed, args)), {name: changed(value) for name, value in kwargs.items()}
 
 
-def _input_lines(variant: Variant) -> list[str]:
-    traced = variant.traced
+def _input_lines(traced: Traced) -> list[str]:
     lines = [f"{traced.name}: {len(traced.graph.nodes)} nodes in the graph"]
     for name, node in zip(traced.argument_names, traced.graph.inputs):
         lines.append(f"  argument {name}: {node.spec}")
@@ -138,26 +161,31 @@ def _input_lines(variant: Variant) -> list[str]:
     return lines
 
 
-def _path_lines(variant: Variant, paths: Paths | None) -> list[str]:
+def _path_lines(known: Known) -> list[str]:
     """The known paths, each with its guards."""
+    paths = known.paths
     if paths is None:
         return []
     lines = [f"values decide: {len(paths.paths)} of at most {paths.function.max_paths} paths are known"]
     for path in paths.paths:
-        this = ", that of these arguments" if path.variant is variant else ""
+        this = ", that of these arguments" if path.traced is known.traced else ""
         calls = "1 call" if path.calls == 1 else f"{path.calls:,} calls"
-        lines += [f"  path of {calls}{this}", *(f"    {line}" for line in path.variant.traced.guards.lines())]
+        lines += [f"  path of {calls}{this}", *(f"    {line}" for line in path.traced.guards.lines())]
     return lines
 
 
-def _source(variant: Variant, pair: Pair | TapePair | None) -> str:
-    if pair is None:
+def _source(variant: Variant) -> str:
+    if not variant.differentiable:
         return variant.forward.source
-    return f"{pair.forward.source.rstrip()}\n\n\n{pair.backward.source}"
+    return f"{variant.pair.forward.source.rstrip()}\n\n\n{variant.pair.backward.source}"
 
 
-def _commented(variant: Variant) -> str:
-    return "\n".join(f"#   {line}" for line in variant.traced.guards.lines())
+def _joined(sources: Iterable[str]) -> str:
+    return "\n\n".join(sources)
+
+
+def _commented(traced: Traced) -> str:
+    return "\n".join(f"#   {line}" for line in traced.guards.lines())
 
 
 def _saved_lines(variant: Variant, pair: Pair | TapePair) -> list[str]:

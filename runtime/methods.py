@@ -13,7 +13,17 @@ import numpy as np
 from ..tracer.errors import ArgumentError, GradientError
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
-from . import autograd, creation, dtypes, inplace, numpy_ordering, numpy_writes, sampling  # noqa: F401
+from . import (  # noqa: F401
+    autograd,
+    creation,
+    dtypes,
+    inplace,
+    numpy_calculus,
+    numpy_ordering,
+    numpy_selection,
+    numpy_writes,
+    sampling,
+)
 from .functions import METHODS, PUBLIC, movement
 from .functions.common import is_operand
 from .functions.methods import BINARY

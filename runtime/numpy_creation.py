@@ -127,6 +127,12 @@ def asarray(
     return array(a, dtype, copy=copy)
 
 
+def contiguous(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
+    """`np.ascontiguousarray`, which has at least one dimension."""
+    found = asarray(a, dtype)
+    return found if found.ndim else found.reshape(1)
+
+
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
     """`np.copy` as a Tensor."""
     return array(a)
@@ -136,9 +142,13 @@ CREATION: dict[Any, Creation] = {
     np.empty: _constant(0), np.zeros: _constant(0), np.ones: _constant(1), np.full: full,
     np.empty_like: _constant_like(0), np.zeros_like: _constant_like(0), np.ones_like: _constant_like(1),
     np.full_like: full_like, np.eye: eye, np.identity: identity_matrix, np.array: array,
-    np.asarray: asarray, np.copy: copied,
+    np.asarray: asarray, np.copy: copied, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
+    np.asfortranarray: contiguous,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
-JOINING: dict[Any, Creation] = {np.array: array, np.asarray: asarray}
+JOINING: dict[Any, Creation] = {
+    np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
+    np.asfortranarray: contiguous,
+}  # fmt: skip
 """Those that take lists with Tensors."""
 FUNCTIONS.update(CREATION)

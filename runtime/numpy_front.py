@@ -47,6 +47,8 @@ REDUCTIONS = {
 }  # fmt: skip
 ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 NUMBERS = (bool, int, float)
+HARMLESS = 0.5
+"""A number at which every function but arccosh has a derivative."""
 VALUES = (Tensor, *NUMBERS)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's function -> what it does on Tensors; see `numpy_functions`."""
@@ -67,7 +69,16 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     if not all(map(_is_operand, inputs)):
         return NotImplemented
     out = options.pop("out", None)
-    if method == "__call__":
+    mask = options.pop("where", True) if method == "__call__" else True
+    if mask is not True:
+        if out is None:
+            fail(
+                UnsupportedError,
+                f"numpy.{ufunc.__name__}: where without out leaves elements that nobody has set. Use "
+                "numpy.where, or give out.",
+            )
+        result = _call_where(ufunc, inputs, options, mask, out[0])
+    elif method == "__call__":
         result = _call(ufunc, inputs, options)
     elif method in ("reduce", "accumulate"):
         result = _along(ufunc, method, inputs, options)
@@ -102,27 +113,42 @@ def _call(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> An
     name = ufunc.__name__
     if name == "divmod":
         return _call(np.floor_divide, inputs, options), _call(np.remainder, inputs, options)
-    if name == "heaviside":
-        return _heaviside(*inputs)
+    if name in OF_OTHERS:
+        return OF_OTHERS[name](*inputs)
     public = RENAMED.get(name, name if name in SAME_NAME else None)
     if public is None:
         _unknown(name)
     dtype = options.pop("dtype", None)
-    mask = options.pop("where", True)
     options.pop("casting", None)
-    if options or mask is not True:
-        fail(
-            UnsupportedError,
-            f"numpy.{name}: {[*options] or ['where']} is not supported on a Tensor. Use numpy.where.",
-        )
+    if options:
+        fail(UnsupportedError, f"numpy.{name}: {', '.join(options)} is not supported on a Tensor.")
     operands, result_dtype = converted(ufunc, inputs, dtype)
     return as_dtype(PUBLIC[str(public)](*operands), result_dtype)
+
+
+def _call_where(
+    ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], mask: Any, out: Any
+) -> Tensor:
+    """The ufunc where the mask holds, and what `out` is elsewhere.
+
+    There the ufunc gets numbers that are in its domain, so that nothing undefined reaches a gradient.
+    """
+    chosen, harmless = wrap(np.asarray(mask)) if not isinstance(mask, Tensor) else mask, HARMLESS
+    harmless = 1.5 if ufunc is np.arccosh else harmless
+    safe = []
+    for one in inputs:
+        x = one if isinstance(one, Tensor) else wrap(np.asarray(one))
+        number = scalar_of(harmless if array_dtype(x).kind == "f" else True, array_dtype(x))
+        safe.append(one if isinstance(one, NUMBERS) else PUBLIC["where"](chosen, x, number))
+    former = out if isinstance(out, Tensor) else wrap(np.asarray(out))
+    result = as_dtype(_call(ufunc, safe, options), array_dtype(former))
+    return PUBLIC["where"](chosen, result, former)
 
 
 def _weak(value: Any) -> Any:
     """What NumPy's promotion takes for an input: a dtype, or the type of a Python number."""
     if isinstance(value, NUMBERS) and not isinstance(value, np.generic):
-        return type(value)
+        return np.dtype(bool) if isinstance(value, bool) else type(value)
     return array_dtype(value) if isinstance(value, Tensor) else np.asarray(value).dtype
 
 
@@ -162,6 +188,26 @@ def _heaviside(x: Any, at_zero: Any) -> Tensor:
     step = PUBLIC["where"](PUBLIC["lt"](x, 0), 0.0, 1.0)
     step = PUBLIC["where"](PUBLIC["eq"](x, 0), at_zero, as_dtype(step, dtype))
     return PUBLIC["where"](PUBLIC["isnan"](x), x, step)
+
+
+def _copysign(x: Any, sign: Any) -> Tensor:
+    (x, sign), dtype = converted(np.copysign, (x, sign))
+    x, sign = (one if isinstance(one, Tensor) else wrap(np.asarray(one, dtype)) for one in (x, sign))
+    return as_dtype(PUBLIC["where"](PUBLIC["signbit"](sign), -PUBLIC["abs"](x), PUBLIC["abs"](x)), dtype)
+
+
+def _modf(x: Any) -> tuple[Tensor, Tensor]:
+    whole = _call(np.trunc, (x,), {})
+    return _call(np.subtract, (x, whole), {}), whole
+
+
+OF_OTHERS: dict[str, Callable[..., Any]] = {
+    "heaviside": _heaviside, "copysign": _copysign, "modf": _modf,
+    "vecdot": lambda a, b: FUNCTIONS[np.sum](_call(np.multiply, (a, b), {}), -1),
+    "matvec": lambda a, b: FUNCTIONS[np.einsum]("...ij,...j->...i", a, b),
+    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", a, b),
+}  # fmt: skip
+"""Ufuncs that are made of others."""
 
 
 def _along(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def promoted(values: Sequence[Any]) -> list[Tensor]:
     return [as_dtype(x, dtype) for x in tensors]
 
 
-def _float(value: Any) -> Tensor:
+def averaged(value: Any) -> Tensor:
     """In the dtype in which NumPy averages: integers and bools as float64."""
     x = tensor_of(value)
     return x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
@@ -85,10 +85,23 @@ def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
     return as_dtype(x, np.dtype(getattr(dtype, "numpy", dtype)))
 
 
+def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
+    """x, and something else where the mask does not hold."""
+    return x if where is True else PUBLIC["where"](tensor_of(where), x, filled((), otherwise, array_dtype(x)))
+
+
+def _begun(total: Tensor, initial: Any, function: Callable[..., Tensor]) -> Tensor:
+    """What is reduced, begun with a number if one is given."""
+    return total if initial is None else function(total, scalar_of(initial, array_dtype(total)))
+
+
 @implements(np.sum)
-def _sum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.add)
-    return as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x))
+def _sum(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Tensor:  # fmt: skip
+    x = _chosen(_summed(tensor_of(a), dtype, np.add), where, 0)
+    return _begun(as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["add"])
 
 
 @implements(np.nansum)
@@ -98,9 +111,12 @@ def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 
 
 @implements(np.prod)
-def _prod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.multiply)
-    return as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x))
+def _prod(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Tensor:  # fmt: skip
+    x = _chosen(_summed(tensor_of(a), dtype, np.multiply), where, 1)
+    return _begun(as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["mul"])
 
 
 @implements(np.cumsum)
@@ -121,19 +137,25 @@ def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Te
 
 
 @implements(np.mean)
-def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _float(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+def _mean(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Tensor:
+    x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+    if where is not True:
+        mask = movement.broadcast_to(tensor_of(where), x.shape)
+        total = reduction.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
+        return total / as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x))
     return reduction.mean(x, _axes(axis), keepdims)
 
 
 @implements(np.nanmean)
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return reduction.nanmean(_float(a), _axes(axis), keepdims)
+    return reduction.nanmean(averaged(a), _axes(axis), keepdims)
 
 
 @implements(np.average)
 def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _float(a)
+    x = averaged(a)
     if weights is None:
         return reduction.mean(x, _axes(axis), keepdims)
     x, w = promoted([x, weights])
@@ -148,7 +170,7 @@ def _var(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: float | None = None
 ) -> Tensor:
     return statistics.var(
-        _float(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
+        averaged(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
     )
 
 
@@ -157,21 +179,30 @@ def _std(
     a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: float | None = None
 ) -> Tensor:
     return statistics.std(
-        _float(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
+        averaged(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
     )
 
 
 def _extreme(name: str) -> Callable[..., Tensor]:
-    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        return PUBLIC[name](tensor_of(a), _axes(axis), keepdims)
+    of_two = PUBLIC[{"amax": "maximum", "amin": "minimum"}.get(name, name)]
+
+    def function(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Tensor:
+        x = _chosen(tensor_of(a), where, initial)
+        return _begun(PUBLIC[name](x, _axes(axis), keepdims), initial, of_two)
 
     return function
 
 
+def _place(name: str) -> Callable[..., Tensor]:
+    return lambda a, axis=None, *, keepdims=False: PUBLIC[name](tensor_of(a), axis, keepdims)
+
+
 implements(np.max, np.amax)(_extreme("amax"))
 implements(np.min, np.amin)(_extreme("amin"))
-implements(np.argmax)(_extreme("argmax"))
-implements(np.argmin)(_extreme("argmin"))
+implements(np.argmax)(_place("argmax"))
+implements(np.argmin)(_place("argmin"))
 
 
 @implements(np.ptp)
@@ -205,7 +236,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 
 @implements(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    values = _float(x)
+    values = averaged(x)
     axis = _axes(axis)
     is_matrix = (isinstance(axis, tuple) and len(axis) == 2) or (
         axis is None and values.ndim == 2 and ord is not None
@@ -217,13 +248,15 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 @implements(np.trapezoid)
 def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    values = _float(y)
+    values = averaged(y)
     width: Any = dx
     if x is not None:
         width = reduction.diff(tensor_of(x), 1, -1 if tensor_of(x).ndim == 1 else axis)
         if width.ndim == 1 and values.ndim > 1:
             width = width.reshape([-1 if dim == axis % values.ndim else 1 for dim in range(values.ndim)])
-    count = values.shape[axis] - 1
+    count = max(values.shape[axis] - 1, 0)
+    if not count:
+        return reduction.sum(values, axis) * 0.0
     later, earlier = parts.narrow(values, axis, 1, count), parts.narrow(values, axis, 0, count)
     return reduction.sum((later + earlier) * width * 0.5, axis)
 
@@ -330,7 +363,13 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     return parts.roll(tensor_of(a), shift, axis)
 
 
-PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "wrap": "circular"}
+PAD_MODES = {
+    "constant": "constant",
+    "edge": "replicate",
+    "reflect": "reflect",
+    "wrap": "circular",
+    "symmetric": "symmetric",
+}
 
 
 @implements(np.pad)
@@ -341,12 +380,22 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values:
             UnsupportedError,
             f"numpy.pad: mode={mode!r} is not supported on a Tensor, only {', '.join(PAD_MODES)}.",
         )
-    if np.ndim(constant_values):
-        fail(
-            UnsupportedError,
-            "numpy.pad: several constant_values are not supported on a Tensor; pad in steps.",
-        )
     widths = [(int(a), int(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))]
+    if mode == "constant" and np.ndim(constant_values):
+        for dim, pair in enumerate(np.broadcast_to(np.asarray(constant_values), (x.ndim, 2))):
+            for side in range(2):
+                one = [widths[dim] if axis == dim else (0, 0) for axis in range(x.ndim)]
+                one[dim] = (one[dim][0], 0) if side == 0 else (0, one[dim][1])
+                x = padded(x, one, "constant", pair[side].item())
+        return x
+    further = mode in ("reflect", "wrap") and any(
+        max(pair) > extent - (mode == "reflect") for pair, extent in zip(widths, x.shape)
+    )
+    if further or mode == "symmetric":
+        for dim, pair in enumerate(widths):
+            places = np.pad(np.arange(x.shape[dim]), [pair], cast(Any, mode))
+            x = selection.index_select(x, dim, tensor_of(places)) if any(pair) else x
+        return x
     return padded(x, widths, PAD_MODES[mode], constant_values if mode == "constant" else None)
 
 
@@ -477,7 +526,7 @@ def _round(a: Any, decimals: int = 0) -> Tensor:
 
 @implements(np.take)
 def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
-    x, index = tensor_of(a), tensor_of(indices)
+    x, index = tensor_of(a), tensor_of(indices if np.size(indices) else np.zeros(np.shape(indices), int))
     if axis is None:
         return selection.take(x, index)
     return x[(*(slice(None) for _ in range(axis % x.ndim)), index)]
@@ -493,7 +542,7 @@ def _nan_to_num(
 implements(np.take_along_axis)(
     lambda arr, indices, axis=-1: selection.take_along_dim(tensor_of(arr), tensor_of(indices), axis)
 )
-implements(np.sinc)(lambda x: PUBLIC["sinc"](_float(x)))
+implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))
 implements(np.real)(lambda val: tensor_of(val))
 implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))
 implements(np.isclose)(

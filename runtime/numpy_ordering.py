@@ -9,7 +9,7 @@ import numpy as np
 from ..tracer.errors import UnsupportedError
 from .functions import PUBLIC
 from .functions.common import fail
-from .numpy_functions import implements, tensor_of
+from .numpy_functions import averaged, implements, tensor_of
 from .tensor import Tensor
 
 
@@ -54,7 +54,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
         fail(
             UnsupportedError, f"numpy.quantile: method {method!r} is not supported on a Tensor; 'linear' is."
         )
-    return PUBLIC["quantile"](tensor_of(a), q, axis, keepdims)
+    return PUBLIC["quantile"](averaged(a), q, axis, keepdims)
 
 
 @implements(np.percentile)

@@ -1,66 +1,51 @@
 """The paths of a function that asks for values while it is traced (`if x.sum() > 0`, `while`, `float(t)`).
 
-Each path is a Variant: the graph of one way through the function, and the guards under which it is the right
-one. Paths with the same first answers share the first forks of a tree. A call runs the path that was taken
-last, whose program gives the answers to all its guards as well. Where one differs, the call goes on at that
-fork with a path of the other branch; where there is none, the function is traced along it.
-
-A run of a wrong path leaves nothing behind: its results are dropped, its errors too, and what it drew from a
-stream of random numbers is put back.
+Each path is a trace: the graph of one way through the function, and the guards under which it is the right
+one. What several paths begin with is one program, a stage (`stages.py`); paths that are not taken apart that
+way are searched (`siblings.py`). A call with answers that no known path begins with is traced.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..tracer.origin import user_frame
 from ..tracer.trace import Guard, Stream
-from .guards import Deviated, is_close
+from .guards import Deviated
+from .siblings import Siblings, UnknownPath
 from .signature import Call
+from .stages import Stage, Stages
+from .tracing import Traced
 from .uncompiled import run_uncompiled
-from .variant import STALE, Variant
+from .variant import STALE, Variant, check_guards
 
 if TYPE_CHECKING:
     from .compiled import CompiledFunction
 
 
-@dataclass(eq=False)
 class Path:
-    """One way through the function."""
+    """One way through a function, and how many calls took it."""
 
-    variant: Variant
-    calls: int = 0
-    forks: list[Fork] = field(default_factory=list)
-    """From the root; at each the path's guard of the same position is asked, the last is the end."""
+    def __init__(self, function: CompiledFunction, traced: Traced, calls: int = 0) -> None:
+        self.function = function
+        self.traced = traced
+        self.calls = calls
+        self.answers = [guard.answer for guard in traced.guards.guards]
+        self.key = tuple(answer.tobytes() for answer in self.answers)
+        self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
 
-    @property
-    def guards(self) -> tuple[Guard, ...]:
-        return self.variant.traced.guards.guards
+    @cached_property
+    def variant(self) -> Variant:
+        """The whole path as one program."""
+        return self.function._variant(self.traced)
 
-
-@dataclass(eq=False)
-class Fork:
-    """What paths with the same answers so far have in common."""
-
-    branches: dict[bytes, tuple[np.ndarray, Fork]] = field(default_factory=dict)
-    """By the next answer."""
-    path: Path | None = None
-    """The path that ends here."""
-    likely: Path | None = None
-    """Of those that pass here the one with the most guards, which knows most, then the latest."""
-
-    def branch(self, answer: np.ndarray) -> Fork | None:
-        """Where an answer leads to; floats need only be close, as other code may round differently."""
-        found = self.branches.get(answer.tobytes())
-        if found is None and answer.dtype.kind == "f":
-            near = (one for one in self.branches.values() if one[0].shape == answer.shape)
-            found = next((one for one in near if is_close(answer, one[0])), None)
-        return None if found is None else found[1]
+    def begins_with(self, answers: Sequence[np.ndarray]) -> bool:
+        return self.key[: len(answers)] == tuple(answer.tobytes() for answer in answers)
 
 
 class Paths:
@@ -74,21 +59,26 @@ class Paths:
     """
 
     is_settled = True
+    paths: list[Path]
+    start: Stage | Siblings
+    """What a call runs first."""
 
     def __init__(self, function: CompiledFunction, call: Call, variant: Variant, calls: int) -> None:
         self.function = function
         self.call = call.with_arrays([None] * len(call.arrays))
-        self.root = Fork()
-        self.paths: list[Path] = []
-        self.streams: dict[Stream, None] = {}
-        """What the paths draw random numbers from."""
         self.traces = 0
         """How many paths were traced: those that replaced others count as well, so that it must end."""
-        self.latest = self._enter(variant, calls)
+        self.streams: dict[Stream, None] = {}
+        """What the paths draw random numbers from."""
+        self._stages = Stages(function._variant)
+        first = Path(function, variant.traced, calls)
+        first.variant = variant
+        self._enter(first, [first], self._stages.plan([first]))
 
     def is_valid(self) -> bool:
         """Whether what the function reaches is still as it was traced."""
-        return self.latest.variant.is_valid()
+        read = self.paths[-1].traced.reading.read
+        return read is None or read() is not None
 
     @property
     def size(self) -> int:
@@ -98,44 +88,20 @@ class Paths:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call, by its path; STALE where what the function reaches has changed."""
-        path = self.latest
-        if self.streams:
-            with self.function._lock:
-                return self._follow(path, leaves)
-        try:
-            result = path.variant.run(leaves)
-        except Exception as raised:  # Deviated, or what the kernel of a wrong path met
-            error = raised
-        else:
-            if result is not STALE:
-                path.calls += 1
-            return result
-        return self._follow(path, leaves, error)  # not in the handler: an error of the user's has no context
+        if not self.streams:
+            return self._run(leaves)
+        with self.function._lock:  # a wrong path puts back what it has drawn
+            return self._run(leaves)
 
-    def _follow(self, path: Path, leaves: Sequence[Any], error: Exception | None = None) -> Any:
-        """Run paths from one deviation to the next, `path` first; without a known path trace a new one.
-
-        `error` is what running the first path raised, if it has run.
-        """
+    def _run(self, leaves: Sequence[Any]) -> Any:
         known = self.traces
-        search = _Search(self, path)
-        if error is not None:
-            search.go_on(error)
-        result: Any = STALE
-        while search.path is not None:
-            try:
-                result = search.path.variant.run(leaves)
-                break
-            except Exception as raised:
-                search.go_on(raised)
-        if search.path is None:
-            return self._run_anew(leaves, search, known)
-        if result is not STALE:
-            search.path.calls += 1
-            self._remember(search.path)
-        return result
+        try:
+            return self.start.run(leaves)
+        except UnknownPath as raised:
+            unknown = raised
+        return self._run_anew(leaves, unknown, known)  # not in the handler: an error has no context
 
-    def _run_anew(self, leaves: Sequence[Any], search: _Search, known: int) -> Any:
+    def _run_anew(self, leaves: Sequence[Any], unknown: UnknownPath, known: int) -> Any:
         """Trace the path that begins with the answers found, and run it; `known` paths have been searched."""
         function = self.function
         with function._lock:
@@ -143,14 +109,20 @@ class Paths:
                 return self.run(leaves)
             function._later_misses += 1
             if self.traces < function.max_paths:
-                variant = function._trace(self.call.with_arrays(leaves), search.answers())
-                result = variant.run_traced(leaves)
+                path = Path(function, function._trace(self.call.with_arrays(leaves), unknown.answers))
+                paths = self._paths_with(path)
+                start = self._stages.plan(paths)
+                try:
+                    result = start.run_traced(leaves, path)
+                except Deviated:  # code of a stage, made anew, gives a float other bits than before
+                    result = path.variant.run_traced(leaves)
+                    path.calls += 1
                 if result is not STALE:
-                    self.latest = self._enter(variant, calls=1)
+                    self._enter(path, paths, start)
                 return result
-        if search.deviation is not None and not function._warned:
+        if unknown.guard is not None and not function._warned:
             function._warned = True
-            self._warn(search.tried[-1].guards[search.deviation.position])
+            self._warn(unknown.guard)
         given = getattr(leaves, "given", leaves)  # which it may write into
         return run_uncompiled(function.__wrapped__, self.call.with_arrays(given), function.name)
 
@@ -169,93 +141,49 @@ class Paths:
 
     # --- the tree -----------------------------------------------------------------------------------------
 
-    def _enter(self, variant: Variant, calls: int) -> Path:
-        path = Path(variant, calls)
-        fork = self.root
-        path.forks.append(fork)
-        for guard in path.guards:
-            key = guard.answer.tobytes()
-            if key not in fork.branches:
-                fork.branches[key] = (guard.answer, Fork())
-            fork = fork.branches[key][1]
-            path.forks.append(fork)
-        former, fork.path = fork.path, path
-        if former is not None:
-            self.paths.remove(former)
+    def _paths_with(self, path: Path) -> list[Path]:
+        """All paths, this one in the place of one with the same answers."""
+        for former in (one for one in self.paths if one.key == path.key):
             path.calls += former.calls
-        self.paths.append(path)
-        self.traces += 1
-        self.streams.update(dict.fromkeys(variant.traced.streams))
-        for fork in path.forks:
-            if fork.likely is None or fork.likely is former or len(fork.likely.forks) <= len(path.forks):
-                fork.likely = path
-        return path
+        return [*(one for one in self.paths if one.key != path.key), path]
 
-    def _remember(self, path: Path) -> None:
-        """Begin with this path next time, and choose it of those that know as much."""
-        self.latest = path
-        depth = len(path.forks)
-        for fork in path.forks:
-            if len(fork.likely.forks) == depth:  # type: ignore[union-attr]
-                fork.likely = path
+    def _enter(self, path: Path, paths: list[Path], start: Stage | Siblings) -> None:
+        self.paths, self.start = paths, start
+        self.traces += 1
+        self.streams.update(dict.fromkeys(path.traced.streams))
 
     # --- inspection ---------------------------------------------------------------------------------------
 
     def path_of(self, leaves: Sequence[Any]) -> Path:
         """The path that a call takes, traced if need be; nothing is compiled, and nothing stays drawn."""
         with self.function._lock:
-            search = _Search(self, self.latest)
-            while search.path is not None:
-                try:
-                    search.path.variant.check_guards(leaves)
-                    search.put_back()
-                    return search.path
-                except Exception as raised:
-                    search.go_on(raised)
-            variant = self.function._trace_only(self.call.with_arrays(leaves))
-            return self._enter(variant, calls=0) if self.traces < self.function.max_paths else Path(variant)
+            known = self._known_path_of(leaves)
+            if known is not None:
+                return known
+            path = Path(self.function, self.function._trace_only(self.call.with_arrays(leaves)))
+            if self.traces < self.function.max_paths:
+                paths = self._paths_with(path)
+                self._enter(path, paths, self._stages.plan(paths))
+            return path
 
+    def _known_path_of(self, leaves: Sequence[Any]) -> Path | None:
+        answers: list[np.ndarray] = []
+        for path in reversed(self.paths):
+            if not path.begins_with(answers):
+                continue
+            states = {stream: stream.get_state() for stream in path.traced.streams}
+            try:
+                check_guards(path.traced, leaves)
+                return path
+            except Deviated as deviated:
+                answers = [*path.answers[: deviated.position], deviated.answer]
+            except Exception:  # of a wrong path
+                continue
+            finally:
+                for stream, state in states.items():
+                    stream.set_state(state)
+        return None
 
-class _Search:
-    """A search for the path of one call: which one to try next, after what the last one raised.
-
-    Attributes:
-        path: the one to try; None if no known path is left.
-        tried: all so far.
-        deviation: where the last one deviated, None if it failed.
-    """
-
-    def __init__(self, paths: Paths, first: Path) -> None:
-        self.paths = paths
-        self.path: Path | None = first
-        self.tried = [first]
-        self.deviation: Deviated | None = None
-        self._states = {stream: stream.get_state() for stream in paths.streams}
-
-    def go_on(self, raised: Exception) -> None:
-        """Choose the next path."""
-        self.put_back()
-        last = self.tried[-1]
-        if isinstance(raised, Deviated):
-            self.deviation = raised
-            fork = last.forks[raised.position].branch(raised.answer)
-            self.path = None if fork is None else fork.likely
-        else:  # of a wrong path, or the call's own: then the path that is traced raises it again
-            self.deviation = None
-            self.path = next((one for one in reversed(self.paths.paths) if one not in self.tried), None)
-        if self.path in self.tried:
-            self.path = None
-        if self.path is not None:
-            self.tried.append(self.path)
-
-    def put_back(self) -> None:
-        """Undo what was drawn from streams of random numbers."""
-        for stream, state in self._states.items():
-            stream.set_state(state)
-
-    def answers(self) -> list[np.ndarray]:
-        """What the call is known to answer to the first questions."""
-        if self.deviation is None:
-            return []
-        guards = self.tried[-1].guards[: self.deviation.position]
-        return [*(guard.answer for guard in guards), self.deviation.answer]
+    def programs(self, path: Path) -> list[Variant]:
+        """What runs for a path, in order."""
+        return self.start.programs(path) if path in self.paths else [path.variant]

@@ -69,6 +69,8 @@ class Traced:
     returns_tensors: bool
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
+    hands_on: bool = False
+    """Whether the results go to another program: then numbers stay arrays (`stages.py`)."""
 
     @property
     def first_guard(self) -> int:

@@ -115,11 +115,6 @@ class Variant:
         read = self.traced.reading.read
         return read is None or read() is not None
 
-    @property
-    def is_gradient(self) -> bool:
-        """Whether the graph holds a gradient already, as that of `value_and_grad`: one fused function."""
-        return any(node.origin.is_backward for node in self.traced.graph.nodes)
-
     def _build_forward(self) -> Program:
         from ..codegen.pipeline import build_forward
 
@@ -213,19 +208,6 @@ class Variant:
 
         return run_writing
 
-    def check_guards(self, leaves: Sequence[Any]) -> None:
-        """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
-        traced = self.traced
-        read = traced.reading.read
-        values = (read() if read is not None else None) or ()
-        extra = [values[index] for index in traced.sources]
-        drawn = [draw() for draw in traced.drawn]
-        graph = traced.graph.with_outputs(traced.guards.outputs)
-        arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
-        with np.errstate(all="ignore"):
-            found = evaluate_graph(graph, arrays)
-        traced.guards.check_closely([np.asarray(one) for one in found])
-
     def _checked_forward(self) -> Kernel:
         """The forward function, which raises Deviated where the guards have other answers."""
         forward, guards = self.run_forward, self.traced.guards
@@ -259,7 +241,10 @@ class Variant:
         if as_tensors:
             return results.builder(forward, "make(o{})".format, make=make)
         outputs = self.traced.graph.outputs[:count]
-        forms = [f"o{position}{'' if node.ndim else '[()]'}" for position, node in enumerate(outputs)]
+        keeps = self.traced.hands_on
+        forms = [
+            f"o{position}{'' if keeps or node.ndim else '[()]'}" for position, node in enumerate(outputs)
+        ]
         return results.builder(forward, forms.__getitem__)  # NumPy's reductions give scalars as well
 
     def _recording_core(self) -> Runner:
@@ -328,6 +313,19 @@ class Variant:
             return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
 
         return CompiledFunction(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
+
+
+def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
+    """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
+    read = traced.reading.read
+    values = (read() if read is not None else None) or ()
+    extra = [values[index] for index in traced.sources]
+    drawn = [draw() for draw in traced.drawn]
+    graph = traced.graph.with_outputs(traced.guards.outputs)
+    arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
+    with np.errstate(all="ignore"):
+        found = evaluate_graph(graph, arrays)
+    traced.guards.check_closely([np.asarray(one) for one in found])
 
 
 def payload(leaf: Any) -> ndarray:

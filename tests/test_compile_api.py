@@ -638,3 +638,16 @@ def test_a_method_shows_its_latest_code() -> None:
         model.loss.source()
     model.loss(np.ones(3))
     assert model.loss.source() == model.loss.forward_source(np.ones(3))
+
+
+def test_arguments_may_have_the_names_of_functions() -> None:
+    def named(exp: Any, sin: Any, maximum: Any, range: Any, float64: Any, min: Any, inf: Any) -> Any:
+        waves = np.exp(sin) * np.sin(exp)
+        return np.sum(waves + np.maximum(maximum, range) * np.minimum(float64, min[1:]) * inf)
+
+    arrays = [np.linspace(-1.0, 1.0, 3) + shift for shift in range(5)]
+    arrays += [np.ones(4), np.ones(3)]
+    value, slopes = pb.value_and_grad(named, tuple(range(7)))(*arrays)
+    np.testing.assert_allclose(value, named(*arrays))
+    wanted = np.exp(arrays[1]) * np.cos(arrays[0])
+    np.testing.assert_allclose(slopes[0], wanted)

@@ -333,7 +333,7 @@ def taped_bytes(**options: Any) -> int:
     found = compiled(X[0])
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
-    plan = compiled._variant_for((X[0],), {}).forward._plan
+    plan = compiled._known_for((X[0],), {}).programs[0].forward._plan
     return sum(spec.nbytes for spec in plan.allocated)
 
 

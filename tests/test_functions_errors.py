@@ -119,6 +119,9 @@ WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
         "stack expects each tensor to be equal size, but got [2, 3] at entry 0 and [2] at entry 1",
     ),
     (lambda: X.split([1, 2]), ArgumentError, "split_with_sizes expects split_sizes to sum exactly to 2"),
+    (lambda: ones().split(1), DimensionError, "Dimension specified as 0 but tensor has no dimensions"),
+    (lambda: ones().narrow(0, 0, 1), DimensionError, "narrow(): Dimension specified as 0"),
+    (lambda: X.repeat_interleave([1, 2, 3], 0), ShapeError, "must be 2 numbers from 0 on"),
     (lambda: X.chunk(0), ArgumentError, "chunk expects `chunks` to be greater than 0, got: 0"),
     (lambda: PUBLIC["pad"](X, (1,)), ArgumentError, "Padding length must be divisible by 2"),
     (

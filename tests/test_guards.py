@@ -55,6 +55,10 @@ def no_warning() -> Iterator[None]:
         yield
 
 
+def test_nothing_is_looked_up_where_a_mask_has_no_elements() -> None:
+    agree(lambda x: x[1:1][x[1:1] > 0].sum() + x.sum(), X)
+
+
 # --- what may ask -------------------------------------------------------------------------------------------
 
 

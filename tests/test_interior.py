@@ -99,7 +99,7 @@ def test_what_is_one_number_for_all_elements_costs_a_stencil_nothing():
 
 
 def test_the_interior_leaves_the_border_no_names_of_sums_with_padding():
-    """Where all elements are equal, sums leave the interior's loop; at the border their padding differs."""
+    """Where all elements are the same, sums leave the interior's loop; at the border padding differs."""
 
     def widened(a):
         same = np.broadcast_to(np.exp(a), (98,))

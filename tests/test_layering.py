@@ -32,6 +32,8 @@ ONLY_IMPORTER = {
         "pullback.codegen.machine.compile",
         "pullback.codegen.machine.entry",
         "pullback.codegen.machine.numba_backend",
+        "pullback.codegen.machine.sharing",
+        "pullback.codegen.machine.workers",
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },

@@ -209,3 +209,31 @@ def test_arrays_from_outside() -> None:
     with pytest.raises(MutationError, match="writes into outside, which it reaches from outside"):
         pb.compile(program)(np.ones(3))
     assert outside.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("index", [(), ...])
+def test_a_number_is_written_as_a_whole(index: Any) -> None:
+    x = pb.tensor(3.0)
+    x[index] = 2.0
+    assert x.item() == 2.0
+
+    def replaced(x: Any) -> Any:
+        total = np.array(x.sum())
+        total[index] = 2.0
+        return total * x.sum()
+
+    for function in (replaced, pb.compile(replaced)):
+        value, slope = pb.value_and_grad(function)(np.array([1.0, 3.0]))
+        assert (value, *slope) == (8.0, 2.0, 2.0)
+
+
+def test_dimensions_of_size_1_in_front_of_what_is_written_are_dropped() -> None:
+    def filled(x: Any) -> Any:
+        y = np.zeros(3)
+        y[...] = x
+        y[1:] = x[:, :, 1:] * y[1:]
+        return (y * y).sum()
+
+    x = np.array([[[1.0, 2.0, 3.0]]])
+    for function in (filled, pb.compile(filled)):
+        np.testing.assert_allclose(pb.grad(function)(x), [[[2.0, 32.0, 108.0]]])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.runtime import autograd
 from pullback.runtime.tape import wrap
 from pullback.runtime.tensor import Tensor
@@ -93,12 +94,34 @@ TABLE = """
     np.zeros_like(x,dtype=np.int32) np.copy(x) np.real(x) x[::-1] x[1:,None] x[...,::-2] x[-1,::-1] x[j]
     x[j,::-1] x[:,j] np.sort(x,axis=0) np.sort(x,axis=None) np.sort(i,kind='stable')
     np.argsort(v) np.argsort(x,0) np.median(x) np.median(x,axis=1,keepdims=True) np.median(x,(0,1))
+    np.median(n) np.quantile(n,0.3) np.cov(f) np.take(x,[],axis=0) np.copysign(2.0,x)
     np.quantile(x,0.3) np.quantile(x,[0.1,0.5],axis=0) np.percentile(x,25) np.percentile(x,[5,95],axis=1)
+    np.sum(x,where=b) np.sum(x,1,where=b,initial=0.5) np.mean(x,0,where=x>-9) np.max(x,1,initial=0.1)
+    np.max(x,where=b,initial=-9) np.prod(x,where=b,initial=2.0) np.min(n,initial=-2) np.fmin(x,True)
+    np.copysign(x,y) np.modf(x) np.vecdot(x,y) np.matvec(z,v) np.pad(x,((1,2),(0,1)),mode='symmetric')
+    np.pad(x,1,constant_values=(1,2)) np.pad(v,9,mode='reflect') np.pad(w,(4,7),mode='wrap')
+    np.trapezoid(v[:1]) np.searchsorted(c,x) np.searchsorted(c,x,'right') np.digitize(x,c)
+    np.digitize(x,c[::-1],right=True) np.interp(x,c-1,w[[0,1,1,2]]) np.interp(x,np.sort(v),v)
+    np.interp(u,c,v,left=0.0,right=5) np.convolve(v,w) np.convolve(w,v,'same') np.convolve(v,w,'valid')
+    np.convolve(x.ravel(),z.ravel()) np.correlate(v,w) np.correlate(w,v,'same') np.correlate(v,w,'full')
+    np.gradient(v) np.gradient(x) np.gradient(x,0.5,axis=1) np.gradient(v,c,edge_order=2) np.gradient(v,c)
+    np.gradient(x,2.0,c[:4],edge_order=2) np.gradient(w[:2],c[1:3]) np.ediff1d(x,to_end=9.0) np.unwrap(5*x)
+    np.unwrap(9*x,axis=0) np.polyval(v,x) np.polyval([1.0,2.0],w) np.vander(v,3) np.vander(v,increasing=True)
+    np.linspace(s,2.0,5) np.linspace(v,c,3) np.linspace(0,w,4,endpoint=False,axis=1) np.logspace(s,1,3)
+    np.select([x>0,x<-1],[x,y],0.5) np.select([b],[n]) np.extract(b,x) np.compress([True,False,True],x,0)
+    np.isin(n,[1,2]) np.delete(x,1,axis=1) np.delete(x,[0,2],axis=0) np.delete(v,slice(1,3)) np.delete(x,-1)
+    np.insert(v,1,9.0) np.insert(x,[0,2],[[1.0],[2.0]],axis=0) np.insert(v,[3,0],[1,2])
+    np.insert(x,1,v,axis=0) np.insert(x,0,w,axis=1) np.block([[x,x],[y,y]]) np.block([v,w])
+    np.block([x,w[:,None]]) np.resize(x,(5,4)) np.rollaxis(z,2) np.rollaxis(z,0,3) np.atleast_3d(x)
+    np.dsplit(z,2) np.diagflat(x) np.fix(x) np.astype(x,np.float32) np.nanmax(x) np.nanmin(x,axis=1)
+    np.nanvar(x,axis=0,ddof=1) np.nanstd(x) np.nanprod(x,axis=1) np.nancumsum(x) np.nanargmax(x)
+    np.nanmax(x-x/0,axis=0) np.cov(x) np.cov(v,c) np.cov(x,rowvar=False,bias=True) np.corrcoef(x)
+    np.cumulative_sum(v) np.bincount(j,w)
     np.nonzero(b) np.argwhere(b) np.flatnonzero(b)
     np.array_equal(x,x) np.allclose(x,x) np.shape(x) np.ndim(x) np.size(x) np.size(x,1)
 """
 ROWS = TABLE.split()
-NEEDS_VALUES = re.compile(r"nonzero|argwhere|array_equal|allclose|shape\(x\)|ndim|size")
+NEEDS_VALUES = re.compile(r"nonzero|argwhere|array_equal|allclose|shape\(x\)|ndim|size|extract|bincount")
 
 
 def evaluated(expression: str, values: dict[str, Any]) -> list[Any]:
@@ -224,12 +247,12 @@ def test_out_takes_a_tensor_in_place_and_refuses_to_lose_a_gradient() -> None:
     [
         (lambda x: np.fft.fft(x), "numpy.fft.fft is not supported on a Tensor"),
         (lambda x: np.linalg.svd(x), "numpy.linalg.svd is not supported on a Tensor"),
-        (lambda x: np.interp(x, x, x), "numpy.interp is not supported on a Tensor"),
+        (lambda x: np.interp(x, x, x, period=1), "numpy.interp: period is not supported on a Tensor"),
         (lambda x: np.spacing(x), "numpy.spacing is not supported on a Tensor"),
         (lambda x: np.multiply.at(x, [0], 1.0), "numpy.multiply.at is not supported on a Tensor"),
         (lambda x: np.subtract.reduce(x), "numpy.subtract.reduce is not supported on a Tensor"),
-        (lambda x: np.sin(x, where=np.ones((2, 2), bool)), "['where'] is not supported on a Tensor"),
-        (lambda x: np.sum(x, where=np.ones((2, 2), bool)), "where is not supported on a Tensor"),
+        (lambda x: np.sin(x, where=np.ones((2, 2), bool)), "where without out leaves elements"),
+        (lambda x: np.nansum(x, where=np.ones((2, 2), bool)), "where is not supported on a Tensor"),
         (lambda x: np.pad(x, 1, mode="median"), "mode='median' is not supported"),
         (lambda x: np.reshape(x, -1, order="F"), "order='F' is not supported"),
     ],
@@ -238,6 +261,21 @@ def test_what_is_not_supported_says_so(call: Callable[[Any], Any], message: str)
     with pytest.raises(UnsupportedError, match=re.escape(message)) as caught:
         call(wrap(np.ones((2, 2))))
     assert "test_numpy_front.py:" in str(caught.value), "the message names the user's line"
+
+
+@pytest.mark.parametrize("divide", [np.divide, np.log])
+def test_where_with_out_keeps_what_is_undefined_out_of_the_gradient(divide: Any) -> None:
+    a = np.array([0.0, 2.0, -1.0])
+
+    def masked(x: Any) -> Any:
+        operands = (1.0, x) if divide is np.divide else (x,)
+        return (divide(*operands, out=np.zeros_like(x), where=x > 0) * a).sum()
+
+    slope = {np.divide: -1 / a[1] ** 2, np.log: 1 / a[1]}[divide] * a[1]
+    for function in (masked, pb.compile(masked)):
+        value, found = pb.value_and_grad(function)(a)
+        assert value == masked(a)
+        np.testing.assert_allclose(found, [0.0, slope, 0.0])
 
 
 def test_dtypes_without_a_loop_are_refused() -> None:

@@ -1,12 +1,16 @@
 """Loops whose iterations threads share, and large outputs that are used again."""
 
+import os
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen.machine import workers
 from pullback.codegen.machine.memory import allocator
+from pullback.codegen.machine.workers import PATIENCE
 from pullback.tracer.spec import Spec
 
 
@@ -92,6 +96,89 @@ def test_an_error_in_a_thread_reaches_the_caller(two_threads) -> None:
 def test_set_num_threads_refuses_less_than_one() -> None:
     with pytest.raises(ValueError, match="at least 1 expected, found 0"):
         pb.set_num_threads(0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "int64", "bool"])
+def test_totals_of_parts_are_combined_as_numpy_does(dtype, two_threads) -> None:
+    x = (RNG.uniform(-1, 1, (40, 3)) * 3).astype(dtype)
+    if x.dtype.kind == "f":
+        x[30, 1], x[2, 2] = np.nan, np.inf
+    for reduction in (np.max, np.min, np.all, np.any, np.sum, np.prod):
+        with np.errstate(invalid="ignore"):
+            expected = reduction(x, axis=0)
+        found = pb.compile(lambda x: reduction(x, axis=0), parallel=True)(x)  # noqa: B023
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("number", [1, 3, 40])
+def test_any_number_of_threads_computes_the_same(number, two_threads) -> None:
+    pb.set_num_threads(number)
+    found = pb.compile(row_softmax, parallel=True)(MATRIX)
+    np.testing.assert_allclose(found, pb.compile(row_softmax, parallel=False)(MATRIX), rtol=1e-12)
+
+
+def test_workers_that_sleep_are_woken(two_threads) -> None:
+    """Calls so far apart that workers have lain down, and so close that they have not."""
+    compiled, expected = pb.compile(total, parallel=True), total(MATRIX, WEIGHT)
+    for pause in (0.0, 2 * PATIENCE, 50 * PATIENCE, 0.0) * 5:
+        time.sleep(pause)
+        np.testing.assert_allclose(compiled(MATRIX, WEIGHT), expected, rtol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_its_own_workers(two_threads) -> None:
+    compiled, expected = pb.compile(total, parallel=True), total(MATRIX, WEIGHT)
+    np.testing.assert_allclose(compiled(MATRIX, WEIGHT), expected)
+    child = os.fork()
+    if child == 0:
+        same = all(np.allclose(compiled(MATRIX, WEIGHT), expected) for _ in range(100))
+        os._exit(0 if same and workers.number() == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# --- stages ------------------------------------------------------------------------------------------------
+
+
+def layers(x, first, second):
+    hidden = pb.relu(x @ first)
+    return (pb.tanh(hidden @ second) ** 2).sum()
+
+
+def squares(x):
+    factor = pb.exp(x @ x)
+    return pb.tanh(factor.T @ factor) * factor
+
+
+def turned(x):
+    return (pb.cumsum(pb.cat([x[3:], x[:3]]) * 0.9, dim=1) ** 2).sum()
+
+
+def test_layers_and_what_follows_them_are_one_function_over_rows() -> None:
+    x, first, second = (RNG.standard_normal(shape) for shape in ((60, 20), (20, 30), (30, 25)))
+    compiled = pb.compile(pb.value_and_grad(layers, argnums=(1, 2)), parallel=True)
+    functions = compiled.source(x, first, second).split("\ndef ")[1:]
+    products = [function.count("gemm(") for function in functions if "start:stop" in function]
+    assert products == [3, 1, 1]  # forward and backward through the layers; then the gradient of each
+    assert functions[0].count("in range(start, stop)") >= 2
+
+
+def test_functions_of_a_stage_give_what_serial_loops_do(two_threads) -> None:
+    x = RNG.standard_normal((40, 40)) / 7.0
+    for function in (lambda x: layers(x, x, x), turned):
+        found, expected = (pb.value_and_grad(pb.compile(function, parallel=one))(x) for one in (True, False))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-10, atol=1e-12)
+
+
+def test_no_part_overwrites_what_another_still_reads(two_threads) -> None:
+    """A product reads all of what the next loop could overwrite row by row: they are different stages."""
+    x = RNG.standard_normal((300, 300)) / 20.0
+    compiled, expected = pb.compile(squares, parallel=True), pb.compile(squares, parallel=False)(x)
+    functions = compiled.forward_source(x).split("\ndef ")[1:]
+    assert ["gemm(" in one for one in functions] == [True, True, False]
+    for _ in range(5):
+        np.testing.assert_allclose(compiled(x), expected, rtol=1e-10)
 
 
 def test_calls_from_several_threads_do_not_mix(two_threads) -> None:

@@ -20,7 +20,8 @@ from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, current_origin
 from .spec import BOOL, FromShape, Spec
 
-_serial = itertools.count()
+next_serial = itertools.count().__next__
+"""Numbers nodes, and questions about them, in the order in which they come up."""
 Scalar = bool | int | float
 SCALARS = (bool, int, float)
 FLOAT64 = np.dtype("float64")
@@ -41,7 +42,7 @@ class Node(Value):
     origin: Origin = UNKNOWN
     name: str = ""
     """The user's name for it; of an input, the path of the argument."""
-    serial: int = field(default_factory=_serial.__next__)
+    serial: int = field(default_factory=next_serial)
 
     rank = 1
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from .concrete import ConcreteValues
 from .errors import LeakedTraceError
-from .graph import Node, make_input
+from .graph import Node, make_input, next_serial
 from .ops import elementwise as e
 from .ops.movement import reshape, slice_
 from .origin import Origin, current_origin
@@ -70,6 +70,8 @@ class Guard:
     origin: Origin
     start: int = 0
     """Where the answer begins among the elements of `node`, if that has the answers to several guards."""
+    serial: int = field(default_factory=next_serial)
+    """Larger than those of the nodes that had been made when Python asked."""
 
 
 def itself(node: Node) -> Node:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -80,6 +80,17 @@ class ScalarType:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """How threads share a kernel over `range(start, stop)`: which arrays, by position, each has for itself.
+
+    What is in `totals` is combined as the operators say ("sum", "amax", ...), in the order of the parts.
+    """
+
+    private: tuple[int, ...] = ()
+    totals: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class CompileOptions:
     """How a kernel is compiled.
 
@@ -88,12 +99,15 @@ class CompileOptions:
     on purpose. `+=` may be reordered besides ("reassoc"), so that sums vectorise; elsewhere that flag would
     fold `(a + b) - a`, which can be nan, to `b`. `vector_width` is the preferred width of vectors in bits,
     where the processor has such vectors; 0 leaves the choice to LLVM, which prefers 256. `brief_loops` are
-    the positions, among the loops of the function, of those that are not worth vectors.
+    the positions, among the loops of the function, of those that are not worth vectors. With `sharing` the
+    last two parameters of the kernel are the bounds of a loop; callers give instead its extent, a number of
+    parts and the number of threads that share the parts.
     """
 
     fastmath: frozenset[str] = frozenset({"arcp", "contract", "nsz"})
     vector_width: int = 512
     brief_loops: frozenset[int] = frozenset()
+    sharing: Sharing | None = None
 
 
 DEFAULT_OPTIONS = CompileOptions()
@@ -153,6 +167,7 @@ def _load_or_compile(
         sorted(options.fastmath),
         options.vector_width,
         sorted(options.brief_loops),
+        options.sharing,
         _environment(),
     )
     symbol = f"pullback_{name}_{digest}"
@@ -164,7 +179,7 @@ def _load_or_compile(
         statistics.compilations += 1
     else:
         statistics.disk_hits += 1
-    return _load(code, symbol, name, argument_types)
+    return _load(code, symbol, name, given_arguments(argument_types, options.sharing))
 
 
 def _compile(
@@ -197,7 +212,8 @@ def _digest(*parts: Any) -> str:
 def _environment() -> tuple[str, ...]:
     """Versions, processor, and the code that turns source into machine code."""
     folder = Path(__file__).parents[1]
-    compilers = [folder / name for name in ("blas.py", "machine/compile.py", "machine/entry.py")]
+    names = ("blas.py", *(f"machine/{name}.py" for name in ("compile", "entry", "sharing")))
+    compilers = [folder / name for name in names]
     compilers += sorted((*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py")))
     return (
         *store.versions(),
@@ -212,6 +228,8 @@ def _environment() -> tuple[str, ...]:
 # --- From object code to a function -----------------------------------------------------------------------
 
 OBJECT_PREFIX = "pullback_object_"  # symbols of Python objects that the code refers to
+SHARE = "pullback_share"
+"""The function (function, parts, bytes of a part, number of parts, most helpers) of `workers`."""
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -226,7 +244,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 _METH_FASTCALL = 0x80
-_definitions: list[_MethodDefinition] = []  # Python keeps pointers to them
+_definitions: dict[int, _MethodDefinition] = {}  # by address of the code; Python keeps pointers to them
 
 
 def raise_kernel_error(pickled: bytes) -> None:
@@ -254,7 +272,8 @@ def target_machine() -> llvm.TargetMachine:
 @functools.cache
 def _engine() -> llvm.ExecutionEngine:
     """Where loaded code lives, until the process ends."""
-    objects = {"None": None, "ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
+    objects: dict[str, object] = {"None": None, "True": True, "False": False}
+    objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
     for name, value in objects.items():
         llvm.add_symbol(f"{OBJECT_PREFIX}{name}", id(value))
     machine = target_machine()
@@ -275,14 +294,61 @@ def _load(
 
         numba_backend.register_symbols()
     engine = _engine()
+    if SHARE in needed:
+        from . import workers
+
+        workers.load()
     engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
     engine.finalize_object()
-    definition = _MethodDefinition(name.encode(), engine.get_function_address(symbol), _METH_FASTCALL, None)
-    _definitions.append(definition)
+    return built_in(
+        name, engine.get_function_address(symbol), functools.partial(_refuse, name, argument_types)
+    )
+
+
+def load_llvm(
+    name: str,
+    source: str,
+    replacements: Mapping[str, object],
+    symbols: Mapping[str, int],
+    wanted: Sequence[str],
+) -> dict[str, int]:
+    """The addresses of what LLVM's assembly defines, compiled once on a machine.
+
+    `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares.
+    """
+    for key, value in replacements.items():
+        source = source.replace(f"<{key}>", str(value))
+    for symbol, address in symbols.items():
+        llvm.add_symbol(symbol, address)
+    entry = f"{name}.{_digest(source, _environment())}"
+    code = store.read(entry)
+    engine = _engine()
+    if code is None:
+        module = llvm.parse_assembly(source)
+        module.triple = llvm.get_process_triple()
+        module.verify()
+        code = target_machine().emit_object(module)
+        store.write(entry, code)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return {symbol: engine.get_global_value_address(symbol) for symbol in wanted}
+
+
+def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:
+    """A function of Python that takes positional arguments, from machine code; `owner` is its `self`."""
+    if address not in _definitions:
+        _definitions[address] = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype = ctypes.py_object
     create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]
-    return create(definition, functools.partial(_refuse, name, argument_types), None)
+    return create(_definitions[address], owner, None)
+
+
+def given_arguments(
+    kernel: Sequence[ArrayType | ScalarType], sharing: Sharing | None
+) -> tuple[ArrayType | ScalarType, ...]:
+    """What Python gives a kernel with these arguments: for bounds, it gives extent, parts and threads."""
+    return tuple(kernel) if sharing is None else (*kernel, kernel[-1])
 
 
 def _refuse(name: str, expected: tuple[ArrayType | ScalarType, ...], *arguments: Any) -> None:

@@ -22,6 +22,7 @@ from . import compile as kernels
 FEW_ARRAYS = 16  # with more, to check each is a call: it compiles sooner
 RELEASE_GIL_FROM = 4096  # elements of all arrays; with fewer, the loop is over before another thread runs
 
+Argument = kernels.ArrayType | kernels.ScalarType
 Result = np.dtype | tuple[np.dtype, ...] | None
 
 _INT1, _INT8, _INT32, _INT64, _DOUBLE = (
@@ -45,7 +46,7 @@ class Entry:
         self,
         context: Any,
         lowered: Any,
-        arguments: Sequence[kernels.ArrayType | kernels.ScalarType],
+        arguments: Sequence[Argument],
         result: Result,
         symbol: str,
     ) -> None:
@@ -59,9 +60,7 @@ class Entry:
         self.kernel = ir.Function(self.module, kernel_type, lowered.descriptor.llvm_func_name)
         self._build(arguments, lowered, result)
 
-    def _build(
-        self, arguments: Sequence[kernels.ArrayType | kernels.ScalarType], lowered: Any, result: Result
-    ) -> None:
+    def _build(self, arguments: Sequence[Argument], lowered: Any, result: Result) -> None:
         builder, values = self.builder, self.function.args[1]
         self._require([builder.icmp_signed("==", self.function.args[2], _INT64(len(arguments)))])
         objects = [builder.load(builder.gep(values, [_INT64(index)])) for index in range(len(arguments))]
@@ -73,6 +72,17 @@ class Entry:
         accepts = self._accepts(len(arrays))
         self._require([self._is_accepted(accepts, value, argument) for value, argument in arrays])
         self._require([check for value, argument in arrays for check in self._extent_checks(value, argument)])
+        self._run(lowered, objects, arguments, result)
+
+    def _run(
+        self,
+        lowered: Any,
+        objects: Sequence[ir.Value],
+        arguments: Sequence[Argument],
+        result: Result,
+    ) -> None:
+        """Call the kernel with objects that have been checked, and return what it does."""
+        builder = self.builder
         native: list[ir.Value] = []
         elements = _INT64(0)
         for value, argument in zip(objects, arguments):
@@ -119,17 +129,17 @@ class Entry:
         before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
         builder = self.builder
         is_array = builder.icmp_unsigned(
-            "==", self._field(value, _ObjectHead.type, _POINTER), self._object("ndarray")
+            "==", self._field(value, ObjectHead.type, _POINTER), self._object("ndarray")
         )
         with builder.if_then(builder.not_(is_array), likely=False):
             builder.ret(_INT1(0))
-        descriptor = self._field(value, _ArrayObject.descriptor, _POINTER)
+        descriptor = self._field(value, ArrayObject.descriptor, _POINTER)
         byteorder = self._field(descriptor, _DTypeObject.byteorder, _INT8)
         found = [
             self._field(descriptor, _DTypeObject.kind, _INT8),
             self._field(descriptor, _DTypeObject.itemsize, _INT64),
-            self._field(value, _ArrayObject.ndim, _INT32),
-            builder.and_(self._field(value, _ArrayObject.flags, _INT32), flags),
+            self._field(value, ArrayObject.ndim, _INT32),
+            builder.and_(self._field(value, ArrayObject.flags, _INT32), flags),
         ]
         checks = [builder.icmp_unsigned("==", one, other) for one, other in zip(found, [*wanted, flags])]
         checks.append(builder.icmp_unsigned("!=", byteorder, _INT8(ord(_SWAPPED))))
@@ -152,7 +162,7 @@ class Entry:
 
     def _extent_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
         """Whether the ndarray `value` has the extents that the kernel is compiled for."""
-        first = self._field(value, _ArrayObject.shape, _INT64.as_pointer()) if any(argument.extents) else None
+        first = self._field(value, ArrayObject.shape, _INT64.as_pointer()) if any(argument.extents) else None
         return [
             self.builder.icmp_unsigned(
                 "==", self.builder.load(self.builder.gep(first, [_INT64(axis)])), _INT64(extent)
@@ -163,9 +173,22 @@ class Entry:
 
     def _array(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
         """The ndarray as Numba passes arrays: owner, parent, size, item size, data, shape, strides."""
+        return self._native_array(argument, *self._described(value, argument))
+
+    def _described(
+        self, value: ir.Value, argument: kernels.ArrayType
+    ) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
+        """Where the data is, the shape, and strides where they do not follow from it."""
+        shape = self._integers(value, ArrayObject.shape, argument.ndim)
+        is_c = argument.layout == "C"
+        strides = [] if is_c else self._integers(value, ArrayObject.strides, argument.ndim)
+        return self._field(value, ArrayObject.data, _POINTER), shape, strides
+
+    def _native_array(
+        self, argument: kernels.ArrayType, data: ir.Value, shape: list[ir.Value], strides: list[ir.Value]
+    ) -> list[ir.Value]:
         builder = self.builder
         itemsize = _INT64(argument.dtype.itemsize)
-        shape = self._integers(value, _ArrayObject.shape, argument.ndim)
         for axis, extent in enumerate(argument.extents):
             shape[axis] = _INT64(extent) if extent else shape[axis]  # which LLVM propagates into the kernel
         if argument.layout == "C":
@@ -173,10 +196,7 @@ class Entry:
             for axis in range(1, argument.ndim):  # from the last one on
                 strides[axis] = builder.mul(strides[axis - 1], shape[argument.ndim - axis])
             strides = strides[: argument.ndim][::-1]
-        else:
-            strides = self._integers(value, _ArrayObject.strides, argument.ndim)
         size = functools.reduce(builder.mul, shape, _INT64(1))
-        data = self._field(value, _ArrayObject.data, _POINTER)
         return [_POINTER(None), _POINTER(None), size, itemsize, data, *shape, *strides]
 
     def _integers(self, value: ir.Value, field: Any, count: int) -> list[ir.Value]:
@@ -210,15 +230,20 @@ class Entry:
     # The call
 
     def _call(self, lowered: Any, arguments: Sequence[ir.Value]) -> tuple[Any, ir.Value]:
+        """Call the kernel; returns its status, and what it returns."""
+        builder = self.builder
+        code, error, result = self._call_kernel(arguments)
+        status = self.context.call_conv._get_return_status(builder, code, error)
+        return status, self.context.get_returned_value(builder, lowered.return_type, result)
+
+    def _call_kernel(self, arguments: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Call by Numba's convention: addresses of the result and of error information come first."""
-        builder, convention = self.builder, self.context.call_conv
+        builder = self.builder
         result_address, error_address, *parameters = self.kernel.function_type.args
         slots = [builder.alloca(address.pointee) for address in (result_address, error_address)]
         fitting = [self._as(argument, kind) for argument, kind in zip(arguments, parameters)]
         code = builder.call(self.kernel, [*slots, *fitting])
-        status = convention._get_return_status(builder, code, builder.load(slots[1]))
-        result = self.context.get_returned_value(builder, lowered.return_type, builder.load(slots[0]))
-        return status, result
+        return code, builder.load(slots[1]), builder.load(slots[0])
 
     def _as(self, value: ir.Value, kind: ir.Type) -> ir.Value:
         """A pointer of another type, or a truth value of another width."""
@@ -295,7 +320,7 @@ class Entry:
         return self.builder.call(function, arguments)
 
 
-class _ObjectHead(ctypes.Structure):
+class ObjectHead(ctypes.Structure):
     """PyObject_HEAD: reference count and type; longer in free-threaded builds."""
 
     _fields_ = [
@@ -304,11 +329,11 @@ class _ObjectHead(ctypes.Structure):
     ]
 
 
-class _ArrayObject(ctypes.Structure):
+class ArrayObject(ctypes.Structure):
     """PyArrayObject_fields of NumPy's C API, which has not changed since 1.7."""
 
     _fields_ = [
-        ("head", _ObjectHead),
+        ("head", ObjectHead),
         ("data", ctypes.c_void_p),
         ("ndim", ctypes.c_int),
         ("shape", ctypes.c_void_p),
@@ -323,7 +348,7 @@ class _DTypeObject(ctypes.Structure):
     """The head of _PyArray_Descr of NumPy 2."""
 
     _fields_ = [
-        ("head", _ObjectHead),
+        ("head", ObjectHead),
         ("scalar_type", ctypes.c_void_p),
         ("kind", ctypes.c_char),
         ("character", ctypes.c_char),

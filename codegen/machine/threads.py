@@ -1,14 +1,8 @@
-"""Threads that share the iterations of a loop. Generated code runs without the interpreter's lock."""
+"""How many threads share the iterations of a large loop; `workers` has the threads."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Sequence
-from queue import SimpleQueue
-from typing import Any
-
-Task = tuple[Callable[..., Any], tuple[Any, ...], "SimpleQueue[BaseException | None]"]
 
 
 def available_cores() -> int:
@@ -20,10 +14,7 @@ def available_cores() -> int:
 
 
 _number: int | None = None
-_tasks: SimpleQueue[Task] = SimpleQueue()
-_workers: list[threading.Thread] = []
-_lock = threading.Lock()
-_owner = os.getpid()
+_cores = available_cores()
 
 
 def get_num_threads() -> int:
@@ -32,7 +23,7 @@ def get_num_threads() -> int:
     >>> get_num_threads() >= 1
     True
     """
-    return _number if _number is not None else available_cores()
+    return _number if _number is not None else _cores
 
 
 def set_num_threads(number: int) -> None:
@@ -44,43 +35,3 @@ def set_num_threads(number: int) -> None:
     if number < 1:
         raise ValueError(f"set_num_threads: a number of at least 1 expected, found {number}.")
     _number = int(number)
-
-
-def run_in_threads(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
-    """Call the function with each tuple of arguments, the first in this thread; return when all are done."""
-    _start_workers(len(calls) - 1)
-    done: SimpleQueue[BaseException | None] = SimpleQueue()
-    for arguments in calls[1:]:
-        _tasks.put((function, arguments, done))
-    try:
-        function(*calls[0])
-    finally:
-        errors = [done.get() for _ in calls[1:]]
-    for error in errors:
-        if error is not None:
-            raise error
-
-
-def _start_workers(number: int) -> None:
-    global _owner, _tasks
-    if len(_workers) >= number and _owner == os.getpid():
-        return
-    with _lock:
-        if _owner != os.getpid():  # a forked process has none of its parent's threads
-            _owner, _tasks = os.getpid(), SimpleQueue()
-            _workers.clear()
-        while len(_workers) < number:
-            worker = threading.Thread(target=_work, args=(_tasks,), name="pullback", daemon=True)
-            worker.start()
-            _workers.append(worker)
-
-
-def _work(tasks: SimpleQueue[Task]) -> None:
-    while True:
-        function, arguments, done = tasks.get()
-        try:
-            function(*arguments)
-        except BaseException as error:  # handed to the thread that waits for it
-            done.put(error)
-        else:
-            done.put(None)

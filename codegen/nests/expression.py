@@ -288,6 +288,11 @@ def axes_of(expression: Expression) -> set[Axis]:
     return {axis for one in parts(expression) for index in _own_indices(one) for axis in index.axes}
 
 
+def axes_in(index: AnyIndex) -> set[Axis]:
+    """The axes that an index of any kind depends on."""
+    return index.axes if isinstance(index, Index | Quotient) else axes_of(index)
+
+
 def _own_indices(expression: Expression) -> list[Index | Quotient]:
     if isinstance(expression, Select):
         limits = (limit for one in expression.bounds for limit in (one.index, one.low, one.high))

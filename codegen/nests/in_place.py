@@ -23,11 +23,15 @@ CACHED_BYTES = 1 << 22
 
 def scratch_in_outputs(tree: LoopTree, scratch: Iterable[Node], outputs: Sequence[Node]) -> dict[Node, Node]:
     """For scratch of which an output is made in its place, that output; rows get all of its dimensions."""
-    order = list(_roots_in(tree.items))
+    makers_of: dict[Node, list[Root]] = {}
+    readers_of: dict[Node, list[Root]] = {}
+    for root in _roots_in(tree.items):
+        makers_of.setdefault(root.node, []).append(root)
+        for read in dict.fromkeys(load.node for load in root.reads):
+            readers_of.setdefault(read, []).append(root)
     taken: dict[Node, Node] = {}
     for node in scratch:
-        makers = [root for root in order if root.node is node]
-        readers = [root for root in order if any(load.node is node for load in root.reads)]
+        makers, readers = makers_of.get(node, []), readers_of.get(node, [])
         kinds = {*(maker.kind for maker in makers), *("view" for reader in readers if reader.kind == "view")}
         if not makers or not readers or not kinds <= {"store", "call"}:
             continue

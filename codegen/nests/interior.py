@@ -49,8 +49,10 @@ class Interior:
 
 def find_interior(loop: Loop, roots: Iterable[Root]) -> Interior | None:
     """The largest stretch of the loop in which all bounds are known; None if there are none, or none is."""
+    if loop.extent.value < SMALLEST_LOOP:
+        return None
     inside = [root for root in roots if loop in root.path]
-    if loop.extent.value < SMALLEST_LOOP or any(root.kind not in ("store", "reduce") for root in inside):
+    if any(root.kind not in ("store", "reduce") for root in inside):
         return None
     limits = _limits(loop, inside)
     operators = {

@@ -20,8 +20,7 @@ from .expression import (
     Index,
     Literal,
     Load,
-    Quotient,
-    axes_of,
+    axes_in,
     minus,
     of_axis,
     of_symbol,
@@ -76,7 +75,7 @@ def _operand(node: Node, at: tuple[Index, ...], runs: Sequence[Sequence[Axis]], 
 def _is_matrix(load: Load, runs: Sequence[Sequence[Axis]], lowering: Lowering) -> bool:
     """Whether the axes of the runs walk a matrix in an array: one side contiguous, each with even steps."""
     sized = [one for one in zip(load.indices, lowering.extents[load.node]) if one[1] is not ONE]
-    place = {axis: dim for dim, (index, _) in enumerate(sized) for axis in _axes(index)}
+    place = {axis: dim for dim, (index, _) in enumerate(sized) for axis in axes_in(index)}
     walked = {axis for run in runs for axis in run if axis in place}
     if not all(_is_stretch(sized[place[axis]][0], axis, walked) for axis in walked):
         return False
@@ -85,9 +84,9 @@ def _is_matrix(load: Load, runs: Sequence[Sequence[Axis]], lowering: Lowering) -
         if len(dims) > 1:
             side_by_side = dims == list(range(dims[0], dims[0] + len(dims)))
             behind = sized[dims[0] + 1 :]  # must be whole, for what is merged to lie in one piece
-            if not side_by_side or not all(_is_whole(*one) and _axes(one[0]) <= walked for one in behind):
+            if not side_by_side or not all(_is_whole(*one) and axes_in(one[0]) <= walked for one in behind):
                 return False
-    return bool(_axes(sized[-1][0]) & walked)
+    return bool(axes_in(sized[-1][0]) & walked)
 
 
 def _is_whole(index: AnyIndex, extent: Symbol) -> bool:
@@ -97,7 +96,7 @@ def _is_whole(index: AnyIndex, extent: Symbol) -> bool:
 
 def _is_stretch(index: AnyIndex, axis: Axis, walked: set[Axis]) -> bool:
     """Whether an index is one walked axis, with steps of one, from some place on."""
-    return isinstance(index, Index) and not _axes(minus(index, of_axis(axis))) & walked
+    return isinstance(index, Index) and not axes_in(minus(index, of_axis(axis))) & walked
 
 
 def starts_filled(node: Node) -> bool:
@@ -182,7 +181,7 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
     out = _matrix(root.node, root.target, (rows, columns), root, writer, scope)
     if out.endswith(".T"):  # the transposed product of the transposed
         left, right, out = _transposed(right), _transposed(left), _transposed(out)
-    if scope.loop is None and writer.shared is not None:  # each thread makes some rows
+    if root in writer.shared:  # each part makes some rows
         left, out = (_rows(one, "start:stop") for one in (left, out))
     scale = sp.unparse(writer.value(Literal(product.scale, FLOAT64), scope))
     kept = "1.0" if len(root.reads) > 2 else "0.0"
@@ -200,14 +199,10 @@ def _rows(matrix: str, rows: str) -> str:
 def _sides(root: Root) -> tuple[Side, Side, Side]:
     """The axes of the rows, the columns, and the summed ones, that a call walks."""
     left, right, out = (
-        {axis for index in place for axis in _axes(index) if axis not in root.bound}
+        {axis for index in place for axis in axes_in(index) if axis not in root.bound}
         for place in (root.reads[0].indices, root.reads[1].indices, root.target)
     )
     return left & out, right & out, left & right - out
-
-
-def _axes(index: AnyIndex) -> set[Axis]:
-    return index.axes if isinstance(index, Index | Quotient) else axes_of(index)
 
 
 def _matrix(
@@ -215,7 +210,7 @@ def _matrix(
 ) -> str:
     """The matrix in an array at the loops' place: `x`, `x.T`, `x[:, i]`, `x.reshape((n * m, p))`."""
     stored = range(len(place)) if node.is_input else writer.tree.kept[node]
-    dims = [[dim for dim in stored if _axes(place[dim]) & side] for side in sides]
+    dims = [[dim for dim in stored if axes_in(place[dim]) & side] for side in sides]
     places = [
         _stretch(node, dim, place[dim], root, writer, scope)
         if dim in dims[0] + dims[1]
@@ -234,7 +229,7 @@ def _matrix(
 
 def _walked(index: AnyIndex, root: Root) -> Axis:
     """The axis that the call walks along a dimension."""
-    (axis,) = (one for one in _axes(index) if one not in root.bound)
+    (axis,) = (one for one in axes_in(index) if one not in root.bound)
     return axis
 
 

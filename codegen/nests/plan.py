@@ -1,16 +1,13 @@
 """The plan of a program: its arrays and their names, and the stages in which its loops run.
 
-Most programs have one stage, one generated function. A loop with enough work to share between threads is a
-stage of its own, a function over `range(start, stop)` of its iterations; what threads add up is kept apart
-for each and combined afterwards, in order, so that results depend on the number of threads only.
+Most programs have one stage, one generated function; see `stages`.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,37 +20,18 @@ from ..machine.compile import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
 from ..writing.element import Arrays
-from ..writing.layout import Block, ForLoop, Kernel, Line
 from ..writing.names import NamePool, noun
 from ..writing.write import Writer
 from .blocking import BLOCK
-from .cost import arithmetic
-from .expression import AnyIndex, Index, is_number
+from .expression import AnyIndex, axes_in, is_number
 from .fuse import fuse
-from .growing import counts_steps, growing_arrays, needed_node
+from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
 from .reuse import shared_arrays
-from .tree import Item, Loop, LoopTree, Root
+from .stages import Stage, split_into_stages
+from .tree import Item, LoopTree, Root
 
 INT64 = np.dtype("int64")
-WORTH_THREADS = 250_000.0
-"""Estimated nanoseconds of a loop above which threads gain more than they cost (15,000 to 45,000)."""
-LONG = 12
-"""Values stored in a loop over steps from which it is a function of its own: it compiles sooner alone."""
-MULTIPLIED_BYTES = 150.0
-"""Bytes of numbers that gemm multiplies in a nanosecond, in one thread."""
-SMALLEST_PART = 16
-NANOSECONDS_PER_ACCESS = 0.1
-NANOSECONDS_PER_COST = 0.02
-COMBINE: dict[str, Callable[..., Any]] = {
-    "sum": np.add,
-    "scatter_add": np.add,
-    "prod": np.multiply,
-    "amax": np.maximum,
-    "amin": np.minimum,
-    "all": np.logical_and,
-    "any": np.logical_or,
-}
 
 
 @dataclass(frozen=True)
@@ -64,35 +42,6 @@ class Output:
     shape: tuple[int, ...]
     position: int = -1
     """Among the arrays that are filled; -1 for an input or a constant."""
-
-
-@dataclass
-class Stage:
-    """One generated function."""
-
-    items: list[Item]
-    shared: Loop | None = None
-    """The loop whose iterations are shared between threads, if any."""
-    arrays: list[Node] = field(default_factory=list)
-    integers: dict[str, int] = field(default_factory=dict)
-    partial: list[Node] = field(default_factory=list)
-    """Totals that each thread has for itself, to be combined."""
-    private: list[Node] = field(default_factory=list)
-    """Scratch that each thread has for itself."""
-    prologue: tuple[Line, ...] = ()
-    body: tuple[Line | ForLoop | Block, ...] = ()
-    called: frozenset[str] = frozenset()
-    brief: frozenset[int] = frozenset()
-    """The positions of loops of few iterations, where there are many such loops."""
-    parameters: tuple[str, ...] = ()
-
-    @property
-    def own(self) -> set[Node]:
-        """The arrays that each thread has for itself."""
-        return {*self.partial, *self.private}
-
-    def kernel(self, name: str) -> Kernel:
-        return Kernel(name, self.parameters, self.prologue, self.body)
 
 
 class Plan:
@@ -108,21 +57,24 @@ class Plan:
             Output(base, node.shape, stored.index(base) if base in stored else -1)
             for node, base in zip(graph.outputs, bases)
         ]
-        self.stages = _split_into_stages(self.tree, parallel)
+        self.stages = split_into_stages(self.tree, parallel)
+        self.tree.items = [item for stage in self.stages for item in stage.items]
         self._places = _places(self.tree)
         used = {load.node for root in self.tree.roots for load in root.reads if load.node.is_input}
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
         scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
         in_place = scratch_in_outputs(self.tree, scratch, stored)
-        self.shared = in_place | shared_arrays(self.tree, [node for node in scratch if node not in in_place])
+        self.shared = in_place | shared_arrays(
+            self.tree, [node for node in scratch if node not in in_place], self.stages
+        )
         self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
         self.growing = growing_arrays(self.tree, self.filled)
         """Arrays of which data decides how many rows they need; `needed` is where functions say so."""
         self.counts = list(dict.fromkeys(self.growing.values()))
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
-        self.names = self._array_names(NamePool({"np", "range", "kernel", stem}), len(stored), residuals)
+        self.names = self._array_names(NamePool({stem}), len(stored), residuals)
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
             self._write(stage, stem)
@@ -202,13 +154,13 @@ class Plan:
     # --- stages -------------------------------------------------------------------------------------------
 
     def _write(self, stage: Stage, stem: str) -> None:
-        pool = NamePool({"np", "range", "kernel", "start", "stop", stem, *self.names.values()})
+        pool = NamePool({"start", "stop", stem, *self.names.values()})
         rooms = {symbol: self.names[node] for node, symbol in reversed(self.growing.items())}
         growing = {symbol: rooms[symbol] for symbol in self.counts}
         arrays = Arrays(self.names, pool, stage.integers, growing)
         writer = Writer(self.tree, arrays)
         self.extent_names = writer.reserved
-        stage.body = writer.write(stage.items, stage.shared)
+        stage.body = writer.write(stage.items, stage.shared is not None)
         stage.prologue = tuple(writer.prologue)
         stage.called = frozenset(writer.called)
         stage.brief = brief_loops(stage.body)
@@ -217,25 +169,23 @@ class Plan:
         bounds = ("start", "stop") if stage.shared else ()
         stage.parameters = (*(self.names[node] for node in stage.arrays), *stage.integers, *bounds)
         if stage.shared:
-            roots = [root for root in self.tree.roots if root.path[:1] == [stage.shared]]
-            inside = {root.node for root in roots}
-            totals = [
-                root.node for root in roots if root.first_reduced is stage.shared and root.kind != "check"
-            ]
-            stage.partial = [node for node in dict.fromkeys(totals) if node in self.names]
-            stage.private = [
-                node
-                for node in stage.arrays
-                if node in inside and node not in stage.partial and self._is_private(node, stage.shared)
-            ]
+            self._find_own(stage)
 
-    def _is_private(self, node: Node, loop: Loop) -> bool:
+    def _find_own(self, stage: Stage) -> None:
+        """The totals and the scratch that each part of a shared stage has for itself."""
+        roots = [root for root in self.tree.roots if root.path and self._stage_of(root) is stage]
+        roots = [root for root in roots if root.kind != "check"]
+        totals = [root.node for root in roots if root.first_reduced is root.path[0]]
+        stage.partial = [node for node in dict.fromkeys(totals) if node in self.names]
+        common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
+        inside = {root.node for root in roots} - common
+        stage.private = [node for node in stage.arrays if node in inside]
+
+    def _is_private(self, root: Root) -> bool:
         """Whether the storage of a node lacks the dimension that the shared loop walks."""
-        root = next(one for one in self.tree.roots if one.node is node)
-        axis = root.axis_of(loop)
-        dims = [dim for dim, index in enumerate(root.target) if getattr(index, "axis", None) is axis]
-        shared = {*self.tree.kept[node]} - {self.tree.in_blocks.get(node)}
-        return not any(dim in shared for dim in dims)
+        axis = root.axis_of(root.path[0])
+        walked = {dim for dim, index in enumerate(root.target) if axis in axes_in(index)}
+        return not walked & ({*self.tree.kept[root.node]} - {self.tree.in_blocks.get(root.node)})
 
 
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
@@ -264,102 +214,3 @@ def _base(node: Node) -> Node:
     while node.operator is m.reshape:
         node = node.operands[0]
     return node
-
-
-# --- which loops threads share ------------------------------------------------------------------------------
-
-
-def _split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
-    stages: list[Stage] = []
-    counting = [place for place, item in enumerate(tree.items) if counts_steps(item, tree)]
-    first, last = (counting[0], counting[-1]) if counting else (0, -1)
-    for place, item in enumerate(tree.items):
-        begins = place == first <= last
-        if first < place <= last or (begins and stages and stages[-1].shared is None):
-            stages[-1].items.append(item)
-        elif begins:
-            stages.append(Stage([item]))
-        elif isinstance(item, Loop) and _is_shared(item, tree, parallel):
-            stages.append(Stage([item], item))
-        elif isinstance(item, Root) and parallel is not False and _is_large_product(item, tree):
-            stages.append(Stage([item], Loop(tree.extents[item.node][0])))  # of the rows of the result
-        elif stages and stages[-1].shared is None and not _is_long_loop(item, tree):
-            stages[-1].items.append(item)
-        else:
-            stages.append(Stage([item]))
-    return stages
-
-
-def _is_large_product(root: Root, tree: LoopTree) -> bool:
-    """Whether a call of gemm on whole matrices is worth a part of the rows for each thread."""
-    if root.kind != "call" or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
-        return False
-    operands = [load.node for load in root.reads[:2]]
-    plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
-    if not plain or any(one.spec.ndim != 2 for one in operands) or min(root.node.shape) < SMALLEST_PART:
-        return False
-    multiplications = math.sqrt(math.prod(one.spec.size for one in (*operands, root.node)))
-    return multiplications * root.node.dtype.itemsize / MULTIPLIED_BYTES > WORTH_THREADS
-
-
-def _is_long_loop(item: Item, tree: LoopTree) -> bool:
-    """Whether a loop over steps holds so much that it is better compiled by itself."""
-    if not isinstance(item, Loop) or not item.steps:
-        return False
-    return sum(item in root.path for root in tree.roots) > LONG
-
-
-def _is_shared(loop: Loop, tree: LoopTree, parallel: bool | None) -> bool:
-    roots = [root for root in tree.roots if root.path[:1] == [loop]]
-    if parallel is False or loop.steps or loop.extent.value < 4:
-        return False
-    if not all(_can_share(root, loop) for root in roots):
-        return False
-    scattered = {root.node for root in roots if root.kind == "scatter"}
-    elsewhere = (root for root in tree.roots if root.kind == "scatter" and root not in roots)
-    if any(root.node in scattered for root in elsewhere):
-        return False
-    return parallel is True or _estimated_nanoseconds(roots) > WORTH_THREADS
-
-
-def _can_share(root: Root, loop: Loop) -> bool:
-    """Whether the iterations of the loop are independent, but for totals that can be combined."""
-    axis = root.axis_of(loop)
-    if root.kind == "check":
-        return True
-    if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
-        return axis not in root.reduced or root.node.operator.name in COMBINE
-    return root.kind == "scan" and not _scans(root, axis)
-
-
-def _scans(root: Root, axis: Any) -> bool:
-    return getattr(root.target[root.node.attributes["dim"]], "axis", None) is axis
-
-
-def _estimated_nanoseconds(roots: list[Root]) -> float:
-    """Time of a loop; what several roots load or compute at the same place counts once."""
-    seen: set[Node] = set()
-    total = 0.0
-    for root in roots:
-        if root.product is not None:
-            total += root.product.indices.nanoseconds
-            continue
-        points = math.prod(axis.extent.value for axis in root.axes)
-        new_loads = {load.node for load in root.reads} - seen
-        seen |= new_loads
-        cost = 0 if root.value is None else arithmetic(root.value, seen)
-        each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
-        total += points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
-    return total
-
-
-def combined(node: Node, parts: Sequence[np.ndarray], out: np.ndarray) -> None:
-    """Combine what threads have added up, in the order of the threads."""
-    combine = COMBINE[node.operator.name]
-    combine(parts[0], parts[1], out=out)
-    for part in parts[2:]:
-        combine(out, part, out=out)
-
-
-def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
-    return [stem] if len(stages) == 1 else [f"{stem}_{number}" for number in range(1, len(stages) + 1)]

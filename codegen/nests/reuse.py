@@ -10,15 +10,17 @@ from collections.abc import Iterable
 
 from pullback.tracer.graph import Node
 
+from .stages import Stage
 from .tree import LoopTree, Root
 
 Lifetime = tuple[int, int]
 """The positions, among the outermost loops, of the first write and of the last use."""
 
 
-def shared_arrays(tree: LoopTree, scratch: Iterable[Node]) -> dict[Node, Node]:
+def shared_arrays(tree: LoopTree, scratch: Iterable[Node], stages: Iterable[Stage]) -> dict[Node, Node]:
     """For each of the scratch arrays that needs no memory of its own, the one whose memory it takes."""
     lifetimes = _lifetimes(tree)
+    begins = _places_where_others_have_ended(stages)
     totals = {root.node for root in tree.roots if root.reduced}  # of which each thread may have its own
     whole = [node for node in scratch if node in lifetimes and node not in totals and _is_whole(node, tree)]
     free_from: dict[Node, int] = {}
@@ -31,7 +33,7 @@ def shared_arrays(tree: LoopTree, scratch: Iterable[Node]) -> dict[Node, Node]:
             one
             for one, end in free_from.items()
             if _are_alike(one, node, tree)
-            and (end < first or (end == first and _is_updated_in_place(holder[one], node, tree)))
+            and (end < begins[first] or (end == first and _is_updated_in_place(holder[one], node, tree)))
         ]
         owner = ended[-1] if ended else node
         if owner is not node:
@@ -39,6 +41,15 @@ def shared_arrays(tree: LoopTree, scratch: Iterable[Node]) -> dict[Node, Node]:
         free_from[owner] = last
         holder[owner] = node
     return taken
+
+
+def _places_where_others_have_ended(stages: Iterable[Stage]) -> list[int]:
+    """For each outermost loop, the first that some thread may still be in when it begins."""
+    places: list[int] = []
+    for stage in stages:
+        first = len(places)
+        places += [first if stage.shared else first + place for place in range(len(stage.items))]
+    return places
 
 
 def _is_whole(node: Node, tree: LoopTree) -> bool:

@@ -81,7 +81,12 @@ def _simplified(node: Node) -> Node:
 
 def _rewritten(node: Node) -> Node:
     with located_at(node.origin):
-        for function in (_fold_constants, _drop_expands, *REWRITES.get(node.operator.name, ())):
+        for function in (
+            _without_elements,
+            _fold_constants,
+            _drop_expands,
+            *REWRITES.get(node.operator.name, ()),
+        ):
             changed = function(node)
             if changed is not None and changed is not node:
                 keeps_name = node.name and not changed.name and changed.operands
@@ -105,6 +110,12 @@ def expand_composites(graph: Graph) -> Graph:
 
 
 # --- for every operator ---------------------------------------------------------------------------------
+
+
+def _without_elements(node: Node) -> Node | None:
+    """What has no elements is made of nothing: loops of no steps must not look anything up."""
+    made = not node.is_input and not node.is_constant and node.operator.family != "control"
+    return constant(0, node.spec) if made and 0 in node.shape else None
 
 
 def _fold_constants(node: Node) -> Node | None:

@@ -125,12 +125,14 @@ def _is_last_large(node: Node, symbol: Symbol, extents: Extents) -> bool:
 
 
 def _used_by_place(node: Node, extents: Extents) -> Iterator[Symbol]:
-    """The symbols of dimensions in which an operator treats some positions unlike others."""
+    """The symbols of dimensions in which an operator treats some positions of a batch unlike others."""
     if node.operator in (m.slice_, m.pad, m.dilate, m.slice_update, m.concatenate):
         for operand in node.operands:
             for before, after in zip(extents[operand], extents[node]):
+                large = max(node.spec.size, operand.spec.size)
                 if before is not after:
-                    yield from (one for one in (before, after) if one is not ONE)
+                    found = (one for one in (before, after) if one is not ONE)
+                    yield from (one for one in found if large >= SMALLEST_BATCH * one.value)
 
 
 # --- pieces -------------------------------------------------------------------------------------------------

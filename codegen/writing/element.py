@@ -37,7 +37,7 @@ from ..nests.expression import (
     parts,
 )
 from ..nests.extents import ONE, Symbol
-from ..nests.tree import Loop, LoopTree, Root
+from ..nests.tree import Item, Loop, LoopTree, Root
 from . import spelling as sp
 from .layout import Block, ForLoop, Line
 from .names import BLOCK, EXTENTS, NamePool, noun
@@ -104,7 +104,8 @@ class ElementWriter:
             if symbol not in self.reserved:
                 self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
         self._views: dict[Node, str] = {}
-        self.shared: Loop | None = None
+        self.shared: Sequence[Item] = ()
+        """The outermost items, if threads share them."""
         self._best_names: dict[Root, str] = {}
         self._constant_names: dict[tuple[object, ...], str] = {}
         sized = (*tree.graph.inputs, *tree.graph.nodes)  # those of inputs are found first
@@ -219,7 +220,7 @@ class ElementWriter:
     def key(self, expression: Expression | AnyIndex) -> int:
         """A number that is the same for expressions with the same value in the current loops.
 
-        What is known of choices counts: a sum has another value where an operand is known to be padding.
+        What is known of choices counts: where an operand is known to be padding a sum has another value.
         """
         if expression not in self._key_of:
             self._key_of[expression] = self._keys.setdefault(self._structure(expression), len(self._keys))

@@ -42,7 +42,11 @@ def _cost_line(item: Item, plan: Plan) -> str:
         sum(plan.storage_spec(node).nbytes for node in some if node in plan.names) for some in (read, made)
     )
     operations = sum(map(_operations, roots))
-    threads = ", shared between threads" if any(stage.shared is item for stage in plan.stages) else ""
+    threads = (
+        ", shared between threads"
+        if any(stage.shared and item in stage.items for stage in plan.stages)
+        else ""
+    )
     return f"reads {_bytes(reads)}, writes {_bytes(writes)}, {_count(operations)} operations{threads}"
 
 

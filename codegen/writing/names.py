@@ -1,9 +1,13 @@
-"""Names in generated code: the user's where there are any, never one twice, never a keyword."""
+"""Names in generated code: the user's where there are any, never one twice, never a keyword or a function."""
 
 from __future__ import annotations
 
+import functools
 import keyword
 import re
+
+from pullback.tracer.operator import OPERATORS
+from pullback.tracer.spec import SUPPORTED
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
@@ -24,11 +28,20 @@ def noun(operator: str) -> str:
     return NOUNS.get(operator, f"{operator}_value")
 
 
+@functools.cache
+def called_in_code() -> frozenset[str]:
+    """The functions and constants that generated code may name, as operators do in their scalar templates."""
+    templates = " ".join(operator.scalar or "" for operator in OPERATORS.values())
+    others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
+    return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *(one.name for one in SUPPORTED)))
+
+
 class NamePool:
     """Hands out names that are valid, readable and distinct."""
 
     def __init__(self, taken: set[str]) -> None:
-        self._taken = {*taken, *keyword.kwlist, *LOOP_VARIABLES, BLOCK, BLOCK_STOP, NEEDED}
+        self._taken = {*taken, *called_in_code(), *keyword.kwlist, *LOOP_VARIABLES}
+        self._taken |= {BLOCK, BLOCK_STOP, NEEDED}
 
     def take(self, wanted: str) -> str:
         """`wanted`, or with the first number behind it that makes it new."""

@@ -44,9 +44,10 @@ class Writer(ElementWriter):
 
     # --- loops and roots ----------------------------------------------------------------------------------
 
-    def write(self, items: list[Item], shared: Loop | None = None) -> tuple[Line | ForLoop | Block, ...]:
-        """The statements of a function that runs `items`; of a shared loop only `start` to `stop`."""
-        self.shared = shared
+    def write(self, items: list[Item], shared: bool = False) -> tuple[Line | ForLoop | Block, ...]:
+        """The statements of a function that runs `items`; if shared, only `start` to `stop` of each."""
+        self.shared = items if shared else []
+        self._reducing = [root for root in self.tree.roots if root.reduced]
         self._begun: dict[Node, Root] = {}
         self._all_within: dict[Root, str] = {}
         self._at_border = False
@@ -80,13 +81,13 @@ class Writer(ElementWriter):
             self._root_variables[axis] = self._variables[loop]
 
     def _write_loop(self, loop: Loop, scope: Scope) -> None:
-        roots = [root for root in self.tree.roots if root.first_reduced is loop and self._begins(root)]
+        roots = [root for root in self._reducing if root.first_reduced is loop and self._begins(root)]
         for root in roots:
             self._bind_outside(root, scope)
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop is self.shared else ("0", self._stop(loop, scope))
+        start, stop = ("start", "stop") if loop in self.shared else ("0", self._stop(loop, scope))
         if loop.block:
             self._variables[loop] = BLOCK
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
@@ -117,7 +118,7 @@ class Writer(ElementWriter):
 
     def _count(self, loop: Loop) -> int:
         """The number of iterations, where that says how long the loop takes."""
-        in_parts = loop is self.shared or loop.block or loop.outer
+        in_parts = loop in self.shared or loop.block or loop.outer
         return 0 if in_parts or loop.steps else loop.extent.value
 
     def _stop(self, loop: Loop, scope: Scope) -> str:
@@ -192,14 +193,10 @@ class Writer(ElementWriter):
     def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Root, str]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
         totals: dict[Root, str] = {}
-        for root in self.tree.roots:
+        for root in filter(is_imprecise_sum, self._reducing):
             is_inner = loop in root.path and root.first_reduced is not loop
             reduces = is_inner and root.axis_of(loop) in root.reduced
-            if (
-                reduces
-                and is_imprecise_sum(root)
-                and self._is_one_element(root, root.path[: root.path.index(loop)])
-            ):
+            if reduces and self._is_one_element(root, root.path[: root.path.index(loop)]):
                 self._bind_outside(root, scope)
                 totals[root] = sp.unparse(self.element(root.node, root.target, scope))
                 part = self.arrays.pool.take(

@@ -8,7 +8,14 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, PullbackError, ShapeError, UnsupportedError
+from ...tracer.errors import (
+    ArgumentError,
+    DimensionError,
+    DTypeError,
+    PullbackError,
+    ShapeError,
+    UnsupportedError,
+)
 from ...tracer.graph import Node
 from ...tracer.operator import Operator
 from ...tracer.ops import creation
@@ -133,6 +140,13 @@ def one_dim(dim: int, ndim: int, function: str) -> int:
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
         fail(ArgumentError, f"{function}(): argument 'dim' must be int, not {type(dim).__name__}")
     return cast(int, placed(lambda: normalised_dim(int(dim), ndim, function)))
+
+
+def own_dim(dim: int, x: Tensor, function: str) -> int:
+    """`one_dim` of a tensor that must have dimensions: a number is refused."""
+    if not x.ndim:
+        fail(DimensionError, f"{function}(): Dimension specified as {dim} but tensor has no dimensions")
+    return one_dim(dim, x.ndim, function)
 
 
 def all_dims(dim: Dims, ndim: int, function: str) -> tuple[int, ...]:

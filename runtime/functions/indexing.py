@@ -425,10 +425,16 @@ def expanded_update(update: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The update broadcast to the shape of what it replaces; leading dimensions of size 1 may be dropped."""
     from .movement import expand
 
+    update = without_leading(update, len(shape))
+    return expand(update, shape) if tuple(update._value.shape) != shape else update
+
+
+def without_leading(update: Tensor, ndim: int) -> Tensor:
+    """An update without the dimensions of size 1 in front that what it replaces does not have."""
     own = tuple(update._value.shape)
-    while len(own) > len(shape) and own[0] == 1:
+    while len(own) > ndim and own[0] == 1:
         own = own[1:]
-    return expand(reshape_to(update, own), shape) if own != shape else reshape_to(update, own)
+    return reshape_to(update, own)
 
 
 def _with_elements(x: Tensor, basic: Basic, update: Tensor) -> Tensor:

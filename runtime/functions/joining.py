@@ -12,7 +12,7 @@ from ...tracer.ops import composite as c
 from ...tracer.ops import movement as m
 from ..tape import apply
 from ..tensor import Tensor
-from .common import as_dtype, common_dtype, fail, numpy_names, one_dim, tensor, tensors
+from .common import as_dtype, common_dtype, fail, numpy_names, one_dim, own_dim, tensor, tensors
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_to, reshape_to
 from .parts import part, selected
 
@@ -178,7 +178,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
         (tensor([1, 2]), tensor([3]))
     """
     x = _tensor(tensor, "split")
-    dim = one_dim(dim, x.ndim, "split")
+    dim = own_dim(dim, x, "split")
     extent = x._value.shape[dim]
     if isinstance(split_size_or_sections, int | np.integer):
         size = int(split_size_or_sections)
@@ -210,7 +210,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     x = _tensor(input, "chunk")
     if chunks < 1:
         fail(ArgumentError, f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    extent = x._value.shape[one_dim(dim, x.ndim, "chunk")]
+    extent = x._value.shape[own_dim(dim, x, "chunk")]
     return split(x, max(-(-extent // chunks), 1), dim)
 
 
@@ -223,7 +223,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
         (tensor([1]), tensor([2, 3]))
     """
     x = _tensor(input, "tensor_split")
-    dim = one_dim(dim, x.ndim, "tensor_split")
+    dim = own_dim(dim, x, "tensor_split")
     extent = x._value.shape[dim]
     if isinstance(indices_or_sections, int | np.integer):
         sections = int(indices_or_sections)
@@ -265,7 +265,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         (tensor([1, 2]), tensor([3, 4]))
     """
     x = _tensor(input, "unbind")
-    dim = one_dim(dim, x.ndim, "unbind")
+    dim = own_dim(dim, x, "unbind")
     return tuple(selected(x, dim, index, "UnbindBackward0") for index in range(x._value.shape[dim]))
 
 

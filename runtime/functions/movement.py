@@ -10,9 +10,9 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DimensionError, ShapeError, UnsupportedError
 from ...tracer.ops import movement as m
-from ..tape import apply
+from ..tape import apply, wrap
 from ..tensor import Tensor
-from .common import fail, numpy_names, one_dim, sizes, tensor
+from .common import fail, numpy_names, one_dim, own_dim, sizes, tensor
 
 __all__ = [
     "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
@@ -447,23 +447,42 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 
 @numpy_names
-def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Each element so many times in a row, along a dimension or in the flattened tensor.
+
+    Args:
+        repeats: one number for all, or a vector with one for each position of the dimension.
+
+    Raises:
+        ShapeError: the vector has another size. TraceError: it depends on the arguments of a traced function.
 
     Example:
         >>> repeat_interleave(tensor([1, 2]), 2)
         tensor([1, 1, 2, 2])
     """
     x = tensor(input, "repeat_interleave")
-    if not isinstance(repeats, int | np.integer):
-        fail(
-            UnsupportedError,
-            "repeat_interleave(): a number for each element is not supported; use index_select().",
-        )
     if dim is None:
         x, dim = reshape_to(x, (x.numel(),)), 0
-    dim = one_dim(dim, x.ndim, "repeat_interleave")
+    dim = own_dim(dim, x, "repeat_interleave")
     shape = tuple(x._value.shape)
+    if not isinstance(repeats, int | np.integer):
+        return _each_repeated(x, repeats, dim)
     column = reshape_to(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
     spread = expand_to(column, (*shape[: dim + 1], int(repeats), *shape[dim + 1 :]))
     return reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))
+
+
+def _each_repeated(x: Tensor, repeats: Any, dim: int) -> Tensor:
+    """Each position of a dimension as often as its own number says."""
+    from .selection import index_select, values_of
+
+    given = values_of(repeats, "repeat_interleave") if isinstance(repeats, Tensor) else repeats
+    counts, extent = np.asarray(given, np.int64), x._value.shape[dim]
+    if counts.shape not in ((), (1,), (extent,)) or counts.min(initial=0) < 0:
+        fail(
+            ShapeError,
+            f"repeat_interleave(): repeats must be {extent} numbers from 0 on, one for each position of "
+            f"dimension {dim}; found {counts.tolist()}",
+        )
+    places = np.repeat(np.arange(extent), np.broadcast_to(counts.reshape(-1), (extent,)))
+    return index_select(x, dim, wrap(places))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -9,14 +10,15 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DimensionError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
+from ...tracer.ops import reduction as r
 from ...tracer.spec import INT64
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
-from .common import all_dims, array_dtype, as_dtype, fail, floating, numpy_names, one_dim, tensor
+from .common import all_dims, array_dtype, as_dtype, fail, filled, floating, numpy_names, one_dim, tensor
 from .comparison import isnan, where
 from .movement import movedim, permuted, reshape_to
-from .parts import along, flip, sliced
-from .reduction import PAIRS, ValuesIndices, argmax, flattened
+from .parts import along, flip, part, sliced
+from .reduction import PAIRS, ValuesIndices, argmax, flattened, require_elements
 from .reduction import any as any_of
 from .selection import index_select, values_of
 from .sorting import sorting_positions
@@ -109,8 +111,10 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     """
     x = tensor(input, "kthvalue")
     dim = one_dim(dim, x.ndim, "kthvalue")
-    if not 1 <= k <= x._value.shape[dim]:
+    if not 1 <= k <= (x._value.shape[dim] if x.ndim else 1):
         fail(DimensionError, f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}")
+    if not x.ndim:
+        return _chosen("kthvalue", x, wrap(np.zeros((), np.int64)), 0)
     order = _between(_order(x, dim), dim, k - 1, k)
     return _squeezed(_chosen("kthvalue", x, order, dim), dim, keepdim)
 
@@ -127,25 +131,38 @@ def _squeezed(pair: ValuesIndices, dim: int, keepdim: bool) -> ValuesIndices:
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element, the lower of two; along a dimension with its index: `(values, indices)`.
 
-    A nan anywhere makes it nan.
+    A nan anywhere makes it nan. Without `dim` the elements that are equal to it share its gradient.
+
+    Raises:
+        ShapeError: the dimension has size 0.
 
     Example:
         >>> median(tensor([3.0, 1.0, 2.0]))
         tensor(2.)
     """
     x = tensor(input, "median")
-    whole = dim is None
-    if whole:
-        x, dim = reshape_to(x, (x.numel(),)), 0
-    dim = one_dim(cast(int, dim), x.ndim, "median")
+    if dim is None:
+        if not x.numel():
+            kind = array_dtype(x)
+            return filled((), math.nan if kind.kind == "f" else np.iinfo(kind).min, kind)
+        flat = reshape_to(x, (x.numel(),))
+        middle = median(flat.detach(), 0).values
+        if array_dtype(x).kind != "f":
+            return middle
+        differs = apply(e.logical_or, apply(e.less, flat, middle), apply(e.greater, flat, middle))
+        shared = apply(e.where, differs, -math.inf, flat)
+        return apply(r.amax, shared, dims=(0,), keepdim=False, grad_name="MedianBackward0")
+    dim = one_dim(dim, x.ndim, "median")
+    if not x.ndim:
+        return _chosen("median", x, wrap(np.zeros((), np.int64)), 0, 1)
+    require_elements(x, (dim,), "median")
     count = x._value.shape[dim]
     order = _between(_order(x, dim), dim, (count - 1) // 2, (count - 1) // 2 + 1)
     if array_dtype(x).kind == "f":
         nans = isnan(x)
         first = argmax(as_dtype(nans, INT64), dim, keepdim=True)
         order = where(any_of(nans, dim, keepdim=True), first, order)
-    pair = _squeezed(_chosen("median", x, order, dim, 0 if whole else 1), dim, keepdim and not whole)
-    return pair.values if whole else pair
+    return _squeezed(_chosen("median", x, order, dim, 1), dim, keepdim)
 
 
 @numpy_names
@@ -160,6 +177,7 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
     x = floating(input, "quantile")
     dims = all_dims(dim, x.ndim, "quantile")
     merged = flattened(x, dims)
+    require_elements(merged, (merged.ndim - 1,), "quantile")
     ordered = sort(merged, -1).values
     fractions = np.asarray(unwrap(q) if isinstance(q, Tensor) else q, np.float64)
     if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
@@ -167,7 +185,10 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
     places = fractions.reshape(-1) * (merged._value.shape[-1] - 1)
     low, high = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
     last = ordered.ndim - 1
-    below, above = (index_select(ordered, last, wrap(one)) for one in (low, high))
+    largest = part(ordered, last, merged._value.shape[-1] - 1, merged._value.shape[-1])
+    below, above = (  # nan, which counts as the largest, makes the quantile nan
+        apply(e.where, isnan(largest), largest, index_select(ordered, last, wrap(one))) for one in (low, high)
+    )
     weight = wrap((places - low).astype(array_dtype(x)))
     found = apply(e.add, below, apply(e.multiply, apply(e.subtract, above, below), weight))
     found = permuted(found, [last, *range(last)])

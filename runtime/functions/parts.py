@@ -13,7 +13,7 @@ from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
 from ..tape import apply, with_own_memory
 from ..tensor import Tensor
-from .common import array_dtype, fail, iota, numpy_names, one_dim, sizes, tensor
+from .common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
 from .movement import expand_to, moved_to_end, reshape_to, transpose, view
 
 __all__ = [
@@ -60,7 +60,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         tensor([2, 3])
     """
     x = tensor(input, "narrow")
-    dim = one_dim(dim, x.ndim, "narrow")
+    dim = own_dim(dim, x, "narrow")
     extent = x._value.shape[dim]
     start = start + extent if start < 0 else start
     if length < 0 or not 0 <= start <= extent - length:
@@ -107,7 +107,7 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
         tensor([3, 2, 1])
     """
     x = tensor(input, "flip")
-    order = tuple(one_dim(dim, x.ndim, "flip") for dim in sizes(dims))
+    order = tuple(one_dim(dim, x.ndim, "flip") for dim in sizes(dims))[: x.ndim]
     return with_own_memory(apply(m.flip, x, dims=order))
 
 
@@ -147,7 +147,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     if len(distances) != len(places):
         fail(ArgumentError, f"shifts and dimensions must align. shifts: {len(distances)}, dims:{len(places)}")
     for distance, dim in zip(distances, places):
-        dim = one_dim(dim, x.ndim, "roll")
+        dim = own_dim(dim, x, "roll")
         extent = x._value.shape[dim]
         cut = (extent - distance) % extent if extent else 0
         if cut:
@@ -288,6 +288,9 @@ def along(x: Tensor, indices: Tensor, dim: int, grad_name: str | None = None) ->
 
     The indices are int64 and not negative; in the other dimensions they are no larger than x.
     """
+    if not x.ndim:  # a number is a vector of one element here
+        found = along(reshape_to(x, (1,)), reshape_to(indices, (1,)), 0)
+        return reshape_to(found, (), grad_name)
     return apply(x_ops.gather, x, *positions_along(indices, dim), grad_name=grad_name)
 
 

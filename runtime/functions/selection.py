@@ -33,6 +33,7 @@ from .common import (
     iota,
     numpy_names,
     one_dim,
+    own_dim,
     require_broadcast,
     scalar_of,
     tensor,
@@ -91,7 +92,8 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     dim = one_dim(dim, x.ndim, "gather")
     _require_index_shape(x, index, dim, "gather")
     if not x.ndim:
-        return gather(x.reshape(1), 0, index.reshape(-1)).reshape(tuple(index.shape))
+        found = gather(reshape_to(x, (1,)), 0, index.reshape(-1))
+        return reshape_to(found, tuple(index.shape), "GatherBackward0")
     return along(x, _indices(index, x._value.shape[dim], dim, "gather"), dim, "GatherBackward0")
 
 
@@ -160,7 +162,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     x = tensor(input, "index_select")
     dim = one_dim(dim, x.ndim, "index_select")
-    rows = _vector(index, x._value.shape[dim] if x.ndim else 1, dim, "index_select")
+    if not x.ndim:
+        return index_select(reshape_to(x, (1,)), 0, index).reshape(())
+    rows = _vector(index, x._value.shape[dim], dim, "index_select")
     order = [dim, *(axis for axis in range(x.ndim) if axis != dim)]
     chosen = apply(x_ops.gather, permuted(x, order) if dim else x, rows, grad_name="IndexSelectBackward0")
     back = [*range(1, dim + 1), 0, *range(dim + 1, x.ndim)]
@@ -213,6 +217,10 @@ def scatter(
     x = tensor(input, "scatter")
     dim = one_dim(dim, x.ndim, "scatter")
     _require_index_shape(x, index, dim, "scatter")
+    if not x.ndim:
+        given = src.reshape(-1) if isinstance(src, Tensor) else src
+        written = scatter(reshape_to(x, (1,)), 0, index.reshape(-1), given)
+        return reshape_to(written, (), f"ScatterBackward{int(given is src)}")
     places = _indices(index, x._value.shape[dim], dim, "scatter")
     shape = tuple(places._value.shape)
     if isinstance(src, Tensor):
@@ -233,6 +241,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     x = tensor(input, "scatter_add")
     dim = one_dim(dim, x.ndim, "scatter_add")
     _require_index_shape(x, index, dim, "scatter_add")
+    if not x.ndim:
+        added = scatter_add(reshape_to(x, (1,)), 0, index.reshape(-1), src.reshape(-1))
+        return reshape_to(added, (), "ScatterAddBackward0")
     places = _indices(index, x._value.shape[dim], dim, "scatter_add")
     values = _cropped(
         as_dtype(tensor(src, "scatter_add", "src"), array_dtype(x)), places._value.shape, "scatter_add"
@@ -250,7 +261,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         tensor([1., 6.])
     """
     x, values = tensor(input, "index_add"), tensor(source, "index_add", "source")
-    dim = one_dim(dim, x.ndim, "index_add")
+    dim = own_dim(dim, x, "index_add")
     rows = _vector(index, x._value.shape[dim], dim, "index_add")
     if alpha != 1:
         values = apply(e.multiply, values, scalar_of(alpha, array_dtype(values)))

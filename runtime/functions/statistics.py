@@ -132,6 +132,8 @@ def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         tensor(0.6931)
     """
     x = floating(input, "logsumexp")
+    if not x.numel():  # exp(x) of nothing adds up to 0
+        return apply(e.log, sum(x, dim, keepdim), grad_name="LogsumexpBackward0")
     return apply(c.logsumexp, x, dims=all_dims(dim, x.ndim, "logsumexp"), keepdim=bool(keepdim))
 
 

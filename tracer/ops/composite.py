@@ -196,7 +196,8 @@ def _norm_cotangent(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int,
     y = restore_dims(y, x_spec, dims)
     if order == 2:
         return _zero_at(y, g) * x
-    return _zero_at(y ** (order - 1.0), g) * sign(x) * absolute(x) ** (order - 1.0)
+    size = absolute(x) if order > 1 else where(equal(x, 0.0), 1.0, absolute(x))
+    return _zero_at(y ** (order - 1.0), g) * sign(x) * size ** (order - 1.0)
 
 
 norm = composite(

@@ -238,8 +238,11 @@ atan = elementwise(
 )  # fmt: skip
 atan2 = elementwise(
     "atan2", "a b", numpy=np.arctan2, scalar="atan2({a}, {b})", cost=TRANSCENDENTAL,
-    vjp={"a": lambda g, a, b: g * (b / (a * a + b * b)), "b": lambda g, a, b: g * (-a / (a * a + b * b))},
-    domain=(0.3, 3.0), doc="the angle of the point (b, a), in radians",
+    vjp={
+        "a": lambda g, a, b: g * (b / _squared_distance(a, b)),
+        "b": lambda g, a, b: g * (-a / _squared_distance(a, b)),
+    },
+    domain=(0.3, 3.0), doc="the angle of the point (b, a), in radians; the derivatives at the origin are 0",
 )  # fmt: skip
 sinh = elementwise(
     "sinh", numpy=np.sinh, scalar="sinh({x})", cost=TRANSCENDENTAL,
@@ -410,6 +413,12 @@ zeros_like = elementwise("zeros_like", numpy=np.zeros_like, scalar="0.0", doc="z
 stop_gradient = elementwise(
     "stop_gradient", numpy=np.copy, scalar="{x}", doc="x, with no gradient through it"
 )
+
+
+def _squared_distance(a: Array, b: Array) -> Array:
+    """From the origin, where it is 1 in place of 0, so that one may divide by it."""
+    squares = a * a + b * b
+    return where(equal(squares, 0.0), 1.0, squares)
 
 
 def _no_derivative(name: str) -> Array:

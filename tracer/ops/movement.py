@@ -82,7 +82,7 @@ def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -
 slice_ = movement(
     "slice",
     infer=_infer_slice,
-    evaluate=lambda x, starts, stops, steps: x[_slices(starts, stops, steps)],
+    evaluate=lambda x, starts, stops, steps: x[_slices(starts, stops, steps) or ...],  # a view of 0-d as well
     vjp={
         "x": lambda g, x_spec, starts, stops, steps: dilate(
             g, shape=x_spec.shape, starts=starts, stops=stops, steps=steps

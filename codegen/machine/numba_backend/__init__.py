@@ -29,6 +29,7 @@ from numba.np import numpy_support
 from ...vector_math import rare
 from .. import compile as kernels
 from ..entry import Entry, Result
+from ..sharing import SharedEntry
 from .lowering import lower
 from .outline import VARIANT, drop_unused_variants
 
@@ -87,7 +88,8 @@ def compile_kernel(
     with global_compiler_lock:
         lowered = lower(function, tuple(map(_numba_type, argument_types)), options)
         context = lowered.contexts.target
-        entry = Entry(context, lowered, argument_types, _result(lowered.return_type), symbol)
+        parts = (context, lowered, argument_types, _result(lowered.return_type), symbol)
+        entry = Entry(*parts) if options.sharing is None else SharedEntry(*parts, options.sharing)
         lowered.library.add_ir_module(entry.module)
         module = lowered.library.link()
         _keep_only(module, symbol)

@@ -1,0 +1,248 @@
+"""The way in from Python to a kernel whose loop threads share: an `Entry` that runs it in parts.
+
+Such a kernel takes the bounds of its loop as its last arguments; Python gives the extent, the number of
+parts and that of threads in their place. A part has the arguments of all, but its own bounds, and its own
+memory for scratch and for totals. The first part's totals lie in the output; the others are added in order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from . import compile as kernels
+from .entry import Argument, Entry, Result
+
+APART = 128
+"""Bytes: what different threads write lies as far apart, so that they share no cache line."""
+
+_INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
+_POINTER = _INT8.as_pointer()
+_ZERO, _ONE = _INT64(0), _INT64(1)
+Values = list[ir.Value]
+
+
+class SharedEntry(Entry):
+    """`entry(refuse, arguments, count)`, the last arguments being extent, parts and threads."""
+
+    def __init__(
+        self,
+        context: Any,
+        lowered: Any,
+        arguments: Sequence[Argument],
+        result: Result,
+        symbol: str,
+        sharing: kernels.Sharing,
+    ) -> None:
+        """`arguments` are those of the kernel, as for `Entry`; it returns nothing."""
+        self.sharing = sharing
+        super().__init__(context, lowered, kernels.given_arguments(arguments, sharing), result, symbol)
+
+    def _run(
+        self, lowered: Any, objects: Sequence[ir.Value], arguments: Sequence[Argument], result: Result
+    ) -> None:
+        builder = self.builder
+        given = [self._given(value, argument) for value, argument in zip(objects, arguments)]
+        (extent,), (parts,), (threads,) = given[-3:]
+        given, arguments = given[:-3], arguments[:-3]
+        fields = [value.type for values in given for value in values]
+        kind = ir.LiteralStructType([*self._status_fields(), *fields, _INT64, _INT64])
+        places, size = self._own_memory(given, arguments)
+        scratch = self._allocated(builder.mul(size, builder.sub(parts, _ONE)))
+        first = builder.alloca(kind, parts)
+        with self._counted(_ZERO, parts) as part:
+            memory = self._memory_of(part, scratch, size)
+            values = self._with_own_memory(given, places, memory, part)
+            ends = (builder.sdiv(builder.mul(extent, one), parts) for one in (part, builder.add(part, _ONE)))
+            self._store_fields(builder.gep(first, [part]), [*values, *ends])
+        thread = self._python("PyEval_SaveThread", _POINTER)
+        self._share(self._part_function(kind, given, arguments), first, kind, parts, threads)
+        with self._counted(_ONE, parts) as part:
+            self._add_totals(given, arguments, places, self._memory_of(part, scratch, size))
+        self._python("PyEval_RestoreThread", ir.VoidType(), thread)
+        self._python("PyMem_RawFree", ir.VoidType(), scratch)
+        with self._counted(_ZERO, parts) as part:
+            self._raise_error_of(builder.gep(first, [part]))
+        builder.ret(self._python_result(ir.Constant(_INT64, 0), None))
+
+    def _given(self, value: ir.Value, argument: Argument) -> Values:
+        """What an object consists of: of an array the address of the data, its shape, perhaps strides."""
+        if isinstance(argument, kernels.ScalarType):
+            return [self._scalar(value, argument.dtype)]
+        data, shape, strides = self._described(value, argument)
+        return [data, *shape, *strides]
+
+    # Memory of each part
+
+    def _own_memory(
+        self, given: Sequence[Values], arguments: Sequence[Argument]
+    ) -> tuple[dict[int, ir.Value], ir.Value]:
+        """Where in the memory of a part its own arrays begin, and how large that memory is."""
+        builder = self.builder
+        places: dict[int, ir.Value] = {}
+        size: ir.Value = _ZERO
+        for position in (*self.sharing.private, *(position for position, _ in self.sharing.totals)):
+            places[position] = size
+            itemsize = _INT64(arguments[position].dtype.itemsize)
+            needed = builder.mul(self._elements(given[position], arguments[position]), itemsize)
+            whole = builder.udiv(builder.add(needed, _INT64(APART - 1)), _INT64(APART))
+            size = builder.add(size, builder.mul(builder.add(whole, _ONE), _INT64(APART)))
+        return places, size
+
+    def _elements(self, given: Values, argument: Argument) -> ir.Value:
+        assert isinstance(argument, kernels.ArrayType)
+        return functools.reduce(self.builder.mul, given[1 : argument.ndim + 1], _ONE)
+
+    def _allocated(self, size: ir.Value) -> ir.Value:
+        memory = self._python("PyMem_RawMalloc", _POINTER, size)
+        with self.builder.if_then(self.builder.icmp_unsigned("==", memory, _POINTER(None)), likely=False):
+            self.builder.ret(self._python("PyErr_NoMemory", _POINTER))
+        return memory
+
+    def _memory_of(self, part: ir.Value, scratch: ir.Value, size: ir.Value) -> ir.Value:
+        """That of the first part is where all of it lies in the end."""
+        return self.builder.gep(scratch, [self.builder.mul(self.builder.sub(part, _ONE), size)])
+
+    def _with_own_memory(
+        self, given: Sequence[Values], places: dict[int, ir.Value], memory: ir.Value, part: ir.Value
+    ) -> Values:
+        builder = self.builder
+        is_first = builder.icmp_signed("==", part, _ZERO)
+        values: Values = []
+        for position, (first, *others) in enumerate(given):
+            if position in places:
+                first = builder.select(is_first, first, builder.gep(memory, [places[position]]))
+            values += [first, *others]
+        return values
+
+    def _add_totals(
+        self,
+        given: Sequence[Values],
+        arguments: Sequence[Argument],
+        places: dict[int, ir.Value],
+        memory: ir.Value,
+    ) -> None:
+        for position, operator in self.sharing.totals:
+            dtype = arguments[position].dtype
+            total, count = given[position][0], self._elements(given[position], arguments[position])
+            function = self._combining(operator, dtype)
+            self.builder.call(function, [total, self.builder.gep(memory, [places[position]]), count])
+
+    def _combining(self, operator: str, dtype: np.dtype) -> ir.Function:
+        """The function (totals, totals of another part, how many) that combines in place."""
+        name = f"{self.function.name}.{operator}.{dtype.name}"
+        if name in self.module.globals:
+            return self.module.globals[name]
+        function = ir.Function(
+            self.module, ir.FunctionType(ir.VoidType(), [_POINTER, _POINTER, _INT64]), name
+        )
+        function.linkage = "internal"
+        before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
+        element = _element(dtype)
+        total, other = (self.builder.bitcast(one, element.as_pointer()) for one in function.args[:2])
+        with self._counted(_ZERO, function.args[2]) as place:
+            address = self.builder.gep(total, [place])
+            one, another = self.builder.load(address), self.builder.load(self.builder.gep(other, [place]))
+            self.builder.store(_combined(self.builder, operator, dtype, one, another), address)
+        self.builder.ret_void()
+        self.builder = before
+        return function
+
+    # Parts
+
+    def _status_fields(self) -> list[ir.Type]:
+        """What comes back from a part: the code of an error, and what Numba says about it."""
+        return [self.kernel.function_type.return_type, self.kernel.function_type.args[1].pointee]
+
+    def _store_fields(self, part: ir.Value, values: Sequence[ir.Value], first: int = 2) -> None:
+        for place, value in enumerate(values, start=first):
+            self.builder.store(value, self.builder.gep(part, [_INT32(0), _INT32(place)]))
+
+    def _part_function(
+        self, kind: ir.Type, given: Sequence[Values], arguments: Sequence[Argument]
+    ) -> ir.Function:
+        """The function (part) that calls the kernel with the fields of a part."""
+        function_type = ir.FunctionType(ir.VoidType(), [_POINTER])
+        function = ir.Function(self.module, function_type, f"{self.function.name}.part")
+        function.linkage = "internal"
+        before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
+        builder = self.builder
+        part = builder.bitcast(function.args[0], kind.as_pointer())
+        places = range(2, len(kind.elements))
+        fields = [builder.load(builder.gep(part, [_INT32(0), _INT32(place)])) for place in places]
+        native: Values = []
+        for values, argument in zip(given, arguments):
+            mine, fields = fields[: len(values)], fields[len(values) :]
+            if isinstance(argument, kernels.ArrayType):
+                rank = argument.ndim + 1
+                mine = self._native_array(argument, mine[0], mine[1:rank], mine[rank:])
+            native += mine
+        code, error, _ = self._call_kernel([*native, *fields])
+        self._store_fields(part, [code, error], first=0)
+        builder.ret_void()
+        self.builder = before
+        return function
+
+    def _share(
+        self, function: ir.Function, first: ir.Value, kind: ir.Type, parts: ir.Value, threads: ir.Value
+    ) -> None:
+        builder = self.builder
+        size = builder.ptrtoint(builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
+        addresses = [builder.bitcast(one, _POINTER) for one in (function, first)]
+        self._python(kernels.SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
+
+    def _raise_error_of(self, part: ir.Value) -> None:
+        builder = self.builder
+        code, error = (builder.load(builder.gep(part, [_INT32(0), _INT32(place)])) for place in (0, 1))
+        status = self.context.call_conv._get_return_status(builder, code, error)
+        with builder.if_then(status.is_error, likely=False):
+            self._raise(status)
+
+    @contextlib.contextmanager
+    def _counted(self, start: ir.Value, stop: ir.Value) -> Iterator[ir.Value]:
+        """The body of a loop over integers."""
+        builder = self.builder
+        before = builder.block
+        head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(_INT64)
+        index.add_incoming(start, before)
+        builder.cbranch(builder.icmp_signed("<", index, stop), body, end)
+        builder.position_at_end(body)
+        yield index
+        index.add_incoming(builder.add(index, _ONE), builder.block)
+        builder.branch(head)
+        builder.position_at_end(end)
+
+
+def _element(dtype: np.dtype) -> ir.Type:
+    if dtype.kind == "f":
+        return ir.FloatType() if dtype.itemsize == 4 else ir.DoubleType()
+    return ir.IntType(8 * dtype.itemsize)
+
+
+def _combined(
+    builder: ir.IRBuilder, operator: str, dtype: np.dtype, one: ir.Value, other: ir.Value
+) -> ir.Value:
+    """As NumPy's add, multiply, maximum, minimum, logical_and and logical_or; truth values are 0 and 1."""
+    is_float, is_truth = dtype.kind == "f", dtype.kind == "b"
+    if operator == "all" or (is_truth and operator in ("prod", "amin")):
+        return builder.and_(one, other)
+    if operator == "any" or is_truth:
+        return builder.or_(one, other)
+    if operator in ("sum", "scatter_add"):
+        return (builder.fadd if is_float else builder.add)(one, other)
+    if operator == "prod":
+        return (builder.fmul if is_float else builder.mul)(one, other)
+    sign = {"amax": ">", "amin": "<"}[operator]
+    if not is_float:
+        compare = builder.icmp_signed if dtype.kind == "i" else builder.icmp_unsigned
+        return builder.select(compare(sign, one, other), one, other)
+    keeps = builder.or_(builder.fcmp_ordered(sign, one, other), builder.fcmp_unordered("uno", one, one))
+    return builder.select(keeps, one, other)

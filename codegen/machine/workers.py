@@ -1,0 +1,334 @@
+"""Threads that share the parts of a loop: a pool in machine code, which no interpreter's lock slows down.
+
+A loop of 100 us gains from a second thread only if that one begins at once. So a worker that has nothing
+to do looks for work for a while (`PATIENCE`) before it sleeps, as OpenMP's do; whoever has work does not wait
+until a worker is awake, but begins, and also does whatever parts no worker has taken. A part is the same
+whoever does it, so results depend on the number of parts alone.
+
+Each worker has a slot: 0 is nothing to do, 1 is at work, anything else the address of a job that is offered.
+The one who offers takes it back at the end if the worker has not come. A worker's last access to a job is to
+count itself as finished, and the caller, in whose stack the job lies, waits for that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+import threading
+import time
+from typing import Any
+
+from llvmlite import binding as llvm
+
+from .compile import SHARE, load_llvm
+
+MOST_WORKERS = 255
+PATIENCE = 100e-6
+"""Seconds that a worker looks for work before it sleeps; to wake it takes half of that."""
+
+_SOURCE = """
+; the next part, finished helpers, what to call, the parts, bytes of a part, their number
+%Job = type { i64, i64, ptr, ptr, i64, i64 }
+; the job, whether the worker sleeps, what it sleeps on; two cache lines, since processors fetch pairs
+%Slot = type { i64, i64, ptr, [104 x i8] }
+
+@pullback_slots = global [<MOST_WORKERS> x %Slot] zeroinitializer, align 128
+@pullback_started = global i64 0
+@pullback_patience = global i64 0
+
+declare i32 @PyThread_acquire_lock(ptr, i32)
+declare void @PyThread_release_lock(ptr)
+declare i32 @pullback_yield()
+<PAUSE_DECLARATION>
+
+define void @pullback_pause(i64 %times) {
+entry:
+  br label %again
+again:
+  %left = phi i64 [ %times, %entry ], [ %less, %again ]
+  <PAUSE>
+  %less = sub i64 %left, 1
+  %ends = icmp sle i64 %less, 0
+  br i1 %ends, label %end, label %again
+end:
+  ret void
+}
+
+define internal void @take_parts(ptr %job) {
+entry:
+  %at_function = getelementptr %Job, ptr %job, i64 0, i32 2
+  %at_parts = getelementptr %Job, ptr %job, i64 0, i32 3
+  %at_size = getelementptr %Job, ptr %job, i64 0, i32 4
+  %at_count = getelementptr %Job, ptr %job, i64 0, i32 5
+  %function = load ptr, ptr %at_function
+  %parts = load ptr, ptr %at_parts
+  %size = load i64, ptr %at_size
+  %count = load i64, ptr %at_count
+  br label %take
+take:
+  %place = atomicrmw add ptr %job, i64 1 seq_cst
+  %is_part = icmp slt i64 %place, %count
+  br i1 %is_part, label %run, label %end
+run:
+  %offset = mul i64 %place, %size
+  %part = getelementptr i8, ptr %parts, i64 %offset
+  call void %function(ptr %part)
+  br label %take
+end:
+  ret void
+}
+
+define void @pullback_share(ptr %function, ptr %parts, i64 %size, i64 %count, i64 %helpers) {
+entry:
+  %job = alloca %Job, align 64
+  %at_finished = getelementptr %Job, ptr %job, i64 0, i32 1
+  %at_function = getelementptr %Job, ptr %job, i64 0, i32 2
+  %at_parts = getelementptr %Job, ptr %job, i64 0, i32 3
+  %at_size = getelementptr %Job, ptr %job, i64 0, i32 4
+  %at_count = getelementptr %Job, ptr %job, i64 0, i32 5
+  store i64 0, ptr %job
+  store i64 0, ptr %at_finished
+  store ptr %function, ptr %at_function
+  store ptr %parts, ptr %at_parts
+  store i64 %size, ptr %at_size
+  store i64 %count, ptr %at_count
+  %address = ptrtoint ptr %job to i64
+  %started = load atomic i64, ptr @pullback_started seq_cst, align 8
+  br label %find
+
+; Offer the job to workers that have none, and wake those that sleep.
+find:
+  %place = phi i64 [ 0, %entry ], [ %next, %found ]
+  %offered = phi i64 [ 0, %entry ], [ %offered_now, %found ]
+  %exists = icmp slt i64 %place, %started
+  %wanted = icmp slt i64 %offered, %helpers
+  %goes_on = and i1 %exists, %wanted
+  br i1 %goes_on, label %offer, label %work
+offer:
+  %slot = getelementptr %Slot, ptr @pullback_slots, i64 %place
+  %exchange = cmpxchg ptr %slot, i64 0, i64 %address seq_cst seq_cst
+  %was_free = extractvalue { i64, i1 } %exchange, 1
+  br i1 %was_free, label %rouse, label %found
+rouse:
+  %at_sleeps = getelementptr %Slot, ptr %slot, i64 0, i32 1
+  %slept = atomicrmw xchg ptr %at_sleeps, i64 0 seq_cst
+  %must_wake = icmp ne i64 %slept, 0
+  br i1 %must_wake, label %wake, label %found
+wake:
+  %at_lock = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %lock = load ptr, ptr %at_lock
+  call void @PyThread_release_lock(ptr %lock)
+  br label %found
+found:
+  %one = zext i1 %was_free to i64
+  %offered_now = add i64 %offered, %one
+  %next = add i64 %place, 1
+  br label %find
+
+work:
+  call void @take_parts(ptr %job)
+  br label %retract
+
+; Take the job back from workers that have not come.
+retract:
+  %other = phi i64 [ 0, %work ], [ %after, %retracted ]
+  %expected = phi i64 [ %offered, %work ], [ %expected_now, %retracted ]
+  %is_other = icmp slt i64 %other, %place
+  br i1 %is_other, label %take_back, label %wait
+take_back:
+  %its_slot = getelementptr %Slot, ptr @pullback_slots, i64 %other
+  %return = cmpxchg ptr %its_slot, i64 %address, i64 0 seq_cst seq_cst
+  %is_back = extractvalue { i64, i1 } %return, 1
+  br label %retracted
+retracted:
+  %back = zext i1 %is_back to i64
+  %expected_now = sub i64 %expected, %back
+  %after = add i64 %other, 1
+  br label %retract
+
+; Others are at their last part: look often, but not so that they get no processor.
+wait:
+  %looks = phi i64 [ 0, %retract ], [ %looked, %look_again ]
+  %finished = load atomic i64, ptr %at_finished seq_cst, align 8
+  %all = icmp sge i64 %finished, %expected
+  br i1 %all, label %end, label %pause
+pause:
+  <PAUSE>
+  %looked = add i64 %looks, 1
+  %patience = load i64, ptr @pullback_patience
+  %is_long = icmp sgt i64 %looked, %patience
+  br i1 %is_long, label %yield, label %look_again
+yield:
+  call i32 @pullback_yield()
+  br label %look_again
+look_again:
+  br label %wait
+end:
+  ret void
+}
+
+; What a worker does, for ever.
+define void @pullback_serve(ptr %slot) {
+entry:
+  %at_sleeps = getelementptr %Slot, ptr %slot, i64 0, i32 1
+  %at_lock = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %lock = load ptr, ptr %at_lock
+  br label %begin
+begin:
+  %patience = load i64, ptr @pullback_patience
+  br label %look
+look:
+  %left = phi i64 [ %patience, %begin ], [ %less, %idle ]
+  %found = load atomic i64, ptr %slot seq_cst, align 8
+  %is_job = icmp ne i64 %found, 0
+  br i1 %is_job, label %accept, label %idle
+idle:
+  <PAUSE>
+  %less = sub i64 %left, 1
+  %is_tired = icmp sle i64 %less, 0
+  br i1 %is_tired, label %lie_down, label %look
+
+accept:
+  %exchange = cmpxchg ptr %slot, i64 %found, i64 1 seq_cst seq_cst
+  %is_ours = extractvalue { i64, i1 } %exchange, 1
+  br i1 %is_ours, label %work, label %begin
+work:
+  %job = inttoptr i64 %found to ptr
+  call void @take_parts(ptr %job)
+  store atomic i64 0, ptr %slot seq_cst, align 8 ; before the caller goes on, who may offer the next job
+  %at_finished = getelementptr %Job, ptr %job, i64 0, i32 1
+  atomicrmw add ptr %at_finished, i64 1 seq_cst
+  br label %begin
+
+; Whoever offers a job now either sees that this one sleeps, or is seen.
+lie_down:
+  atomicrmw xchg ptr %at_sleeps, i64 1 seq_cst
+  %late = load atomic i64, ptr %slot seq_cst, align 8
+  %is_late = icmp ne i64 %late, 0
+  br i1 %is_late, label %get_up, label %sleep
+get_up:
+  %still = atomicrmw xchg ptr %at_sleeps, i64 0 seq_cst
+  %nobody_woke = icmp ne i64 %still, 0
+  br i1 %nobody_woke, label %begin, label %sleep
+sleep:
+  call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
+  br label %begin
+}
+"""
+
+_PAUSES = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+_ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}
+_WANTED = tuple(f"pullback_{name}" for name in ("share", "serve", "pause", "slots", "started", "patience"))
+
+
+class _Pool:
+    """The code above, loaded, and its workers."""
+
+    def __init__(self) -> None:
+        name = platform.machine().lower()
+        declaration, pause = _PAUSES.get(_ALIASES.get(name, name), ("", ""))
+        replacements = {"MOST_WORKERS": MOST_WORKERS, "PAUSE_DECLARATION": declaration, "PAUSE": pause}
+        symbols = {"pullback_yield": _address_of_yield()}
+        places = load_llvm("workers", _SOURCE, replacements, symbols, _WANTED)
+        llvm.add_symbol(SHARE, places[SHARE])
+        self._lock = threading.Lock()
+        self._started, self._patience = (
+            ctypes.c_int64.from_address(places[name]) for name in ("pullback_started", "pullback_patience")
+        )
+        self._pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(places["pullback_pause"])
+        self._slots, self._serve = places["pullback_slots"], places["pullback_serve"]
+        self.count = 0
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def start(self, number: int) -> None:
+        """Have so many workers at least, or as many as there can be."""
+        with self._lock:
+            if self.count == 0:
+                self._patience.value = self._pauses_in(PATIENCE)
+            while self.count < min(number, MOST_WORKERS):
+                slot = _Slot.from_address(self._slots + self.count * ctypes.sizeof(_Slot))
+                slot.job, slot.sleeps, slot.lock = 0, 0, _new_lock()
+                if not _start_thread(self._serve, ctypes.addressof(slot)):
+                    return  # those that there are do the work
+                self.count += 1
+                self._started.value = self.count
+
+    def _pauses_in(self, seconds: float) -> int:
+        """How often a thread can look for work in that time, on this processor."""
+        times = 500
+        taken = []
+        for _ in range(3):
+            start = time.perf_counter()
+            self._pause(times)
+            taken.append(time.perf_counter() - start)
+        return max(1, int(times * seconds / max(min(taken), 1e-9)))
+
+    def _forget(self) -> None:
+        """A forked process has none of its parent's threads."""
+        self._lock = threading.Lock()
+        self.count = self._started.value = 0
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = [
+        ("job", ctypes.c_int64),
+        ("sleeps", ctypes.c_int64),
+        ("lock", ctypes.c_void_p),
+        ("padding", ctypes.c_char * 104),
+    ]
+
+
+_pool: _Pool | None = None
+_lock = threading.Lock()
+
+
+def load() -> None:
+    """Load the code, so that other code finds `SHARE`; it has no workers yet."""
+    global _pool
+    with _lock:
+        _pool = _pool or _Pool()
+
+
+def have_workers(number: int) -> None:
+    """Start threads until there are so many."""
+    if _pool is not None and _pool.count < number:
+        _pool.start(number)
+
+
+def number() -> int:
+    """How many workers there are."""
+    return 0 if _pool is None else _pool.count
+
+
+def _new_lock() -> int:
+    """A lock of Python's C API that is taken; these need no interpreter's lock."""
+    api = ctypes.pythonapi
+    api.PyThread_allocate_lock.restype = ctypes.c_void_p
+    api.PyThread_acquire_lock.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    lock = api.PyThread_allocate_lock()
+    if lock is None:
+        raise MemoryError("no lock for another thread")
+    api.PyThread_acquire_lock(lock, 1)
+    return int(lock)
+
+
+def _start_thread(function: int, argument: int) -> bool:
+    """Run machine code in a new thread, of which Python knows nothing; False if the system has none left."""
+    start = ctypes.pythonapi.PyThread_start_new_thread
+    start.restype, start.argtypes = ctypes.c_ulong, [ctypes.c_void_p, ctypes.c_void_p]
+    return bool(start(function, argument) != ctypes.c_ulong(-1).value)
+
+
+def _address_of_yield() -> int:
+    """The system's function by which a thread lets others run."""
+    if sys.platform == "win32":
+        function: Any = ctypes.windll.kernel32.SwitchToThread
+    else:
+        function = ctypes.CDLL(None).sched_yield
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)

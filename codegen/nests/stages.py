@@ -1,0 +1,280 @@
+"""The stages of a program: its loops in the functions that are called one after another.
+
+A stage is one function. Loops with enough work to share between threads are a stage over `range(start, stop)`
+of their iterations, each thread with a part. What comes next joins that stage if each part needs of it only
+what the same part has made: a layer of a network, its activation and the next layer are one stage over rows,
+and a part's rows stay in the cache of its processor. Loops may change places for that, where neither needs
+what the other makes. What threads add up is kept apart for each part and combined in order, so that results
+depend on the number of threads only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pullback.tracer.graph import Node
+
+from ..machine.compile import Sharing
+from ..writing.layout import Block, ForLoop, Kernel, Line
+from .cost import arithmetic
+from .expression import AnyIndex, Axis, Index, of_axis
+from .extents import Symbol
+from .growing import counts_steps
+from .tree import Item, Loop, LoopTree, Root
+
+WORTH_THREADS = 100_000.0
+"""Estimated nanoseconds above which threads gain more than they cost: 2,000, or 30,000 if they sleep."""
+SMALLEST_SEED = WORTH_THREADS / 16
+"""Of the item that a shared stage begins with."""
+LOOK_AHEAD = 32
+"""How many items may be passed over in search of those that join a stage."""
+LONG = 12
+"""Values stored in a loop over steps from which it is a function of its own: it compiles sooner alone."""
+MULTIPLIED_BYTES = 150.0
+"""Bytes of numbers that gemm multiplies in a nanosecond, in one thread."""
+SMALLEST_PART = 16
+NANOSECONDS_PER_ACCESS = 0.1
+NANOSECONDS_PER_COST = 0.02
+COMBINED = frozenset({"sum", "scatter_add", "prod", "amax", "amin", "all", "any"})
+"""Operators whose totals of parts can be combined: `machine.sharing` does."""
+
+
+@dataclass
+class Stage:
+    """One generated function."""
+
+    items: list[Item]
+    shared: Symbol | None = None
+    """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
+    arrays: list[Node] = field(default_factory=list)
+    integers: dict[str, int] = field(default_factory=dict)
+    partial: list[Node] = field(default_factory=list)
+    """Totals that each part has for itself, to be combined."""
+    private: list[Node] = field(default_factory=list)
+    """Scratch that each part has for itself."""
+    prologue: tuple[Line, ...] = ()
+    body: tuple[Line | ForLoop | Block, ...] = ()
+    called: frozenset[str] = frozenset()
+    brief: frozenset[int] = frozenset()
+    """The positions of loops of few iterations, where there are many such loops."""
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """Which arrays each part has for itself."""
+        if self.shared is None:
+            return None
+        places = {node: place for place, node in enumerate(self.arrays)}
+        totals = tuple((places[node], node.operator.name) for node in self.partial if node in places)
+        return Sharing(tuple(places[node] for node in self.private), totals)
+
+    def kernel(self, name: str) -> Kernel:
+        return Kernel(name, self.parameters, self.prologue, self.body)
+
+
+def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
+    return [stem] if len(stages) == 1 else [f"{stem}_{number}" for number in range(1, len(stages) + 1)]
+
+
+def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
+    """The items of the tree in stages, shared always, never, or (None) where that pays."""
+    tasks = _tasks(tree, parallel)
+    if any(counts_steps(item, tree) for item in tree.items):
+        return _with_counted_steps(tasks, tree, parallel)
+    stages: list[Stage] = []
+    while tasks:
+        group = _group(tasks, parallel)
+        if group:
+            stages.append(Stage([one.item for one in group], group[0].extent))
+            tasks = [one for one in tasks if one not in group]
+        else:
+            _add_serially(tasks.pop(0).item, stages, tree)
+    return stages
+
+
+def _with_counted_steps(tasks: list[_Task], tree: LoopTree, parallel: bool | None) -> list[Stage]:
+    """All that needs steps that another loop counts is in one function with it."""
+    stages: list[Stage] = []
+    counting = [place for place, item in enumerate(tree.items) if counts_steps(item, tree)]
+    for place, task in enumerate(tasks):
+        if counting[0] < place <= counting[-1]:
+            stages[-1].items.append(task.item)
+        elif place == counting[0] and not (stages and stages[-1].shared is None):
+            stages.append(Stage([task.item]))
+        elif place != counting[0] and (group := _group([task], parallel)):
+            stages.append(Stage([task.item], group[0].extent))
+        else:
+            _add_serially(task.item, stages, tree)
+    return stages
+
+
+def _add_serially(item: Item, stages: list[Stage], tree: LoopTree) -> None:
+    if stages and stages[-1].shared is None and not _is_long_loop(item, tree):
+        stages[-1].items.append(item)
+    else:
+        stages.append(Stage([item]))
+
+
+def _is_long_loop(item: Item, tree: LoopTree) -> bool:
+    """Whether a loop over steps holds so much that it is better compiled by itself."""
+    if not isinstance(item, Loop) or not item.steps:
+        return False
+    return sum(item in root.path for root in tree.roots) > LONG
+
+
+# --- groups of items over one extent ------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Task:
+    """An item, and what decides with which others it may be shared."""
+
+    item: Item
+    extent: Symbol | None
+    """What may be shared: of a loop, or of the rows of a product; None if it may not."""
+    is_fixed: bool
+    """Whether nothing may be moved across it."""
+    nanoseconds: float
+    """Of the whole item in one thread."""
+    reads: set[Node] = field(default_factory=set)
+    writes: set[Node] = field(default_factory=set)
+    own: dict[Node, set[int]] = field(default_factory=dict)
+    """For each array but inputs, the dimensions in which a part uses its own part of it only."""
+
+    def needs_order(self, other: _Task) -> bool:
+        """Whether one makes what the other uses, or both the same."""
+        return bool(self.writes & (other.reads | other.writes) or self.reads & other.writes)
+
+
+def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
+    """The first task and those behind it that are shared as one stage; none if that does not pay."""
+    seed = tasks[0]
+    if parallel is False or seed.extent is None or (parallel is None and seed.nanoseconds < SMALLEST_SEED):
+        return []
+    group, own = [seed], dict(seed.own)
+    passed: list[_Task] = []
+    for task in tasks[1:]:
+        if task.is_fixed or len(passed) > LOOK_AHEAD:
+            break
+        common = {node: dims & own[node] for node, dims in task.own.items() if node in own}
+        fits = task.extent is seed.extent and all(common.values())
+        if fits and not any(task.needs_order(one) for one in passed):
+            group.append(task)
+            own |= task.own | common
+        else:
+            passed.append(task)
+    pays = sum(one.nanoseconds for one in group) > WORTH_THREADS
+    return group if pays or parallel else []
+
+
+def _tasks(tree: LoopTree, parallel: bool | None) -> list[_Task]:
+    views = {root.node: root.reads[0].node for root in tree.roots if root.kind == "view"}
+    roots: dict[int, list[Root]] = {id(item): [] for item in tree.items}
+    for root in tree.roots:
+        roots[id(root.path[0] if root.path else root)].append(root)
+    return [_task(item, roots[id(item)], views, tree, parallel) for item in tree.items]
+
+
+def _task(
+    item: Item, roots: list[Root], views: dict[Node, Node], tree: LoopTree, parallel: bool | None
+) -> _Task:
+    fixed = any(root.kind in ("check", "trips", "update", "overwrite") or root.steps for root in roots)
+    task = _Task(item, None, fixed or (isinstance(item, Loop) and item.steps is not None), 0.0)
+    if parallel is not False and isinstance(item, Loop) and _can_be_shared(item, roots, tree):
+        task.extent, task.nanoseconds = item.extent, _estimated_nanoseconds(roots)
+    elif parallel is not False and isinstance(item, Root) and _is_product(item, tree):
+        task.extent, task.nanoseconds = tree.extents[item.node][0], _estimated_product(item)
+    for root in roots:
+        axis = _shared_axis(root, item)
+        if root.kind != "check":
+            _note(task, root.node, task.writes, root.target, axis, views, tree)
+        for load in root.reads:
+            _note(task, load.node, task.reads, load.indices, axis, views, tree)
+    return task
+
+
+def _shared_axis(root: Root, item: Item) -> Axis | None:
+    """What the parts of an item walk."""
+    if isinstance(item, Loop):
+        return root.axis_of(item)
+    first = root.target[0] if root.target else None
+    return first.axis if isinstance(first, Index) else None
+
+
+def _note(
+    task: _Task,
+    node: Node,
+    accesses: set[Node],
+    place: Sequence[AnyIndex],
+    axis: Axis | None,
+    views: dict[Node, Node],
+    tree: LoopTree,
+) -> None:
+    """Enter an access of an array, or of the array that a view is of."""
+    dims: set[int] = set()
+    if node not in views and axis is not None:
+        dims = {dim for dim, index in enumerate(place) if index == of_axis(axis)}
+    while node in views:
+        node = views[node]
+    accesses.add(node)
+    if not node.is_input:
+        task.own[node] = dims & task.own.get(node, dims) & set(tree.kept[node])
+
+
+def _can_be_shared(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
+    if loop.steps or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
+        return False
+    scattered = {root.node for root in roots if root.kind == "scatter"}
+    elsewhere = (root for root in tree.roots if root.kind == "scatter" and root not in roots)
+    return not any(root.node in scattered for root in elsewhere)
+
+
+def _can_share(root: Root, loop: Loop) -> bool:
+    """Whether the iterations of the loop are independent, but for totals that can be combined."""
+    axis = root.axis_of(loop)
+    if root.kind == "check":
+        return True
+    if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
+        return axis not in root.reduced or root.node.operator.name in COMBINED
+    return root.kind == "scan" and not _scans(root, axis)
+
+
+def _scans(root: Root, axis: Axis | None) -> bool:
+    return getattr(root.target[root.node.attributes["dim"]], "axis", None) is axis
+
+
+def _is_product(root: Root, tree: LoopTree) -> bool:
+    """Whether this is a call of gemm on whole matrices, large enough for a part of the rows each."""
+    if root.kind != "call" or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
+        return False
+    operands = [load.node for load in root.reads[:2]]
+    plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
+    return plain and all(one.spec.ndim == 2 for one in operands) and root.node.shape[0] >= SMALLEST_PART
+
+
+# --- how long they take -------------------------------------------------------------------------------------
+
+
+def _estimated_product(root: Root) -> float:
+    operands = [load.node for load in root.reads[:2]]
+    multiplications = math.sqrt(math.prod(one.spec.size for one in (*operands, root.node)))
+    return multiplications * root.node.dtype.itemsize / MULTIPLIED_BYTES
+
+
+def _estimated_nanoseconds(roots: list[Root]) -> float:
+    """Time of a loop; what several roots load or compute at the same place counts once."""
+    seen: set[Node] = set()
+    total = 0.0
+    for root in roots:
+        if root.product is not None:
+            total += root.product.indices.nanoseconds
+            continue
+        points = math.prod(axis.extent.value for axis in root.axes)
+        new_loads = {load.node for load in root.reads} - seen
+        seen |= new_loads
+        cost = 0 if root.value is None else arithmetic(root.value, seen)
+        each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
+        total += points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
+    return total
