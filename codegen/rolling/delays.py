@@ -50,7 +50,8 @@ def _moved_carries(loop: LoopNode) -> dict[int, int]:
             continue
         leader = inputs.index(source)
         is_followed = leader in found.values() or source in outputs[: loop.carries]
-        if not is_followed and leader not in found and find_chain(loop, leader) is None:
+        in_line = leader in found or index in found.values()  # one of them would be carried as something else
+        if not is_followed and not in_line and find_chain(loop, leader) is None:
             found[index] = leader
     return found
 
