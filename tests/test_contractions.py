@@ -330,6 +330,22 @@ def test_a_recurrence_adds_to_gradients_in_place() -> None:
     assert sum(call.endswith(("1.0, d_w_1[0])", "1.0, d_u_1[0])")) for call in calls(source)) == 2
 
 
+def test_what_is_stacked_and_multiplied_is_stored_once() -> None:
+    def network(xs: Any, state: Any, w: Any, u: Any) -> Any:
+        for step in range(30):
+            state = np.tanh(xs[step] @ w + state @ u)
+        return np.sum(state**2)
+
+    source = gradient_source(network, (30, 12, 40), (12, 48), (40, 48), (48, 48))
+    back = source.split("for i in range(n)")[-1]
+    (stacked,) = (
+        line.split(" = ")[0].strip() for line in back.splitlines() if "[n - i - 1, j, k] = " in line
+    )
+    array = stacked.split("[")[0]
+    assert sum(f"gemm(1.0, {array}[n - i - 1], " in call for call in calls(back)) == 2
+    assert sum(f", {array}.reshape(" in call for call in calls(back)) == 2
+
+
 def _repeated(steps: int, size: int) -> str:
     def network(state: Any, u: Any) -> Any:
         state = pb.fori_loop(0, steps, lambda step, state: np.tanh(state @ u), state)

@@ -119,6 +119,26 @@ def test_what_is_moved_from_a_carry_is_moved_when_it_is_read() -> None:
     assert loop.body.outputs[1].operator is m.slice_update
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_of_carries_moved_from_each_other_one_is_moved_when_it_is_read(order: tuple[int, ...]) -> None:
+    now, first, second = (parameter(name, WIDTH) for name in ("now", "first", "second"))
+    after = e.sin(now) + first * 2.0 - second, m.flip(now, dims=(0,)), m.flip(first, dims=(0,))
+    start = parameter("start", WIDTH)
+    inits = start, constant(0.0, start.spec), constant(0.0, start.spec)
+    inside, outputs, before = (
+        [one[place] for place in order] for one in ((now, first, second), after, inits)
+    )
+    body = Graph("step", tuple(inside), tuple(outputs))
+    graph = Graph("f", (start,), tuple(make_loop(body, before, [], [], STEPS).results)).check()
+    moved = move_when_read(graph).check()
+    (loop,) = loops_of(moved.nodes)
+    loop.body.check()
+    assert sum(one in loop.body.inputs for one in loop.body.outputs) == 1
+    given = [np.arange(WIDTH) + 1.0]
+    for one, other in zip(evaluate_graph(moved, given), evaluate_graph(graph, given), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_sweeps_over_two_grids_copy_none() -> None:
     def relaxed(grid):
         now, then = grid * 1.0, grid * 1.0

@@ -270,13 +270,16 @@ def test_rows_are_stacked_in_the_shape_in_which_steps_read_them() -> None:
     carry, row = parameter("c", WIDTH), parameter("row", 1, WIDTH, 2)
     pairs = m.reshape(row, shape=(WIDTH, 2))
     merged = m.reshape(row, shape=(2 * WIDTH,))  # of which each step needs an array of its own
-    body = Graph("step", (carry, row), (carry + r.sum_(pairs, dims=(1,), keepdim=False) * total(merged), row))
+    sums = r.sum_(pairs, dims=(1,), keepdim=False)
+    body = Graph("step", (carry, row), (e.sin(sums) + e.cos(carry) * total(merged), row))
     x, start = parameter("x", STEPS, 1, WIDTH, 2), parameter("start", WIDTH)
     graph = Graph("f", (x, start), tuple(make_loop(body, [start], [x], [], STEPS).results))
     tidy = tidy_loops(graph)
     (loop,) = loops_of(tidy.nodes)
     shapes = [node.shape for node in loop.body.nodes if node.operator is m.reshape]
     assert shapes == [(2 * WIDTH,)] and len(loop.split(loop.node.operands)[1]) == 2
+    order = [node.operator.name for node in loop.body.nodes if node.operator in (e.sin, e.cos)]
+    assert order == ["sin", "cos"]  # what depends on the row is not moved behind the rest
     close(evaluate_graph(tidy, values(graph)), evaluate_graph(graph, values(graph)))
     close(build_forward(graph)(values(graph)), evaluate_graph(graph, values(graph)))
 

@@ -73,8 +73,8 @@ def agrees(function, *arrays):
         np.testing.assert_allclose(found, one, rtol=1e-10, atol=1e-12)
 
 
-def ring(position, velocity, stiffness):
-    for _ in range(12):
+def ring(position, velocity, stiffness, steps=12):
+    for _ in range(steps):
         stretch = position - np.roll(position, 1)
         force = stiffness * (stretch + 0.1 * stretch**3)
         velocity = velocity + 0.1 * (np.roll(force, -1) - force)
@@ -120,3 +120,24 @@ def test_a_choice_of_place_is_no_choice_of_value():
     interior, border = source.split("for border")
     assert "u[i + 1] - u[i]" in interior and " if " not in interior
     assert border.count("u[") == 4 and border.count(" if ") == 3  # of two places, and which element it is
+
+
+def test_what_stays_in_the_cache_from_step_to_step_is_stored_sooner():
+    """The force of a spring is read at both its ends."""
+    arrays = np.random.default_rng(0).normal(size=(3, 50))
+    forces = pb.compile(ring).forward_source(*arrays)
+    assert "force[j] = " in forces and forces.count("stiffness[") == 2  # inside, and at the border
+    once = pb.compile(lambda *state: ring(*state, steps=1)).forward_source(*arrays)
+    assert "force[i] = " not in once
+
+
+def test_small_dimensions_beside_it_are_unrolled():
+    def length(points):
+        unit = points / np.sqrt((points * points).sum(axis=1, keepdims=True))
+        around = np.roll(unit, 1, axis=0) - unit
+        return np.sqrt((around * around).sum(axis=1)).sum()
+
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    agrees(length, points)
+    source = pb.compile(length).forward_source(points)
+    assert "concatenate" not in source and "for j" not in source

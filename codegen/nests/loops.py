@@ -248,7 +248,7 @@ def enter(loops: list[StepLoop], lowering: Lowering, outputs: set[Node]) -> None
         _enter_inputs(one, lowering)
         for index in one.stored_carries:
             end = one.node.body.outputs[index]
-            _compute_into(one, end, one.histories[index], one.row_after(index), lowering)
+            _compute_into(one, end, one.histories[index], one.row_after(index), lowering, outputs)
         _enter_versions(one, lowering)
         for index, readers in one.results.items():
             _enter_result(one, index, readers, lowering, outputs)
@@ -290,14 +290,23 @@ def _enter_versions(one: StepLoop, lowering: Lowering) -> None:
             lowering.elsewhere[node] = _version_of(node, plus(one.step, number(1)), one)
 
 
-def _compute_into(one: StepLoop, node: Node, storage: Node, row: Index, lowering: Lowering) -> None:
+def _compute_into(
+    one: StepLoop, node: Node, storage: Node, row: Index, lowering: Lowering, outputs: set[Node]
+) -> None:
     """Let a value of the body be computed into its row, unless it has a place already."""
     is_computed = node.operands and node.operator is not loop_result
-    if node.operator is gemm:
+    if node.operator is gemm or _may_be_row(node, one, outputs):
         lowering.stored.discard(node)
     if is_computed and node not in lowering.stored and node not in lowering.elsewhere:
         lowering.elsewhere[node] = _row_of(storage, row)
         one.in_storage[node] = storage, row
+
+
+def _may_be_row(node: Node, one: StepLoop, outputs: set[Node]) -> bool:
+    """Whether whatever reads a value may read it in a row: BLAS takes it from there."""
+    readers = [reader for reader in one.node.body.nodes if node in reader.operands]
+    needs_array = any(reader.operator is m.reshape and merges_dimensions(reader) for reader in readers)
+    return node.operator.family == "elementwise" and node not in outputs and not needs_array
 
 
 def _enter_result(
@@ -324,7 +333,7 @@ def _enter_result(
         lowering.stored.add(first)
         if reader is not first:
             lowering.elsewhere[reader] = _same_as(first, lowering)
-        _compute_into(one, output, first, one.row, lowering)
+        _compute_into(one, output, first, one.row, lowering, outputs)
 
 
 def _place_in_history(one: StepLoop, output: Node) -> tuple[Node, int] | None:

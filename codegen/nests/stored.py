@@ -12,6 +12,7 @@ from pullback.tracer.ops.windows import PLACE
 
 from ..rewriting.calls import gemm, matrices_of
 from ..rewriting.extremes import compared_with_extreme
+from ..rewriting.unroll import SMALL
 from .blocking import row_values
 from .cost import EXPENSIVE
 from .expression import Compute, parts
@@ -21,11 +22,9 @@ from .tree import Root
 from .updates import store_updates
 
 EFFORT_TO_REPEAT = 12
-EFFORT_TO_REPEAT_CACHED = 5
-"""Operators up to which an element may be written out again for the places that it is read at: if it would be
-kept in memory, in the cache."""
-SMALLEST_VECTOR = 32
-"""Elements from which a loop that stores a value pays."""
+"""Operators up to which an element may be written out again for the places that it is read at."""
+EFFORT_TO_REPEAT_IN_STEPS = 4
+"""The same of what stays in the cache from step to step of a loop: a part of an array, times a number."""
 EFFORT_ACROSS_NESTS = 60
 EFFORT_ACROSS_NESTS_CACHED = 24
 """Operators up to which an element is computed again in another nest: if kept in memory, in the cache."""
@@ -61,7 +60,7 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     for one in every:
         users = _users(one)
         store_updates(one, users, stored)
-        _store_what_repeats(one, users, stored)
+        _store_what_repeats(one, users, stored, in_loop=one is not graph)
         _store_deep_choices(one, stored)
     return stored, _store_padded(graph, stored, required)
 
@@ -89,7 +88,9 @@ def _store_padded(graph: Graph, stored: set[Node], required: set[Node]) -> dict[
     return padded
 
 
-def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set[Node]) -> None:
+def _store_what_repeats(
+    graph: Graph, users: dict[Node, list[Node]], stored: set[Node], in_loop: bool
+) -> None:
     """Add the values that movement would have computed again at several places, at a cost above storing.
 
     Each place is written out, so without this a stencil that is applied again and again would grow with the
@@ -100,8 +101,8 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
     known = stored | numbers  # a number is computed once, outside of the loops
     for node in graph.nodes:
         repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
-        budget = _effort_to_repeat(node) // (places[node] - 1) if repeats else 0
-        if repeats and node not in stored and _costs_more(node, budget, known):
+        effort = _worth_repeating(node, places[node], in_loop) if repeats else 0
+        if repeats and node not in stored and _costs_more(node, effort, known):
             stored.add(node)
             known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
@@ -109,9 +110,11 @@ def _store_what_repeats(graph: Graph, users: dict[Node, list[Node]], stored: set
             stored.add(node)
 
 
-def _effort_to_repeat(node: Node) -> int:
-    is_near = node.spec.size >= SMALLEST_VECTOR and node.spec.nbytes <= CACHED_BYTES
-    return EFFORT_TO_REPEAT_CACHED if is_near else EFFORT_TO_REPEAT
+def _worth_repeating(node: Node, places: int, in_loop: bool) -> int:
+    """Up to how many operators an element is written out again for so many places."""
+    effort = EFFORT_TO_REPEAT // (places - 1)
+    stays_near = in_loop and node.spec.size > 2 * SMALL and node.spec.nbytes <= CACHED_BYTES
+    return min(effort, EFFORT_TO_REPEAT_IN_STEPS) if stays_near else effort
 
 
 def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:

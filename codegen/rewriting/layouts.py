@@ -115,7 +115,7 @@ def _with_transposes(loop: LoopNode) -> LoopNode:
         for place in (0, 1):
             if (node, place) in read:
                 node, operands = _with_transpose(node, operands, place, inside[read[node, place]])
-        return with_operands(node, operands)
+        return make_node(node.operator, operands, node.attributes, origin=node.origin, name=node.name)
 
     outputs = rebuild(loop.body, change).outputs
     body = Graph(loop.body.name, (*loop.body.inputs, *inside.values()), outputs, loop.body.origin)

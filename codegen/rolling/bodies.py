@@ -76,7 +76,7 @@ def _with_numbers(loop: LoopNode) -> LoopNode:
         return loop
     others = [(inside, value) for inside, value in zip(constants, values) if inside not in numbers]
     inputs = (*carries, *stacked, *(inside for inside, _ in others))
-    outputs = _made_again(loop.body, {**dict(zip(inputs, inputs)), **numbers})
+    outputs = made_again(loop.body, {**dict(zip(inputs, inputs)), **numbers})
     body = Graph(loop.body.name, inputs, outputs, loop.body.origin)
     return loop.again(body, inits, rows, [value for _, value in others])
 
@@ -90,7 +90,7 @@ def _with_rows_in_shape(loop: LoopNode) -> LoopNode:
         return loop
     inits, stacked, values = loop.split(loop.node.operands)
     stand_ins = {node: make_input(node.spec, node.name or node.operands[0].name) for node in reshaped}
-    outputs = substitute(loop.body.outputs, stand_ins)
+    outputs = made_again(loop.body, dict(zip(loop.body.inputs, loop.body.inputs)) | stand_ins)
     inputs = (*carries, *rows, *stand_ins.values(), *constants)
     more = [
         m.reshape(stacked[rows.index(node.operands[0])], shape=(loop.length, *node.shape))
@@ -193,10 +193,10 @@ def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:
 
 def _copied(body: Graph) -> Graph:
     inputs = tuple(make_input(node.spec, node.name, node.origin) for node in body.inputs)
-    return Graph(body.name, inputs, _made_again(body, dict(zip(body.inputs, inputs))), body.origin)
+    return Graph(body.name, inputs, made_again(body, dict(zip(body.inputs, inputs))), body.origin)
 
 
-def _made_again(body: Graph, new: dict[Node, Node]) -> tuple[Node, ...]:
+def made_again(body: Graph, new: dict[Node, Node]) -> tuple[Node, ...]:
     """The outputs on other inputs, every node made anew: so they keep their order, which code follows."""
     for node in body.nodes:
         if node not in new:

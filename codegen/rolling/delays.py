@@ -14,6 +14,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
 from ..nests.versions import find_chain
+from .bodies import made_again
 
 MOST_MOVES = 4
 MOVES = (m.slice_update, m.slice_, m.permute, m.flip, m.expand, m.pad)
@@ -49,7 +50,8 @@ def _moved_carries(loop: LoopNode) -> dict[int, int]:
             continue
         leader = inputs.index(source)
         is_followed = leader in found.values() or source in outputs[: loop.carries]
-        if not is_followed and leader not in found and find_chain(loop, leader) is None:
+        in_line = leader in found or index in found.values()  # one of them would be carried as something else
+        if not is_followed and not in_line and find_chain(loop, leader) is None:
             found[index] = leader
     return found
 
@@ -79,7 +81,7 @@ def _delayed(loop: LoopNode, moved: dict[int, int]) -> list[Node]:
         return node
 
     reads = {body.inputs[index]: moved_from(index, one) for index, one in before.items()}
-    outputs = list(substitute(body.outputs, reads))
+    outputs = list(made_again(body, dict(zip(body.inputs, body.inputs)) | reads))
     for index, leader in moved.items():
         outputs[index] = body.inputs[leader]
     inputs = [before.get(index, one) for index, one in enumerate(body.inputs)]
