@@ -30,6 +30,7 @@ from .steps import (
     same_constant,
     split_evenly,
 )
+from .written_rows import stack_what_is_written
 
 MOST_ROUNDS = 20
 
@@ -55,7 +56,7 @@ def roll(graph: Graph) -> Rolled:
             break
         graph = done
     if graph is not given or has_loops(graph):
-        graph = tidy_loops(share_loops(graph))
+        graph = stack_what_is_written(tidy_loops(share_loops(graph)))
     rolled = (note if times == 1 else f"{note}, {times} times" for note, times in notes.items())
     return Rolled(graph, (*rolled, *refused))
 
