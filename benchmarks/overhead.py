@@ -34,7 +34,7 @@ def timed_calls() -> dict[str, Callable[[], Any]]:
     value_and_grad = pb.value_and_grad(loss, argnums=workload.argnums)
     assert isinstance(value_and_grad, CompiledFunction)
     value_and_grad(*arrays)
-    program = value_and_grad._variant_for(tuple(arrays), {}).forward
+    program = value_and_grad._known_for(tuple(arrays), {}).programs[0].forward
 
     tensors = [pb.from_numpy(array).requires_grad_() for array in arrays]
 

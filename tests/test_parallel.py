@@ -176,6 +176,14 @@ def test_layers_and_what_follows_them_are_one_function_over_rows() -> None:
     assert functions[0].count("in range(start, stop)") >= 2
 
 
+def test_loops_have_more_parts_than_threads_and_products_have_not() -> None:
+    given = []
+    for function in (total, lambda x, w: x @ w.T):
+        program = pb.compile(function, parallel=True)._known_for((MATRIX, WEIGHT), {}).programs[0].forward
+        given += [(one.parts_per_thread, "gemm" in one.called) for one in program._plan.stages if one.shared]
+    assert given == [(4, False), (1, True)]
+
+
 def test_functions_of_a_stage_give_what_serial_loops_do(two_threads) -> None:
     x = RNG.standard_normal((40, 40)) / 7.0
     for function in (lambda x: layers(x, x, x), turned):

@@ -53,11 +53,13 @@ class SharedEntry(Entry):
         fields = [value.type for values in given for value in values]
         kind = ir.LiteralStructType([*self._status_fields(), *fields, _INT64, _INT64])
         places, size = self._own_memory(given, arguments)
-        scratch = self._allocated(builder.mul(size, builder.sub(parts, _ONE)))
-        first = builder.alloca(kind, parts)
+        before = builder.mul(
+            self._size_of(kind), parts
+        )  # too much for the stack where there are many threads
+        memory = self._allocated(builder.add(before, builder.mul(size, parts)))
+        first, scratch = builder.bitcast(memory, kind.as_pointer()), builder.gep(memory, [before])
         with self._counted(_ZERO, parts) as part:
-            memory = self._memory_of(part, scratch, size)
-            values = self._with_own_memory(given, places, memory, part)
+            values = self._with_own_memory(given, places, self._memory_of(part, scratch, size), part)
             ends = (builder.sdiv(builder.mul(extent, one), parts) for one in (part, builder.add(part, _ONE)))
             self._store_fields(builder.gep(first, [part]), [*values, *ends])
         thread = self._python("PyEval_SaveThread", _POINTER)
@@ -65,9 +67,9 @@ class SharedEntry(Entry):
         with self._counted(_ONE, parts) as part:
             self._add_totals(given, arguments, places, self._memory_of(part, scratch, size))
         self._python("PyEval_RestoreThread", ir.VoidType(), thread)
-        self._python("PyMem_RawFree", ir.VoidType(), scratch)
         with self._counted(_ZERO, parts) as part:
-            self._raise_error_of(builder.gep(first, [part]))
+            self._raise_error_of(builder.gep(first, [part]), memory)
+        self._python("PyMem_RawFree", ir.VoidType(), memory)
         builder.ret(self._python_result(ir.Constant(_INT64, 0), None))
 
     def _given(self, value: ir.Value, argument: Argument) -> Values:
@@ -191,16 +193,20 @@ class SharedEntry(Entry):
     def _share(
         self, function: ir.Function, first: ir.Value, kind: ir.Type, parts: ir.Value, threads: ir.Value
     ) -> None:
-        builder = self.builder
-        size = builder.ptrtoint(builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
+        builder, size = self.builder, self._size_of(kind)
         addresses = [builder.bitcast(one, _POINTER) for one in (function, first)]
         self._python(kernels.SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
 
-    def _raise_error_of(self, part: ir.Value) -> None:
+    def _size_of(self, kind: ir.Type) -> ir.Value:
+        """Bytes from one part to the next."""
+        return self.builder.ptrtoint(self.builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
+
+    def _raise_error_of(self, part: ir.Value, memory: ir.Value) -> None:
         builder = self.builder
         code, error = (builder.load(builder.gep(part, [_INT32(0), _INT32(place)])) for place in (0, 1))
         status = self.context.call_conv._get_return_status(builder, code, error)
         with builder.if_then(status.is_error, likely=False):
+            self._python("PyMem_RawFree", ir.VoidType(), memory)
             self._raise(status)
 
     @contextlib.contextmanager

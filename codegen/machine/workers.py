@@ -260,7 +260,7 @@ define internal i64 @processor() {
   ret i64 %wide
 }
 
-; This thread may run wherever the process may, but for one processor; if that is the only one, nothing changes.
+; This thread may run wherever the process may but on one processor; if that is all, nothing changes.
 define internal void @avoid(i64 %processor) {
 entry:
   %mask = alloca [16 x i64]

@@ -24,7 +24,7 @@ from .extents import Symbol
 from .growing import counts_steps
 from .tree import Item, Loop, LoopTree, Root
 
-WORTH_THREADS = 100_000.0
+WORTH_THREADS = 60_000.0
 """Estimated nanoseconds above which threads gain more than they cost: 2,000, or 30,000 if they sleep."""
 SMALLEST_SEED = WORTH_THREADS / 16
 """Of the item that a shared stage begins with."""
