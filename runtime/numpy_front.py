@@ -157,6 +157,8 @@ def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tupl
     values = [one if isinstance(one, VALUES) else np.asarray(one) for one in inputs]
     asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
     loop = _loop(ufunc, tuple(map(_weak, values)), asked)
+    if loop[-1].kind == "b":  # a bit needs no half precision, which compiled code does not have
+        loop = tuple(np.dtype("float32") if one == np.float16 else one for one in loop)
     operands = [
         scalar_of(one, kind) if isinstance(one, NUMBERS) else as_dtype(wrap(one), kind)
         for one, kind in zip(values, loop)

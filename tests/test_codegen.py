@@ -23,7 +23,10 @@ from operator_cases import (
     node_of,
 )
 
+import pullback as pb
+from pullback.codegen.nests.expression import children
 from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
+from pullback.codegen.writing import element
 from pullback.tracer.errors import DimensionError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.interpret import evaluate_graph
@@ -339,3 +342,24 @@ def test_positions_out_of_range_raise() -> None:
         program(arrays)
     with pytest.raises(DimensionError, match="take"):
         build_pair(Graph("take", (x, position), (ix.gather(x, position),)), (0,)).forward(arrays)
+
+
+def test_parts_that_branches_share_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a comment names is found in time that grows with the expression, not with its paths."""
+    looked_at = []
+
+    def noted(expression: Any) -> Any:
+        looked_at.append(expression)
+        return children(expression)
+
+    monkeypatch.setattr(element, "children", noted)
+
+    def midpoint(y: Any) -> Any:
+        for _ in range(4):
+            slope = np.array([y[1], -y[0] * np.abs(y[1])])
+            middle = y + 0.1 * slope
+            y = y + 0.2 * np.array([middle[1], -middle[0] * np.abs(middle[1])])
+        return y @ y
+
+    assert "middle" in pb.compile(midpoint).forward_source(np.array([1.0, 0.5]))
+    assert len(looked_at) < 20_000

@@ -100,7 +100,7 @@ REDUCTION = """
     softmax(f,1,dtype=float64) aminmax(x) median(w) median(x,1) kthvalue(x,2,1) sort(x,0)
     sort(x,descending=True) topk(x,2) topk(x,2,0,False) argsort(x,1) unique(m) bincount(j)
     quantile(x,0.3) quantile(x,0.5,1) quantile(x,0.25,0,True) quantile(h,0.3) median(e) median(e,1)
-    median(n) median(s,0) kthvalue(s,1) max(s,0) min(s,-1,True) logsumexp(x[:,:0],1)
+    median(n) median(s,0) kthvalue(s,1) max(s,0) min(s,-1,True) logsumexp(x[:,:0],1) logsumexp(1+s+x[:,:0],1)
 """
 
 MOVEMENT = """

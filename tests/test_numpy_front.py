@@ -57,7 +57,7 @@ TABLE = """
     np.logaddexp(x,y) np.logaddexp2(x,y) np.divmod(n,i) np.equal(n,2) np.less(x,y) np.greater_equal(x,0)
     np.not_equal(n,i) np.logical_and(b,n) np.logical_not(n) np.isnan(x) np.isfinite(x) np.signbit(x)
     np.bitwise_and(n,i) np.invert(n) np.invert(b) np.logical_xor(b,x>0) np.matmul(x,y.T) np.matmul(z,v)
-    x+c c+x c*x c-x c/p c**p x+f k+i f*2.5 b+x x-np.float32(1) 2**p x@c c@z.mT
+    np.signbit(b) x+c c+x c*x c-x c/p c**p x+f k+i f*2.5 b+x x-np.float32(1) 2**p x@c c@z.mT
     np.add(f,x,dtype=np.float64) np.float64(2)*f np.float32(2)*f np.int64(3)*x c<x c==x (c>0)&b np.sum(x)
     np.sum(x,axis=0) np.sum(x,axis=(0,1)) np.sum(x,1,keepdims=True) np.sum(n) np.sum(i) np.sum(k)
     np.sum(b) np.sum(f) np.sum(i,dtype=np.float32) np.mean(x) np.mean(n) np.mean(f,axis=0)

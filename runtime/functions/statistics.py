@@ -133,7 +133,7 @@ def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """
     x = floating(input, "logsumexp")
     if not x.numel():  # exp(x) of nothing adds up to 0
-        return apply(e.log, sum(x, dim, keepdim), grad_name="LogsumexpBackward0")
+        return apply(e.subtract, sum(x, dim, keepdim), math.inf, grad_name="LogsumexpBackward0")
     return apply(c.logsumexp, x, dims=all_dims(dim, x.ndim, "logsumexp"), keepdim=bool(keepdim))
 
 
