@@ -16,7 +16,7 @@ DEEPEST = 8
 """Elementwise operators between a slice and the concatenation."""
 
 
-@rewrite("slice")
+@rewrite("slice", expands=True)
 def _slice_of_pieces(node: Node) -> Node | None:
     (x,), region = node.operands, region_of(node)
     parts = _Parts()

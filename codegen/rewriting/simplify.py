@@ -28,12 +28,18 @@ REWRITES: dict[str, list[Rewrite]] = {}
 IDENTITIES: dict[str, Callable[[Node], Any]] = {}
 """By operator what tells its nodes apart, where nodes that are written differently have the same value."""
 LONGEST_POWER_CHAIN = 8
+EXPANDING: set[Rewrite] = set()
+"""Rewrites that may write one computation out for each of the places that read a part of it."""
+LARGEST_EXPANDED = 1000
+"""Nodes up to which a graph may grow by them: parts of parts multiply."""
 
 
-def rewrite(*names: str) -> Callable[[Rewrite], Rewrite]:
+def rewrite(*names: str, expands: bool = False) -> Callable[[Rewrite], Rewrite]:
     """Enter a rewrite in the table for the operators named; it returns None where it does not apply."""
 
     def enter(function: Rewrite) -> Rewrite:
+        if expands:
+            EXPANDING.add(function)
         for name in names:
             REWRITES.setdefault(name, []).append(function)
         return function
@@ -44,9 +50,10 @@ def rewrite(*names: str) -> Callable[[Rewrite], Rewrite]:
 def simplify(graph: Graph) -> Graph:
     """The same values from fewer and simpler nodes."""
     known: dict[Any, Node] = {}
+    skipped = EXPANDING if len(graph.nodes) > LARGEST_EXPANDED else frozenset[Rewrite]()
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        return _shared(_simplified(with_operands(node, operands)), known)
+        return _shared(_simplified(with_operands(node, operands), skipped), known)
 
     return rebuild(graph, change)
 
@@ -71,16 +78,16 @@ def _identity_of(node: Node) -> Any:
     return node.operands, tuple((name, type(value), repr(value)) for name, value in attributes)
 
 
-def _simplified(node: Node) -> Node:
+def _simplified(node: Node, skipped: Container[Rewrite]) -> Node:
     for _ in range(50):  # each rewrite shrinks or normalises, so this bound is never met
-        changed = _rewritten(node)
+        changed = _rewritten(node, skipped)
         if changed is node:
             break
         node = changed
     return node
 
 
-def _rewritten(node: Node) -> Node:
+def _rewritten(node: Node, skipped: Container[Rewrite]) -> Node:
     with located_at(node.origin):
         for function in (
             _without_elements,
@@ -88,7 +95,7 @@ def _rewritten(node: Node) -> Node:
             _drop_expands,
             *REWRITES.get(node.operator.name, ()),
         ):
-            changed = function(node)
+            changed = None if function in skipped else function(node)
             if changed is not None and changed is not node:
                 keeps_name = node.name and not changed.name and changed.operands
                 return changed.renamed(node.name) if keeps_name else changed
