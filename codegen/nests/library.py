@@ -32,7 +32,7 @@ from .row_calls import write_row_call
 from .tree import Loop, Root
 
 if TYPE_CHECKING:
-    from ..writing.element import Scope
+    from ..writing.indices import Scope
     from ..writing.write import Writer
 
 FLOAT64 = np.dtype("float64")

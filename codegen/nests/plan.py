@@ -19,7 +19,7 @@ from pullback.tracer.spec import Spec
 from ..machine.compile import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
-from ..writing.element import Arrays
+from ..writing.indices import Arrays
 from ..writing.names import NamePool, noun
 from ..writing.write import Writer
 from .blocking import BLOCK

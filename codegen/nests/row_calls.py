@@ -15,7 +15,7 @@ from .lower import Lowering, NotPlain
 from .tree import Root
 
 if TYPE_CHECKING:
-    from ..writing.element import Scope
+    from ..writing.indices import Scope
     from ..writing.write import Writer
 
 FUNCTIONS = {"sorted_positions": "sort_positions"}

@@ -20,7 +20,8 @@ from ..nests.library import write_call
 from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
 from . import spelling as sp
-from .element import ElementWriter, Scope, comment_of, subscript
+from .element import ElementWriter, comment_of, subscript
+from .indices import Scope
 from .layout import Block, ForLoop, Line
 from .names import BLOCK, BLOCK_STOP, NEEDED, loop_variable, noun
 
