@@ -50,3 +50,7 @@ def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
             out[0, place] = out[1, place]
     for place in range(count):
         out[1, out[0, place]] = place
+
+
+FUNCTIONS = {"sorted_positions": sort_positions}
+"""By the operator of whose rows a call computes one."""

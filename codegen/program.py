@@ -172,23 +172,24 @@ def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> 
 
 def _imports(plan: Plan) -> tuple[str, ...]:
     """The import lines for the names that the functions use."""
+    from .ordering import FUNCTIONS as OF_ROWS
     from .vector_math import FUNCTIONS
 
     called = frozenset().union(*(stage.called for stage in plan.stages))
-    types = sorted(name for name in called if name != "bool" and name in np.sctypeDict)
-    groups = [
-        [f"from math import {', '.join(constants)}"]
-        if (constants := sorted(called & {"inf", "nan"}))
-        else [],
-        [f"from numpy import {', '.join(types)}"] if types else [],
-        ["from pullback.codegen.blas import gemm"] if "gemm" in called else [],
-        ["from pullback.codegen.ordering import sort_positions"] if "sort_positions" in called else [],
-        [f"from pullback.codegen.vector_math import {', '.join(vector)}"]
-        if (vector := sorted(called & set(FUNCTIONS)))
-        else [],
+    blocks = [
+        {"math": {"inf", "nan"}},
+        {"numpy": {name for name in called if name != "bool" and name in np.sctypeDict}},
+        {
+            "pullback.codegen.blas": {"gemm"},
+            "pullback.codegen.ordering": {function.__name__ for function in OF_ROWS.values()},
+            "pullback.codegen.vector_math": set(FUNCTIONS),
+        },
     ]
-    blocks = [groups[0], groups[1], groups[2] + groups[3] + groups[4]]
-    lines = [line for block in blocks if block for line in ("", *block)]
+    lines: list[str] = []
+    for block in blocks:
+        used = [(module, sorted(called & names)) for module, names in block.items()]
+        found = [f"from {module} import {', '.join(names)}" for module, names in used if names]
+        lines += ["", *found] if found else []
     return tuple(lines[1:])
 
 

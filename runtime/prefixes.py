@@ -50,6 +50,11 @@ class Prefix:
     def paths(self) -> list[Path]:
         return [path for after in self.branches.values() for path in after.paths]
 
+    @property
+    def _answers(self) -> list[np.ndarray]:
+        """What all of the paths answer before that question."""
+        return [guard.answer for guard in self.variant.traced.guards.guards]
+
     def programs(self, path: Path) -> list[Variant]:
         """What runs for a path, in order."""
         return [self.variant, *self._after(path).programs(path)]
@@ -60,13 +65,12 @@ class Prefix:
         Raises:
             UnknownPath: no known path has the answers of this call.
         """
-        guards = self.variant.traced.guards.guards
         unknown: UnknownPath | None = None
         try:
             results = self.variant.run(leaves)
         except Deviated as other:
-            answers = [guard.answer for guard in guards[: other.position]]
-            unknown = UnknownPath([*answers, other.answer], guards[other.position])
+            guard = self.variant.traced.guards.guards[other.position]
+            unknown = UnknownPath([*self._answers[: other.position], other.answer], guard)
         except Exception:  # the call's own: then the path that is traced raises it again
             unknown = UnknownPath([], None)
         if unknown is not None:
@@ -76,14 +80,13 @@ class Prefix:
         answer, *live = results
         if type(answer) is Tensor:
             answer = answer._value
-        known = [guard.answer for guard in guards]
         after = self.branches.get(answer.tobytes())
         if after is None:
-            raise UnknownPath([*known, answer], self.question)
+            raise UnknownPath([*self._answers, answer], self.question)
         try:
             return after.run([*leaves, *live])
         except UnknownPath as later:
-            unknown = UnknownPath([*known, answer, *later.answers], later.guard)
+            unknown = UnknownPath([*self._answers, answer, *later.answers], later.guard)
         raise unknown
 
     def run_traced(self, leaves: Sequence[Any], path: Path) -> Any:
@@ -178,7 +181,7 @@ class Prefixes:
         serials: dict[Node, int] = {}
         for node, kept in new.items():
             serials[kept] = min(node.serial, serials.get(kept, node.serial))
-        asked = tuple(_asking(new[guard.node], guard) for guard in guards)
+        asked = tuple(replace(guard, node=new[guard.node]) for guard in guards)
         return _Merged(path, tuple(new[node] for node in results), asked, serials)
 
     def _constant(self, array: np.ndarray, node: Node) -> Node:
@@ -290,7 +293,7 @@ class Prefixes:
                 self._stand_ins[node] = make_input(node.spec, node.name, node.origin)
         stand_ins = {node: self._stand_ins[node] for node in live}
         new = substitute((*outputs, *(guard.node for guard in guards)), stand_ins)
-        asked = Guards([_asking(node, guard) for node, guard in zip(new[len(outputs) :], guards)])
+        asked = Guards([replace(guard, node=node) for node, guard in zip(new[len(outputs) :], guards)])
         given = [_computed(node) for node in new[: len(outputs)]]
         used = set(toposort(new))
         traced = member.path.traced
@@ -342,10 +345,6 @@ def _computed(node: Node) -> Node:
         return node
     with located_at(node.origin):
         return identity(node)
-
-
-def _asking(node: Node, guard: Guard) -> Guard:
-    return replace(guard, node=node)
 
 
 def _first_difference(paths: Sequence[Path], begin: int) -> int | None:

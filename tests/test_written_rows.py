@@ -8,8 +8,14 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.rolling.roll import roll
-from pullback.tracer.loop import is_loop
+from pullback.codegen.rolling.rows import counter
+from pullback.codegen.rolling.written_rows import stack_what_is_written
+from pullback.tracer.graph import Graph, constant, make_input
+from pullback.tracer.interpret import evaluate_graph
+from pullback.tracer.loop import is_loop, make_loop
 from pullback.tracer.ops import windows as w
+from pullback.tracer.ops.windows import PLACE
+from pullback.tracer.spec import Spec
 
 Function = Callable[[Any], Any]
 
@@ -121,6 +127,20 @@ def test_what_is_read_while_it_is_written_is_carried() -> None:
     x = np.random.default_rng(0).normal(size=(12, 3))
     compiled = pb.compile(running)
     np.testing.assert_allclose(compiled(x), running(x), rtol=1e-12)
+
+
+def test_what_another_carry_was_a_step_ago_is_carried() -> None:
+    """The array as it was before the last write is the value of another carry."""
+    number, flat = np.dtype(float), Spec((8,), np.dtype(float))
+    out, before, step = make_input(flat, "out"), make_input(flat, "before"), make_input(PLACE, "step")
+    row, rows = (make_input(Spec(shape, number), "rows") for shape in ((1,), (8, 1)))
+    body = Graph("step", (out, before, step, row), (w.update_at(out, row, step, steps=(1,), ragged=()), out))
+    loop = make_loop(body, [constant(0.0, flat)] * 2, [counter(8), rows], [], 8)
+    graph = Graph("f", (rows,), tuple(loop.results)).check()
+    given = [np.arange(8.0).reshape(8, 1)]
+    changed = stack_what_is_written(graph).check()
+    for found, wanted in zip(evaluate_graph(changed, given), evaluate_graph(graph, given), strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_the_reverse_reads_rows_of_the_cotangent() -> None:

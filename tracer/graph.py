@@ -239,6 +239,16 @@ def toposort(outputs: Iterable[Node]) -> Iterator[Node]:
     return iter(sorted(seen, key=lambda node: node.serial))
 
 
+def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Of each of the nodes, and of their operands, the nodes that read it, each of them once."""
+    users: dict[Node, list[Node]] = {}
+    for node in nodes:
+        users.setdefault(node, [])
+        for operand in dict.fromkeys(node.operands):
+            users.setdefault(operand, []).append(node)
+    return users
+
+
 def rebuild(graph: Graph, change: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
     """The graph with every node replaced by `change(node, new operands)`, from the inputs on."""
     new: dict[Node, Node] = {node: node for node in graph.inputs}
@@ -303,5 +313,5 @@ def node_names(graph: Graph) -> dict[Node, str]:
 
 __all__ = [
     "Graph", "Node", "constant", "format_graph", "lift", "make_input", "make_node", "node_names",
-    "rebuild", "substitute", "toposort", "with_operands",
+    "rebuild", "substitute", "toposort", "users_of", "with_operands",
 ]  # fmt: skip

@@ -12,11 +12,11 @@ with `goes_on`, a loop runs as long as its first carry is true; its second carry
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .graph import Graph, Node, make_node
+from .graph import Graph, Node, make_node, rebuild, with_operands
 from .ops.control import ALL, GIVEN, WHILE, Body, loop, loop_result
 from .origin import UNKNOWN, Origin
 
@@ -177,6 +177,36 @@ def make_loop(
 
 def is_loop(node: Node) -> bool:
     return node.operator is loop
+
+
+def has_loops(graph: Graph) -> bool:
+    return any(map(is_loop, graph.nodes))
+
+
+def change_loops(graph: Graph, change: Callable[[LoopNode], LoopNode]) -> Graph:
+    """The graph with each loop replaced by one that has the same results."""
+
+    def changed(node: Node, operands: tuple[Node, ...]) -> Node:
+        node = with_operands(node, operands)
+        return change(LoopNode(node)).node if is_loop(node) else node
+
+    return rebuild(graph, changed) if has_loops(graph) else graph
+
+
+def replace_results(graph: Graph, find: Callable[[LoopNode], Sequence[Node] | None]) -> Graph:
+    """The graph with the results of loops replaced by the nodes that `find` gives, where it gives any."""
+    every: dict[Node, Sequence[Node]] = {}
+
+    def changed(node: Node, operands: tuple[Node, ...]) -> Node:
+        if node.operator is loop_result and node.operands[0] in every:
+            found = every[node.operands[0]][node.attributes["index"]]
+            return found if found.name else found.renamed(node.name)
+        new = with_operands(node, operands)
+        if is_loop(new) and (results := find(LoopNode(new))) is not None:
+            every[node] = results
+        return new
+
+    return rebuild(graph, changed) if has_loops(graph) else graph
 
 
 def loops_of(nodes: Iterable[Node]) -> list[LoopNode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .graph import Node, toposort, with_operands
@@ -32,16 +32,18 @@ class SharedNodes:
                 new[node] = node
                 continue
             node_here = with_operands(node, tuple(new[operand] for operand in node.operands))
-            new[node] = self._known.setdefault(_identity(node_here), node_here)
+            new[node] = self._known.setdefault(identity_of(node_here, _structure), node_here)
         return new
 
 
-def _identity(node: Node) -> Any:
-    attributes = tuple((name, _identity_of_value(value)) for name, value in sorted(node.attributes.items()))
-    return node.operator, node.operands, attributes
+def identity_of(node: Node, of_body: Callable[[Body], Any] = repr) -> Any:
+    """What a node shares with nodes of the same value; of bodies of loops it is what `of_body` gives."""
+    attributes = (
+        (name, type(value), of_body(value) if isinstance(value, Body) else repr(value))  # 0.0 is not -0.0
+        for name, value in sorted(node.attributes.items())
+    )
+    return node.operator, node.operands, tuple(attributes)
 
 
-def _identity_of_value(value: Any) -> Any:
-    if isinstance(value, Body):
-        return value.structure
-    return type(value), repr(value)  # 0.0 is not -0.0
+def _structure(body: Body) -> Any:
+    return body.structure

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 
+from ..ordering import FUNCTIONS
 from ..writing import spelling as sp
 from ..writing.layout import Line
 from .expression import AnyIndex, Axis, Load, of_axis
@@ -17,9 +18,6 @@ from .tree import Root
 if TYPE_CHECKING:
     from ..writing.indices import Scope
     from ..writing.write import Writer
-
-FUNCTIONS = {"sorted_positions": "sort_positions"}
-"""By operator."""
 
 
 def row_root(node: Node, lowering: Lowering) -> Root:
@@ -40,7 +38,7 @@ def write_row_call(root: Root, writer: Writer, scope: Scope) -> Line:
     """`sort_positions(x[i], positions[i])` in the loops over rows."""
     from ..writing.element import comment_of
 
-    function = FUNCTIONS[root.node.operator.name]
+    function = FUNCTIONS[root.node.operator.name].__name__
     (read,) = root.reads
     batch = root.node.operands[0].spec.ndim - 1
     row = _part(read.node, read.indices[: len(read.indices) - 1], writer, scope)

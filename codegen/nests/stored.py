@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pullback.tracer.graph import Graph, Node
+from pullback.tracer.graph import Graph, Node, users_of
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.elementwise import identity
@@ -58,7 +58,7 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     stored.update(node for one in every for node in needed_before(one))
     required = set(stored)
     for one in every:
-        users = _users(one)
+        users = users_of(one.nodes)
         store_updates(one, users, stored)
         _store_what_repeats(one, users, stored, in_loop=one is not graph)
         _store_deep_choices(one, stored)
@@ -128,14 +128,6 @@ def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:
         depths[node] = inner + (node.operator in CHOOSING)
         if depths[node] > MOST_NESTED:
             stored.add(node)
-
-
-def _users(graph: Graph) -> dict[Node, list[Node]]:
-    users: dict[Node, list[Node]] = {node: [] for node in graph.nodes}
-    for node in graph.nodes:
-        for operand in set(node.operands):
-            users[operand].append(node)
-    return users
 
 
 def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:

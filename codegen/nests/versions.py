@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pullback.tracer.graph import Graph, Node
+from pullback.tracer.graph import Graph, Node, users_of
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
@@ -123,7 +123,7 @@ def find_late_reads(
     late = Late()
     if not places.chains:
         return late
-    users = _users(graphs)
+    users = users_of(node for graph in graphs for node in graph.nodes)
     for history, chains in places.chains.items():
         for chain in chains:
             for base, link in zip(chain.versions, chain.links):
@@ -134,15 +134,6 @@ def find_late_reads(
                     else:
                         late.arrays.add(history)
     return late
-
-
-def _users(graphs: Iterable[Graph]) -> dict[Node, list[Node]]:
-    users: dict[Node, list[Node]] = {}
-    for graph in graphs:
-        for node in graph.nodes:
-            for operand in set(node.operands):
-                users.setdefault(operand, []).append(node)
-    return users
 
 
 def _values_to_store(base: Node, link: Link, users: Mapping[Node, list[Node]]) -> Iterator[Node]:

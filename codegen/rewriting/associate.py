@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pullback.tracer.graph import Graph, Node, with_operands
+from pullback.tracer.graph import Graph, Node, users_of, with_operands
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
@@ -84,10 +84,7 @@ class _Opener:
 
     def __init__(self, graph: Graph) -> None:
         self.outputs = set(graph.outputs)
-        self.users: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for operand in dict.fromkeys(node.operands):
-                self.users.setdefault(operand, []).append(node)
+        self.users = users_of(graph.nodes)
 
     def may_open(self, node: Node) -> bool:
         """Whether only products and sums need a product."""

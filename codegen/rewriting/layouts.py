@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from pullback.tracer.graph import Graph, Node, make_input, make_node, rebuild, with_operands
-from pullback.tracer.loop import LoopNode, is_loop
+from pullback.tracer.loop import LoopNode, change_loops
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
@@ -81,12 +81,7 @@ def _is_table(x: Node, table: tuple[int, ...]) -> bool:
 
 def transpose_constants(graph: Graph) -> Graph:
     """Loops that are given the transposes of small matrices that each step multiplies by, read across."""
-
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        node = with_operands(node, operands)
-        return _with_transposes(LoopNode(node)).node if is_loop(node) else node
-
-    return rebuild(graph, change) if any(map(is_loop, graph.nodes)) else graph
+    return change_loops(graph, _with_transposes)
 
 
 def _with_transposes(loop: LoopNode) -> LoopNode:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
+from pullback.tracer.merge import identity_of
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops import composite, creation
 from pullback.tracer.ops import elementwise as e
@@ -62,7 +63,7 @@ def _shared(node: Node, known: dict[Any, Node]) -> Node:
     """The first node made of the same operator, operands and attributes."""
     if node.is_input:
         return node
-    identify = IDENTITIES.get(node.operator.name, _identity_of)
+    identify = IDENTITIES.get(node.operator.name, identity_of)
     key = (node.operator, identify(node))
     first = known.setdefault(key, node)
     if first is not node and node.name and not first.name:
@@ -70,12 +71,6 @@ def _shared(node: Node, known: dict[Any, Node]) -> Node:
     if first.origin.is_backward and not node.origin.is_backward:
         first.relocated(node.origin)  # forward computes it, whoever made it first
     return first
-
-
-def _identity_of(node: Node) -> Any:
-    """What a node shares with nodes of the same value."""
-    attributes = sorted(node.attributes.items())
-    return node.operands, tuple((name, type(value), repr(value)) for name, value in attributes)
 
 
 def _simplified(node: Node, skipped: Container[Rewrite]) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pullback.tracer.graph import Graph, Node, rebuild, with_operands
-from pullback.tracer.loop import LoopNode, is_loop
+from pullback.tracer.loop import LoopNode, change_loops
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
@@ -147,12 +147,7 @@ def _with_window_added(x: Node, padded: Node) -> Node:
 
 def add_in_place(graph: Graph) -> Graph:
     """Small parts that the steps of a loop add to a carry are written where they belong."""
-
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        node = with_operands(node, operands)
-        return _with_writes(LoopNode(node)).node if is_loop(node) else node
-
-    return rebuild(graph, change) if any(map(is_loop, graph.nodes)) else graph
+    return change_loops(graph, _with_writes)
 
 
 def _with_writes(loop: LoopNode) -> LoopNode:

@@ -18,7 +18,7 @@ from pullback.tracer.graph import (
     toposort,
     with_operands,
 )  # fmt: skip
-from pullback.tracer.loop import LoopNode, is_loop
+from pullback.tracer.loop import LoopNode, change_loops, has_loops, is_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import WHILE, Body, loop_result
@@ -27,18 +27,9 @@ from ..nests.lower import merges_dimensions
 from ..rewriting.simplify import simplify
 
 
-def has_loops(graph: Graph) -> bool:
-    return any(is_loop(node) for node in graph.nodes)
-
-
 def in_bodies(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
     """The graph with a pass applied to the body of each loop; bodies keep their inputs."""
-
-    def changed(node: Node, operands: tuple[Node, ...]) -> Node:
-        node = with_operands(node, operands)
-        return LoopNode(node).with_body(change(LoopNode(node).body)).node if is_loop(node) else node
-
-    return rebuild(graph, changed) if has_loops(graph) else graph
+    return change_loops(graph, lambda loop: loop.with_body(change(loop.body)))
 
 
 def tidy_loops(graph: Graph) -> Graph:

@@ -8,10 +8,9 @@ needs no array and no copy (`nests/delays.py`).
 
 from __future__ import annotations
 
-from pullback.tracer.graph import Graph, Node, make_input, rebuild, substitute, with_operands
-from pullback.tracer.loop import LoopNode, is_loop
+from pullback.tracer.graph import Graph, Node, make_input, substitute
+from pullback.tracer.loop import LoopNode, replace_results
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import loop_result
 
 from ..nests.versions import find_chain
 from .bodies import made_again
@@ -22,19 +21,12 @@ MOVES = (m.slice_update, m.slice_, m.permute, m.flip, m.expand, m.pad)
 
 def move_when_read(graph: Graph) -> Graph:
     """Loops whose carries are moved from other carries where they are read, not where they are stored."""
-    if not any(map(is_loop, graph.nodes)):
-        return graph
-    results: dict[Node, list[Node]] = {}
 
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        if node.operator is loop_result and node.operands[0] in results:
-            return results[node.operands[0]][node.attributes["index"]]
-        new = with_operands(node, operands)
-        if is_loop(new) and (moved := _moved_carries(LoopNode(new))):
-            results[node] = _delayed(LoopNode(new), moved)
-        return new
+    def moved(loop: LoopNode) -> list[Node] | None:
+        carries = _moved_carries(loop)
+        return _delayed(loop, carries) if carries else None
 
-    return rebuild(graph, change)
+    return replace_results(graph, moved)
 
 
 def _moved_carries(loop: LoopNode) -> dict[int, int]:

@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import has_loops
 
-from .bodies import has_loops, share_loops, tidy_loops
+from .bodies import share_loops, tidy_loops
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
 from .steps import (

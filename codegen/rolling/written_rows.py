@@ -11,37 +11,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Graph, Node, constant, rebuild, with_operands
-from pullback.tracer.loop import LoopNode, is_loop
+from pullback.tracer.graph import Graph, Node, constant, users_of
+from pullback.tracer.loop import LoopNode, replace_results
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
-from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.creation import iota
 
 from ..rewriting.slices import bounds_of
 from ..rewriting.windows import places_of
+from .bodies import in_bodies
 
 
 def stack_what_is_written(graph: Graph) -> Graph:
     """Loops that stack what they would write, part by part, into arrays that they do not read."""
-    if not any(map(is_loop, graph.nodes)):
-        return graph
-    results: dict[Node, list[Node]] = {}
 
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        if node.operator is loop_result and node.operands[0] in results:
-            found = results[node.operands[0]][node.attributes["index"]]
-            return found if found.name else found.renamed(node.name)
-        new = with_operands(node, operands)
-        if not is_loop(new):
-            return new
-        loop = LoopNode(new).with_body(stack_what_is_written(LoopNode(new).body))
-        if written := _written_carries(loop):
-            results[node] = _with_stacks(loop, written)
-        return loop.node
+    def stacked(loop: LoopNode) -> list[Node] | None:
+        written = _written_carries(loop)
+        return _with_stacks(loop, written) if written else None
 
-    return rebuild(graph, change)
+    return replace_results(in_bodies(graph, stack_what_is_written), stacked)
 
 
 @dataclass(frozen=True)
@@ -72,16 +61,12 @@ class _Writes:
 def _written_carries(loop: LoopNode) -> dict[int, _Writes]:
     if loop.is_dynamic or loop.length < 2:
         return {}
-    users: dict[Node, list[Node]] = {}
-    for node in loop.body.nodes:
-        for operand in node.operands:
-            users.setdefault(operand, []).append(node)
+    users, outputs = users_of(loop.body.nodes), loop.body.outputs
     found = {}
-    for index, (carry, after) in enumerate(zip(loop.body.inputs[: loop.carries], loop.body.outputs)):
-        is_write = after.operator is w.update_at and after.operands[0] is carry
-        if not is_write or users.get(carry) != [after] or after in users:
-            continue
-        if loop.body.outputs.count(after) == 1 and (writes := _writes(loop, after)) is not None:
+    for index, (carry, after) in enumerate(zip(loop.body.inputs[: loop.carries], outputs)):
+        is_write = after.operator is w.update_at and after.operands[0] is carry is not after.operands[1]
+        is_read = users.get(carry) != [after] or users[after] or carry in outputs or outputs.count(after) > 1
+        if is_write and not is_read and (writes := _writes(loop, after)) is not None:
             found[index] = writes
     return found
 

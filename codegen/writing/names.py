@@ -9,6 +9,8 @@ import re
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import SUPPORTED
 
+from ..ordering import FUNCTIONS
+
 LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 """Variables of loops over blocks; where a function writes how many rows it needs of too small arrays."""
@@ -33,8 +35,10 @@ def noun(operator: str) -> str:
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name, as operators do in their scalar templates."""
     templates = " ".join(operator.scalar or "" for operator in OPERATORS.values())
-    others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "sort_positions", "kernel")
-    return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *(one.name for one in SUPPORTED)))
+    others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
+    rows = [function.__name__ for function in FUNCTIONS.values()]
+    dtypes = [dtype.name for dtype in SUPPORTED]
+    return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *rows, *dtypes))
 
 
 class NamePool:
