@@ -37,7 +37,7 @@ from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree, Root
 from . import spelling as sp
 from .indices import Arrays, IndexWriter, Scope
-from .layout import Line
+from .layout import Block, Line
 from .names import BLOCK, noun
 
 LONGEST_EXPRESSION = 72
@@ -324,15 +324,14 @@ class ElementWriter(IndexWriter):
     def _branch(self, expression: Select, scope: Scope) -> ast.expr:
         """A choice between long expressions as statements, so that their parts have names."""
         name = self.arrays.pool.take(self._wanted_name(expression, scope))
-        for side, keyword in (
-            (expression.inside, f"if {sp.unparse(self._condition(expression, scope))}:"),
-            (expression.outside, "else:"),
+        for side, header in (
+            (expression.inside, f"if {sp.unparse(self._condition(expression, scope))}"),
+            (expression.outside, "else"),
         ):
             branch = Scope(None, scope, is_branch=True)
             value = self.value(side, branch)
             self.line(branch, f"{name} = {sp.unparse(value)}", value, expression.node.origin)
-            scope.lines.append(Line(keyword))
-            scope.lines.extend(Line(f"    {line.text}", line.comment) for line in branch.lines)  # type: ignore[union-attr]
+            scope.lines.append(Block(header, tuple(branch.lines)))
         return ast.Name(name)
 
     def _select(self, expression: Select, scope: Scope) -> ast.expr:
