@@ -21,6 +21,11 @@ has_scalars = _current.get
 """Whether the function under way has NumPy's scalars; None outside of such functions."""
 
 
+def of_numpy() -> int:
+    """What the meaning of methods adds to the key of a call with Tensors: 2 in NumPy's programs."""
+    return 2 if has_scalars() else 0
+
+
 @contextmanager
 def with_scalars(wanted: bool) -> Iterator[None]:
     """Inside, elements of arrays are numbers, or views."""

@@ -22,7 +22,7 @@ from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
-from .numpy_scalars import with_scalars
+from .numpy_scalars import has_scalars, with_scalars
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -245,7 +245,7 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
-        with tracing(self.trace), with_scalars(not self.returns_tensors):
+        with tracing(self.trace), with_scalars(bool(has_scalars()) or not self.returns_tensors):
             try:
                 result = function(*args, **kwargs)
             except RecursionError:
