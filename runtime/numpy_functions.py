@@ -17,7 +17,7 @@ from .functions import PUBLIC, contraction, joining, movement, parts, reduction,
 from .functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from .functions.einsum import einsum
 from .numpy_front import FUNCTIONS, converted
-from .numpy_values import averaged, promoted, tensor_of
+from .numpy_values import averaged, known, promoted, tensor_of
 from .tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,11 +27,17 @@ def implements(*functions: Any) -> Callable[[F], F]:
     """Enter a function in the table; options that it does not have raise UnsupportedError."""
 
     def enter(implementation: F) -> F:
-        names = set(inspect.signature(implementation).parameters)
-        variadic = "options" in names
+        parameters = inspect.signature(implementation).parameters.values()
+        names = {one.name for one in parameters}
+        variadic = any(one.kind is one.VAR_KEYWORD for one in parameters)
+        count = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+        takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
         @functools.wraps(implementation)
         def call(*arguments: Any, **keywords: Any) -> Any:
+            if len(arguments) > count and not takes_any:
+                keywords |= _named(functions[0], arguments, count)
+                arguments = arguments[:count]
             if keywords and not variadic and not names.issuperset(keywords):
                 unknown = set(keywords) - names
                 fail(
@@ -46,6 +52,16 @@ def implements(*functions: Any) -> Callable[[F], F]:
         return implementation
 
     return enter
+
+
+def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any]:
+    """The positional arguments from `start` on by the names that NumPy gives them, those left open apart."""
+    found = dict(list(zip(inspect.signature(function).parameters, arguments))[start:])
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not np._NoValue and not (name == "out" and value is None)
+    }
 
 
 # --- shapes -------------------------------------------------------------------------------------------
@@ -117,7 +133,11 @@ implements(np.broadcast_arrays)(lambda *args: movement.broadcast_tensors(*map(te
 implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, int) else tuple(reps))
 )
-implements(np.repeat)(lambda a, repeats, axis=None: movement.repeat_interleave(tensor_of(a), repeats, axis))
+implements(np.repeat)(
+    lambda a, repeats, axis=None: movement.repeat_interleave(
+        tensor_of(a), known("repeat", repeats)[0] if isinstance(repeats, Tensor) else repeats, axis
+    )
+)
 implements(np.rot90)(lambda m, k=1, axes=(0, 1): parts.rot90(tensor_of(m), k, axes))
 implements(np.fliplr)(lambda m: parts.fliplr(tensor_of(m)))
 implements(np.flipud)(lambda m: parts.flipud(tensor_of(m)))

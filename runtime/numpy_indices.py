@@ -42,6 +42,16 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     return total
 
 
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Sequences as an open grid of indices; masks are the places where they hold."""
+    found = []
+    for place, one in enumerate(map(tensor_of, args)):
+        index = PUBLIC["nonzero"](one, as_tuple=True)[0] if array_dtype(one).kind == "b" else one
+        found.append(index.reshape([-1 if dim == place else 1 for dim in range(len(args))]))
+    return tuple(found)
+
+
 def _of_shape(function: Any) -> None:
     """`np.triu_indices_from(x)` and its kin, which look at the shape alone."""
     implements(function)(lambda arr, k=0: function(np.empty(tuple(arr.shape), bool), k))

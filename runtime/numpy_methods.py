@@ -1,9 +1,10 @@
 """What methods and operators of Tensors mean in NumPy's programs: what they mean there.
 
 `x.std()` divides by n in NumPy and by n - 1 in PyTorch, `x.max(0)` is an array or a pair, integers divide to
-float64 or float32. A function that was given ndarrays to differentiate or trace is a NumPy program, and must
-compute what it computes without pullback. So there, and where an option has NumPy's name, a method is
-NumPy's; options with PyTorch's names (`dim`, `unbiased`) ask for PyTorch's.
+float64 or float32. A function that was given ndarrays to differentiate or trace, and that calls none of
+pullback's functions, is a NumPy program, and must compute what it computes without pullback. So there, and
+where an option has NumPy's name, a method is NumPy's; options with PyTorch's names (`dim`, `unbiased`) ask
+for PyTorch's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .functions import METHODS
 from .functions.common import NUMBERS, array_dtype
 from .inplace import copy_
 from .numpy_front import FUNCTIONS, OPERANDS, called, written
-from .numpy_scalars import has_scalars
+from .numpy_scalars import has_numpy_methods
 from .numpy_values import tensor_of
 from .tape import apply
 from .tensor import Tensor
@@ -44,7 +45,7 @@ def either(name: str, torch: Method | None, numpy: Method) -> Method:
 
     @functools.wraps(torch)
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
-        if has_scalars():
+        if has_numpy_methods():
             chosen = torch if keywords and not TORCH_OPTIONS.isdisjoint(keywords) else numpy
         else:
             chosen = numpy if keywords and not options.isdisjoint(keywords) else torch
@@ -179,7 +180,7 @@ def operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> 
     """`x + other`, or `other + x`: PyTorch's where it is the same, or no NumPy program asks."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if torch is not None and (not has_scalars() or _is_same_in_both(self, other)):
+        if torch is not None and (not has_numpy_methods() or _is_same_in_both(self, other)):
             return torch(self, other)
         if not isinstance(other, OPERANDS):
             return NotImplemented
@@ -190,7 +191,7 @@ def operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> 
 
 def written_operand(other: Any) -> Any:
     """What `x += other` adds: lists are arrays in NumPy's programs."""
-    return tensor_of(other) if has_scalars() and isinstance(other, list | tuple) else other
+    return tensor_of(other) if has_numpy_methods() and isinstance(other, list | tuple) else other
 
 
 def operators(methods: dict[str, Method]) -> dict[str, Method]:

@@ -54,7 +54,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
     if method == "linear":
-        return PUBLIC["quantile"](x, q, axis, keepdims)
+        return PUBLIC["quantile"](x, known("quantile", q)[0], axis, keepdims)
     ordered = _ordered(x, axis)
     (shares,) = known("quantile", q)
     places = np.quantile(np.arange(float(ordered.shape[-1])), shares, method=method)  # type: ignore[call-overload]
@@ -68,7 +68,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
 
 @implements(np.percentile)
 def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    return quantile(a, np.asarray(q) / 100.0, axis, method=method, keepdims=keepdims)
+    return quantile(a, known("percentile", q)[0] / 100.0, axis, method=method, keepdims=keepdims)
 
 
 def _ordered(x: Tensor, axis: Any) -> Tensor:
@@ -115,7 +115,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
 
 @implements(np.nanpercentile)
 def nanpercentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return nanquantile(a, np.asarray(q) / 100.0, axis, keepdims=keepdims)
+    return nanquantile(a, known("nanpercentile", q)[0] / 100.0, axis, keepdims=keepdims)
 
 
 @implements(np.nanmedian)

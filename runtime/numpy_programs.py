@@ -38,7 +38,7 @@ class NumpyProgram:
         self._variables: list[_Variables] = []
         self._written: frozenset[str] | None = frozenset()
         """The parameters that the function writes into; None for perhaps all."""
-        plain = _plain_function(function)
+        plain = plain_function(function)
         if plain is not None:
             self._explore(function, plain)
 
@@ -55,7 +55,7 @@ class NumpyProgram:
                 variables.store()
 
     def _explore(self, function: Function, plain: FunctionType) -> None:
-        reached = _reached(plain, getattr(function, "__self__", function))
+        reached = reached_from(plain, getattr(function, "__self__", function))
         helpers = [one for one in reached.values() if one.function is not plain]
         writes = writes_of(plain.__code__)
         self._written = writes.parameters
@@ -130,7 +130,7 @@ def _writes_arguments(function: FunctionType) -> bool:
     return writes.perhaps_more or bool(writes.parameters - {"self"})
 
 
-def _plain_function(function: Function) -> FunctionType | None:
+def plain_function(function: Function) -> FunctionType | None:
     """The Python function that is run; None for what was not written in Python, and for pullback's own."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -175,7 +175,7 @@ class _Reached:
         yield from self.cells.values()
 
 
-def _reached(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
+def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
     """All functions that `root` reaches by the names of variables, or of the attributes of modules.
 
     With them the methods that it reaches, those of its `owner` among them.

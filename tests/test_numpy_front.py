@@ -164,7 +164,8 @@ TABLE = """
     np.polyfit(v,c,1,w=c) np.fft.fftshift(v) np.fft.ifftshift(x,axes=1) np.trim_zeros(v)
     np.lib.stride_tricks.sliding_window_view(x,(2,2)) np.linalg.cond(x[:,:3],1)
     np.linalg.tensorsolve(x[:,:3],w) np.linalg.tensorinv(x[:,:3],ind=1) np.array_equiv(x,x)
-    np.triu_indices_from(x) np.result_type(x,f)==np.float64
+    np.triu_indices_from(x) np.result_type(x,f)==np.float64 x[np.ix_(j,[True,False,True,True])]
+    np.sum(x,0,None,None,True) x.repeat(j,axis=0) np.quantile(x,c/4) np.max(x,1,None,True)
     scipy.special.expit(x) scipy.special.erf(x) scipy.special.gammaln(p) scipy.special.psi(p)
     scipy.special.gamma(x) scipy.special.xlogy(x,p) scipy.special.xlog1py(x,p) scipy.special.logit(u)
     scipy.special.entr(p) scipy.special.ndtr(x) scipy.special.log_ndtr(9*x) scipy.special.beta(p,u)
@@ -174,7 +175,7 @@ TABLE = """
 ROWS = TABLE.split()
 NEEDS_VALUES = re.compile(
     r"nonzero|argwhere|array_equ|allclose|shape\(x\)|ndim|size|extract|bincount|item|unique|union|intersect|"
-    r"diff1d|setxor|piecewise|result_type|_from|trim_zeros|gcd|setdiff"
+    r"diff1d|setxor|piecewise|result_type|_from|trim_zeros|gcd|setdiff|repeat\(j"
 )
 
 

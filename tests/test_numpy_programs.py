@@ -597,6 +597,17 @@ def test_methods_are_numpys_in_all_of_a_numpy_program() -> None:
     assert np.isclose(float(compiled(tensor)), table.var(ddof=1))
 
 
+def test_methods_are_pytorchs_in_programs_that_call_pullback() -> None:
+    table = random(3, 2)
+
+    def function(x: Any) -> Any:
+        return pb.tanh(x).std()
+
+    for one in (function, pb.compile(function)):
+        assert np.isclose(pb.value_and_grad(one)(table)[0], np.tanh(table).std(ddof=1))
+    assert np.isclose(pb.value_and_grad(lambda x: pb.grad(pb.compile(np.sum))(x).std())(table)[0], 0.0)
+
+
 def test_a_number_made_of_a_tensor_would_lose_its_gradient() -> None:
     with pytest.raises(pb.errors.GradientError, match="float64|no gradient"):
         pb.grad(lambda x: np.float64(x[0]) * 2.0)(np.ones(2))
