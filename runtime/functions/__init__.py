@@ -7,19 +7,28 @@ computing is done by the operators of `tracer.ops`.
 from . import (
     activation,
     arithmetic,
+    attention,
     comparison,
     contraction,
+    ctc,
+    distances,
     einsum,
     elementwise,
+    embedding,
     indexing,
     joining,
     linalg,
     losses,
+    margins,
     movement,
+    noise,
+    normalisations,
     ordering,
     padding,
     parts,
+    pooling,
     reduction,
+    resampling,
     selection,
     statistics,
     windows,
@@ -29,6 +38,7 @@ from .methods import METHODS
 MODULES = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
     ordering, padding, contraction, einsum, linalg, windows, activation, losses,
+    normalisations, margins, ctc, pooling, resampling, embedding, distances, noise, attention,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

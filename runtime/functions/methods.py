@@ -30,12 +30,11 @@ from .common import is_operand
 Function = Callable[..., Any]
 
 _NO_METHODS = """
-    adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d cdist conv1d conv2d dropout embedding
-    max_pool1d max_pool2d
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
     atleast_1d atleast_2d atleast_3d bilinear broadcast_tensors cat celu chain_matmul column_stack concat
     concatenate corrcoef cosine_similarity cov dstack elu expit gelu getitem glu hardsigmoid hardswish
     hardtanh hstack leaky_relu linalg_norm linear logsigmoid matrix_norm meshgrid mish multi_dot
-    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softsign
+    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softshrink softsign
     solve_triangular stack
     std_mean tanhshrink tensordot threshold updated var_mean vector_norm vstack where
 """
