@@ -264,7 +264,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 @implements(np.cross)
 def _cross(a: Any, b: Any, axis: int = -1) -> Tensor:
-    x, y = promoted([a, b])
+    x, y = (one[(None,) * (max(np.ndim(a), np.ndim(b)) - one.ndim)] for one in promoted([a, b]))
     return contraction.cross(x, y, axis)
 
 
