@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from ..tensor import Tensor
 from .activation import log_softmax
 from .arithmetic import float_pair
 from .common import (
+    F,
     Operand,
     array_dtype,
     as_dtype,
@@ -41,6 +44,19 @@ EXCLUDED = -100
 """PyTorch's default for the class that `ignore_index` leaves out."""
 
 
+def takes_old_options(function: F) -> F:
+    """Let a loss take `size_average` and `reduce`, PyTorch's options before `reduction`."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, size_average: Any = None, reduce: Any = None, **options: Any) -> Tensor:
+        if size_average is not None or reduce is not None:
+            mean_or_sum = "sum" if size_average is False else "mean"
+            options["reduction"] = "none" if reduce is False else mean_or_sum
+        return function(*arguments, **options)
+
+    return cast(F, call)
+
+
 def reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
     """The losses themselves ("none"), or their "sum" or "mean"."""
     if reduction == "none":
@@ -53,6 +69,16 @@ def reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
     return mean(losses) if reduction == "mean" else sum(losses)
 
 
+def _shared(losses: Tensor, weight: Tensor, reduction: str, function: str) -> Tensor:
+    """Losses times weights; their mean is divided by the sum of the weights."""
+    if tuple(weight.shape) != tuple(losses.shape):
+        fail(ShapeError, f"{function}(): Weights and input must have the same size.")
+    weighted = apply(e.multiply, losses, weight)
+    if reduction == "mean":
+        return apply(e.divide, sum(weighted), sum(weight))
+    return reduced(weighted, reduction, function)
+
+
 def _titled(losses: Tensor, reduction: str, title: str) -> Tensor:
     """`_reduced`, with PyTorch's name for the tape's node."""
     dims = tuple(range(losses.ndim))
@@ -63,12 +89,14 @@ def _titled(losses: Tensor, reduction: str, title: str) -> Tensor:
     return reduced(losses, reduction, title.removesuffix("Backward0"))
 
 
-def mse_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
+@takes_old_options
+def mse_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The squared differences, or their mean or sum.
 
     Args:
         input, target: tensors that broadcast.
         reduction: "none", "mean" or "sum".
+        weight: a factor for each loss; the mean is divided by their sum.
 
     Raises:
         ShapeError: the shapes do not broadcast. ArgumentError: another reduction.
@@ -78,10 +106,14 @@ def mse_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
         tensor(2.)
     """
     a, b = float_pair("mse_loss", input, target)
-    return _titled(apply(e.square, apply(e.subtract, a, b)), reduction, "MseLossBackward0")
+    losses = apply(e.square, apply(e.subtract, a, b))
+    if weight is not None:
+        return _shared(losses, weight, reduction, "mse_loss")
+    return _titled(losses, reduction, "MseLossBackward0")
 
 
-def l1_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
+@takes_old_options
+def l1_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The absolute differences, or their mean or sum.
 
     Example:
@@ -89,7 +121,10 @@ def l1_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
         tensor(1.)
     """
     a, b = float_pair("l1_loss", input, target)
-    return reduced(apply(e.absolute, apply(e.subtract, a, b)), reduction, "l1_loss")
+    losses = apply(e.absolute, apply(e.subtract, a, b))
+    if weight is not None:
+        return _shared(losses, weight, reduction, "l1_loss")
+    return reduced(losses, reduction, "l1_loss")
 
 
 def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor:
@@ -100,7 +135,9 @@ def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor
     return apply(e.where, apply(e.less, magnitude, width), near, far)
 
 
-def huber_loss(input: Tensor, target: Operand, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+def huber_loss(
+    input: Tensor, target: Operand, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """d*d / 2 for differences below delta, else delta * (|d| - delta / 2). Source: P. J. Huber (1964).
 
     Example:
@@ -110,11 +147,11 @@ def huber_loss(input: Tensor, target: Operand, reduction: str = "mean", delta: f
     if delta <= 0:
         fail(ArgumentError, f"huber_loss does not support non-positive values for delta, found {delta}.")
     a, b = float_pair("huber_loss", input, target)
-    return _titled(
-        _quadratic_near_zero(apply(e.subtract, a, b), float(delta), 1.0), reduction, "HuberLossBackward0"
-    )
+    losses = _quadratic_near_zero(apply(e.subtract, a, b), float(delta), 1.0)
+    return _titled(_weighted(losses, weight), reduction, "HuberLossBackward0")
 
 
+@takes_old_options
 def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d*d / (2 beta) for differences below beta, else |d| - beta / 2.
 
@@ -134,6 +171,7 @@ def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta
 # --- classification ---------------------------------------------------------------------------------------
 
 
+@takes_old_options
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = EXCLUDED,
     reduction: str = "mean",
@@ -234,6 +272,7 @@ def _of_class(scores: Tensor, classes: Tensor) -> Tensor:
     return reshape_to(picked, tuple(classes._value.shape))
 
 
+@takes_old_options
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = EXCLUDED,
     reduction: str = "mean", label_smoothing: float = 0.0,
@@ -308,6 +347,7 @@ def _smoothed(
     return reduced(total, reduction, "cross_entropy")
 
 
+@takes_old_options
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -348,6 +388,7 @@ def _weighted(losses: Tensor, weight: Tensor | None) -> Tensor:
     return losses if weight is None else elementwise(e.multiply, losses, weight, function="loss")
 
 
+@takes_old_options
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
     pos_weight: Tensor | None = None,
@@ -369,6 +410,7 @@ def binary_cross_entropy_with_logits(
     return _titled(losses, reduction, "BinaryCrossEntropyWithLogitsBackward0")
 
 
+@takes_old_options
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t * (log(t) - x) of log-probabilities x and probabilities t (or their logarithms).
 
@@ -388,6 +430,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return reduced(losses, reduction, "kl_div")
 
 
+@takes_old_options
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
     reduction: str = "mean",
@@ -446,6 +489,7 @@ def gaussian_nll_loss(
     return reduced(losses, reduction, "gaussian_nll_loss")
 
 
+@takes_old_options
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -462,6 +506,7 @@ def hinge_embedding_loss(
     return reduced(losses, reduction, "hinge_embedding_loss")
 
 
+@takes_old_options
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-t * x)) for targets 1 and -1.
 
