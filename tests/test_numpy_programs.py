@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
+import scipy.stats
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 import pullback as pb
 from pullback.runtime import inplace
@@ -580,6 +582,24 @@ def of_scipy(x: np.ndarray, a: np.ndarray) -> Any:
 
 def test_functions_of_scipy() -> None:
     check(of_scipy, random(3), random(3, 3))
+
+
+def of_distributions(x: np.ndarray, p: np.ndarray, a: np.ndarray) -> Any:
+    stats = scipy.stats
+    total = norm.logpdf(x, p[0], scale=p[1]).sum() + norm.cdf(x).sum() + norm.logcdf(-9 * x).sum()
+    total += stats.gamma.logpdf(x, p[1], scale=p[2]).sum() + stats.beta.logpdf(x / 2, p[1], p[2]).sum()
+    total += stats.t.logpdf(x, p[2], loc=p[0]).sum() + stats.expon.pdf(x, scale=p[2]).sum()
+    total += stats.lognorm.logpdf(x, p[2]).sum() + stats.laplace.logpdf(x, p[0], p[1]).sum()
+    total += stats.poisson.logpmf(np.array([1, 2, 0]), p[2]).sum() + stats.binom.logpmf(2, 5, p[0] / 2)
+    total += stats.logistic.sf(x).sum() + stats.cauchy.cdf(x).sum() + stats.bernoulli.pmf(1, p[0] / 2)
+    total += stats.uniform.logpdf(x, 0.0, 2 * p[2]).sum() + norm.ppf(0.3) * p[0]
+    covariance = a @ a.T + np.eye(3)
+    total += stats.multivariate_normal.logpdf(a, x, covariance).sum()
+    return total + stats.multivariate_normal.pdf(a[0], mean=x)
+
+
+def test_distributions_of_scipy() -> None:
+    check(of_distributions, random(3), np.array([0.6, 0.7, 1.2]), random(3, 3))
 
 
 def methods_in_helpers(x: np.ndarray) -> Any:
