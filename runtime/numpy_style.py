@@ -13,7 +13,10 @@ from typing import Any
 from .functions import PUBLIC
 from .numpy_programs import plain_function, reached_from
 
-OF_PYTORCH = PUBLIC.keys() | {"linalg", "nn", "ones", "randn", "tensor", "zeros"}
+OF_PYTORCH = PUBLIC.keys() | {
+    "checkpoint", "cond", "fori_loop", "linalg", "map", "nn", "ones", "randn", "scan", "special", "switch",
+    "tensor", "while_loop", "zeros",
+}  # fmt: skip
 """What PyTorch's programs take from pullback; transforms and decorators are used in both."""
 
 
