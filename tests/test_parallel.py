@@ -256,3 +256,11 @@ def test_gradients_do_not_share_recycled_memory() -> None:
     compiled(x * 2.0).backward()
     assert (first == 6.0).all()
     assert (x.grad == 24.0).all()
+
+
+def test_arguments_may_be_called_as_the_bounds_of_a_part():
+    def between(start, stop):
+        return start + (stop - start) * 0.25
+
+    compiled = pb.compile(between, parallel=True)
+    np.testing.assert_allclose(compiled(np.zeros(100), np.ones(100)), np.full(100, 0.25))
