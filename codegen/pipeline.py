@@ -18,6 +18,7 @@ from .rewriting.contractions import lower_contractions
 from .rewriting.differentiate import active_nodes, differentiate
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_constants, transpose_tables
+from .rewriting.online import sum_online
 from .rewriting.partition import Partition, needed_by_backward, partition
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import expand_composites, simplify
@@ -39,6 +40,7 @@ def optimise(graph: Graph) -> Graph:
     graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))
     graph = simplify(factor_sums(simplify(join_padded_terms(graph))))
+    graph = simplify(sum_online(graph))
     graph = simplify(absorb_permutes(find_contractions(graph)))
     graph = associate(simplify(stack_products(graph)))
     graph = simplify(lower_contractions(graph))
