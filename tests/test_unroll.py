@@ -159,3 +159,16 @@ def test_parts_of_parts_do_not_multiply() -> None:
     compiled = pb.compile(lambda x, y: sweeps(x * 1.0, y * 1.0))
     np.testing.assert_allclose(compiled(x, y), sweeps(x * 1.0, y * 1.0), rtol=1e-10)
     assert len(compiled.forward_source(x, y).splitlines()) < 3000
+
+
+def test_the_front_of_a_long_row_stays_a_loop() -> None:
+    """Ten of 55 columns are ten like each other; six of nine are the rest of a row that is taken apart."""
+
+    def front(x, y):
+        return np.sum(np.exp(x[:, :10]) * y, axis=1)
+
+    rng = np.random.default_rng(0)
+    source = pb.compile(front).forward_source(rng.normal(size=(100, 55)), rng.normal(size=(100, 10)))
+    assert source.count("exp(") == 2  # with its comment
+    short = pb.compile(front).forward_source(rng.normal(size=(100, 13)), rng.normal(size=(100, 10)))
+    assert short.count("exp(x") == 11

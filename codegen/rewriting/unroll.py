@@ -84,9 +84,9 @@ def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:
 
 
 def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
-    by_place = {symbol for node in graph.nodes for symbol in _used_by_place(node, extents)}
+    by_place = {symbol for node in graph.nodes for symbol in _used_by_place(node, extents, 2 * largest)}
     called = {symbol for node in graph.nodes if _is_call(node) for symbol in extents[node]}
-    small = {symbol for symbol in by_place - called if 1 < symbol.value <= 2 * largest}
+    small = {symbol for symbol in by_place - called if symbol.value > 1}
     for node in graph.nodes:
         batch = 1
         for symbol in extents[node]:
@@ -129,13 +129,16 @@ def _is_last_large(node: Node, symbol: Symbol, extents: Extents) -> bool:
     return all(one.value <= SMALL for one in symbols[symbols.index(symbol) :])
 
 
-def _used_by_place(node: Node, extents: Extents) -> Iterator[Symbol]:
-    """The symbols of dimensions in which an operator treats some positions of a batch unlike others."""
+def _used_by_place(node: Node, extents: Extents, largest: int) -> Iterator[Symbol]:
+    """The symbols of dimensions in which an operator treats some positions of a batch unlike others.
+
+    None if the whole of which it takes or makes a part is larger: in the part all positions are alike.
+    """
     if node.operator in (m.slice_, m.pad, m.dilate, m.slice_update, m.concatenate):
         for operand in node.operands:
             for before, after in zip(extents[operand], extents[node]):
                 large = max(node.spec.size, operand.spec.size)
-                if before is not after:
+                if before is not after and max(before.value, after.value) <= largest:
                     found = (one for one in (before, after) if one is not ONE)
                     yield from (one for one in found if large >= SMALLEST_BATCH * one.value)
 
