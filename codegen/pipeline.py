@@ -21,7 +21,7 @@ from .rewriting.layouts import transpose_constants, transpose_tables
 from .rewriting.online import sum_online
 from .rewriting.partition import Partition, needed_by_backward, partition
 from .rewriting.quotients import share_reciprocals
-from .rewriting.simplify import expand_composites, simplify
+from .rewriting.simplify import Simplifier, expand_composites
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
@@ -36,6 +36,7 @@ __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statist
 
 def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
+    simplify = Simplifier()
     graph = expand_composites(graph, only=MADE_OF_LOOPS)
     graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))

@@ -50,13 +50,36 @@ def rewrite(*names: str, expands: bool = False) -> Callable[[Rewrite], Rewrite]:
 
 def simplify(graph: Graph) -> Graph:
     """The same values from fewer and simpler nodes."""
-    known: dict[Any, Node] = {}
-    skipped = EXPANDING if len(graph.nodes) > LARGEST_EXPANDED else frozenset[Rewrite]()
+    return Simplifier()(graph)
 
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        return _shared(_simplified(with_operands(node, operands), skipped), known)
 
-    return rebuild(graph, change)
+class Simplifier:
+    """`simplify` for one graph in pass after pass: a node that no rewrite changed is not tried again."""
+
+    def __init__(self) -> None:
+        self._simplest: set[Node] = set()
+        self._unchanged: Graph | None = None
+
+    def __call__(self, graph: Graph) -> Graph:
+        if graph is self._unchanged:
+            return graph
+        result = self._simplified(graph)
+        if result is graph:
+            self._unchanged = graph
+        return result
+
+    def _simplified(self, graph: Graph) -> Graph:
+        known: dict[Any, Node] = {}
+        skipped = EXPANDING if len(graph.nodes) > LARGEST_EXPANDED else frozenset[Rewrite]()
+
+        def change(node: Node, operands: tuple[Node, ...]) -> Node:
+            result = with_operands(node, operands)
+            if result not in self._simplest:
+                result = _simplified(result, skipped)
+                self._simplest.add(result)
+            return _shared(result, known)
+
+        return rebuild(graph, change)
 
 
 def _shared(node: Node, known: dict[Any, Node]) -> Node:
