@@ -87,14 +87,17 @@ def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
     by_place = {symbol for node in graph.nodes for symbol in _used_by_place(node, extents, 2 * largest)}
     called = {symbol for node in graph.nodes if _is_call(node) for symbol in extents[node]}
     small = {symbol for symbol in by_place - called if symbol.value > 1}
-    for node in graph.nodes:
-        batch = 1
-        for symbol in extents[node]:
-            behind_batch = batch >= SMALLEST_BATCH and 1 < symbol.value <= largest
-            if behind_batch and _is_last_large(node, symbol, extents):
-                small.add(symbol)
-            batch *= symbol.value
-    return small - _in_loops(graph, extents)
+    places = [
+        (node, symbol) for node in graph.nodes for symbol in extents[node] if 1 < symbol.value <= largest
+    ]
+    behind = {symbol for node, symbol in places if _is_behind_batch(node, symbol, extents)}
+    before = {symbol for node, symbol in places if not _is_last_large(node, symbol, extents)}
+    return (small | (behind - before)) - _in_loops(graph, extents)
+
+
+def _is_behind_batch(node: Node, symbol: Symbol, extents: Extents) -> bool:
+    symbols = extents[node]
+    return math.prod(one.value for one in symbols[: symbols.index(symbol)]) >= SMALLEST_BATCH
 
 
 def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:

@@ -16,7 +16,7 @@ from pullback.tracer.spec import BOOL
 from ..nests.expression import Compute, Expression, Index, Literal, Quotient, Within, number
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
-from ..nests.library import write_call
+from ..nests.library import starts_at_zero, write_call
 from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
 from . import spelling as sp
@@ -327,7 +327,7 @@ class Writer(ElementWriter):
 
     def _initialise(self, root: Root, scope: Scope) -> None:
         node = root.node
-        if root.kind in ("update", "call"):
+        if root.kind == "update" or (root.kind == "call" and not starts_at_zero(root)):
             return
         if root.kind == "check":
             self._all_within[root] = self.arrays.pool.take("in_range")
@@ -366,7 +366,7 @@ class Writer(ElementWriter):
 
     def _initial(self, node: Node) -> ast.expr:
         name, dtype = node.operator.name, node.dtype
-        if name in ("sum", "scatter_add", "argmax", "argmin", "any"):
+        if name in ("sum", "scatter_add", "gemm", "argmax", "argmin", "any"):
             return sp.literal(0, dtype)
         if name in ("prod", "all"):
             return sp.literal(1, dtype)
