@@ -10,7 +10,7 @@ from pullback.tracer.ops.linalg import MADE_OF_LOOPS
 
 from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
-from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
+from .rewriting import identities, pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
