@@ -1,6 +1,7 @@
 """Linear algebra under the names of torch.linalg."""
 
-from pullback.runtime.functions.contraction import cross, matmul, multi_dot, outer, vdot
+from pullback.runtime.functions.contraction import linalg_cross as cross
+from pullback.runtime.functions.contraction import matmul, multi_dot, outer, vdot
 from pullback.runtime.functions.linalg import cholesky, det, matrix_power, slogdet, solve, solve_triangular
 from pullback.runtime.functions.linalg import inverse as inv
 from pullback.runtime.functions.parts import diagonal

@@ -313,6 +313,10 @@ def arange(
     first, last, by = (one.item() if isinstance(one, Tensor | np.generic) else one for one in bounds)
     if by == 0:
         raise ShapeError("step must be nonzero")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ArgumentError(f"arange(): unsupported range: {first} -> {last}")
+    if dtype is not None and dtype_or(dtype, INT64, "arange").kind in "iu":
+        first, last, by = int(first), int(last), int(by)
     if (last - first) * by < 0:
         raise ShapeError(
             f"upper bound and lower bound inconsistent with step sign: {first} to {last} by {by}"

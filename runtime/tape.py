@@ -28,7 +28,9 @@ from .tensor import Tensor, View, make
 ndarray = np.ndarray
 VIEWS = frozenset((reshape, permute, expand, slice_, flip))
 """Operators whose result shows the memory of their operand."""
-COMPUTING = frozenset(("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom"))
+COMPUTING = frozenset(
+    ("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
+)
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
 

@@ -109,7 +109,7 @@ def slogdet(input: Tensor) -> SignAndLog:
         tensor(2.0794)
     """
     a = square(input, "slogdet")
-    return SignAndLog(apply(la.sign_of_det, a.detach()), apply(la.logabsdet, a))
+    return SignAndLog(apply(la.sign_of_det, a), apply(la.logabsdet, a))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -164,9 +164,10 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         >>> cholesky_solve(tensor([[4.0]]), tensor([[2.0]]))
         tensor([[1.]])
     """
-    lower = transpose(L, -2, -1) if upper else L
-    inner = solve_triangular(lower, B, upper=False)
-    return solve_triangular(transpose(lower, -2, -1), inner, upper=True)
+    lower = square(transpose(L, -2, -1) if upper else L, "cholesky_solve")
+    factor = apply(e.subtract, lower, triu(lower.detach(), 1))  # PyTorch's gradient is that of a whole matrix
+    sides = floating(B, "cholesky_solve", "B")
+    return solved(transpose(factor, -2, -1), solved(factor, sides, False), False)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
@@ -196,4 +197,4 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             power = x if power is None else matmul(power, x)
         left >>= 1
         x = matmul(x, x) if left else x
-    return apply(la.unit_like, x.detach()) if power is None else power
+    return apply(la.unit_like, x) if power is None else power

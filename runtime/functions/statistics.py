@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
@@ -288,8 +288,17 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return sum(elementwise(e.multiply, unit1, unit2, function="cosine_similarity"), dim)
 
 
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariance matrix of variables in rows, observed in columns.
+
+    Args:
+        fweights: how often each observation was made, integers.
+        aweights: how much each observation counts.
+
+    Raises:
+        ShapeError: more than two dimensions, or not a weight for each observation.
 
     Example:
         >>> cov(tensor([[1.0, 2.0, 3.0]]))
@@ -298,11 +307,41 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     from .contraction import contracted
 
     x = floating(input, "cov")
+    if x.ndim > 2:
+        fail(ShapeError, f"cov(): expected input to have two or fewer dimensions but got {x.ndim} dimensions")
     rows = x if x.ndim == 2 else x.reshape(1, -1)
+    if fweights is not None or aweights is not None:
+        return _weighted_cov(rows, correction, fweights, aweights)
     centred = apply(e.subtract, rows, mean(rows, 1, True))
     freedom = float(np.maximum(rows.shape[1] - correction, 0))
     total = contracted(centred, centred, "ax,bx->ab")
     result = apply(e.multiply, total, FromShape(1.0 / freedom) if freedom else math.nan)
+    return result.squeeze() if rows.shape[0] == 1 else result
+
+
+def _weighted_cov(rows: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
+    from .contraction import contracted
+
+    for name, one, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
+        if one is not None and (tuple(one.shape) != (rows.shape[1],) or array_dtype(one).kind not in kinds):
+            fail(
+                ShapeError,
+                f"cov(): {name} must be {rows.shape[1]} {'integers' if kinds == 'iu' else 'floats'}, "
+                f"found {tuple(one.shape)} of {one.dtype}.",
+            )
+    dtype = array_dtype(rows)
+    given = [as_dtype(one, dtype) for one in (fweights, aweights) if one is not None]
+    weights = given[0] if len(given) == 1 else apply(e.multiply, *given)
+    total = sum(weights)
+    weighted = apply(e.multiply, rows, weights)
+    centred = apply(e.subtract, rows, apply(e.divide, sum(weighted, 1, True), total))
+    if aweights is None or correction == 0:
+        freedom = apply(e.subtract, total, float(correction))
+    else:
+        share = apply(e.divide, sum(apply(e.multiply, weights, given[-1])), total)
+        freedom = apply(e.subtract, total, apply(e.multiply, share, float(correction)))
+    products = contracted(apply(e.multiply, centred, weights), centred, "ax,bx->ab")
+    result = apply(e.divide, products, apply(e.maximum, freedom, 0.0))
     return result.squeeze() if rows.shape[0] == 1 else result
 
 

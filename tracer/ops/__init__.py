@@ -11,6 +11,8 @@ from . import (
     movement,
     ordering,
     reduction,
+    scattering,
+    special,
     windows,
 )
 
@@ -25,5 +27,7 @@ __all__ = [
     "movement",
     "ordering",
     "reduction",
+    "scattering",
+    "special",
     "windows",
 ]
