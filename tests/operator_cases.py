@@ -868,7 +868,7 @@ ROWS: dict[str, Row] = {
     )
 }  # fmt: skip
 MATRICES = "of square matrices alone: tests/test_linalg.py"
-EAGER = "evaluated by NumPy and SciPy alone: tests/test_special.py"
+EAGER = "evaluated by NumPy and SciPy alone: tests/test_special.py, tests/test_decompositions.py"
 NOT_IN_THE_TABLE = {
     **{operator.name: EAGER for operator in OPERATORS.values() if operator.family == "eager"},
     "parameter": "an input has a value only in a call",

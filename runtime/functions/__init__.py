@@ -11,6 +11,7 @@ from . import (
     comparison,
     contraction,
     counting,
+    decompositions,
     einsum,
     elementwise,
     grids,
@@ -38,6 +39,7 @@ MODULES = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
     ordering, padding, contraction, einsum, linalg, windows, activation, losses, special,
     numbers, calculus, running, grids, counting, scattering, kinds,
+    decompositions,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

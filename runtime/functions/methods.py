@@ -15,6 +15,7 @@ from . import (
     comparison,
     contraction,
     counting,
+    decompositions,
     elementwise,
     grids,
     indexing,
@@ -38,6 +39,7 @@ from .common import is_operand
 Function = Callable[..., Any]
 
 _NO_METHODS = """
+    lu_unpack
     numel
     adaptive_avg_pool1d adaptive_avg_pool2d alias_copy atleast_1d atleast_2d atleast_3d avg_pool1d
     avg_pool2d bilinear block_diag broadcast_shapes broadcast_tensors bucketize cartesian_prod cat
@@ -57,7 +59,7 @@ NO_METHODS = frozenset(_NO_METHODS.split())
 MODULES: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
     ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
-    counting, scattering, kinds,
+    counting, scattering, kinds, decompositions,
 )  # fmt: skip
 
 BINARY = {

@@ -251,6 +251,16 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return part(flat, len(outer), start, stop, columns + 1, "DiagonalBackward0")
 
 
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """`diagonal` of the last two dimensions, unless others are given.
+
+    Example:
+        >>> linalg_diagonal(tensor([[[1, 2], [3, 4]]]))
+        tensor([[1, 4]])
+    """
+    return diagonal(A, offset, dim1, dim2)
+
+
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Square matrices with the last dimension on a diagonal, in two new dimensions; the rest zero.
 
