@@ -105,14 +105,22 @@ def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:
     np.testing.assert_allclose(q @ r, a, atol=1e-12)
     assert pb.linalg.qr(a, mode="r").Q.shape == (0,)
     empty = pb.zeros(0, 3, 3)
-    for function in (pb.linalg.eigvalsh, pb.linalg.svdvals, pb.linalg.pinv, pb.matrix_exp, pb.linalg.lu_factor):
+    for function in (
+        pb.linalg.eigvalsh,
+        pb.linalg.svdvals,
+        pb.linalg.pinv,
+        pb.matrix_exp,
+        pb.linalg.lu_factor,
+    ):
         found = function(empty)
         assert (found if isinstance(found, pb.Tensor) else found[0]).shape[0] == 0
 
 
 def test_what_there_is_not() -> None:
     a = pb.tensor(matrices(4, 3), requires_grad=True)
-    with pytest.raises(pb.errors.UnsupportedError, match=r"eig: the eigenvalues .* are complex.* use linalg.eigh"):
+    with pytest.raises(
+        pb.errors.UnsupportedError, match=r"eig: the eigenvalues .* are complex.* use linalg.eigh"
+    ):
         pb.linalg.eigvals(pb.eye(2))
     with pytest.raises(pb.errors.GradientError, match="not differentiable when mode='complete'"):
         pb.linalg.qr(a, mode="complete")

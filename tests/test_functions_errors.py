@@ -18,7 +18,6 @@ from pullback.tracer.errors import (
     PullbackError,
     ShapeError,
     TraceError,
-    UnsupportedError,
 )
 from pullback.tracer.graph import make_input
 from pullback.tracer.spec import spec_of

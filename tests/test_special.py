@@ -64,11 +64,6 @@ def test_at_the_ends() -> None:
     assert pb.special.xlog1py(pb.tensor(0.0), pb.tensor(-1.0)) == 0
 
 
-def test_what_compiled_code_does_not_have_says_so() -> None:
-    with pytest.raises(pb.errors.UnsupportedError, match=r"erfinv\(\) has no form in compiled code.*outside"):
-        pb.compile(pb.erfinv)(np.ones(2))
-
-
 def test_no_gradient_where_there_is_none() -> None:
     a = pb.tensor([1.0], requires_grad=True)
     with pytest.raises(pb.errors.GradientError, match="igamma with respect to its first argument"):

@@ -49,6 +49,13 @@ class UnsupportedError(PullbackError, NotImplementedError, TypeError):
     """A function or an option that pullback does not have."""
 
 
+class EagerOnlyError(TraceError, UnsupportedError):
+    """What cannot be traced: it has no form in generated code, or its result's shape depends on values.
+
+    A compiled function that meets it warns once, and runs uncompiled.
+    """
+
+
 class CompilationError(PullbackError, RuntimeError):
     """Machine code could not be made of generated source; the message names the file."""
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .errors import GraphError, LeakedTraceError, PullbackError, UnsupportedError
+from .errors import EagerOnlyError, GraphError, LeakedTraceError, PullbackError
 from .operator import Operator, Value
 from .ops import creation
 from .ops import elementwise as e
@@ -132,7 +132,7 @@ def make_node(
     """A new node, its spec inferred, its origin the user's current line unless given.
 
     Raises:
-        UnsupportedError: only NumPy or SciPy evaluates the operator.
+        EagerOnlyError: only NumPy or SciPy evaluates the operator.
     """
     if operator.family == "eager":
         _refuse(operator)
@@ -147,7 +147,7 @@ def make_node(
 
 def _refuse(operator: Operator) -> NoReturn:
     place = place_of_caller()
-    raise UnsupportedError(
+    raise EagerOnlyError(
         f"{operator.name}() has no form in compiled code{', at ' + place if place else ''}. Call it outside "
         "of the compiled function and pass its result in, or leave that function uncompiled."
     )

@@ -14,8 +14,8 @@ import numpy as np
 from ...tracer.errors import (
     ArgumentError,
     DTypeError,
+    EagerOnlyError,
     ShapeError,
-    TraceError,
     UnsupportedError,
 )
 from ...tracer.ops import elementwise as e
@@ -421,11 +421,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def values_of(x: Tensor, function: str) -> np.ndarray:
-    """The elements; TraceError in a traced function."""
+    """The elements; EagerOnlyError in a traced function."""
     values = unwrap(x)
     if is_tracing() or not isinstance(values, np.ndarray):
         fail(
-            TraceError,
+            EagerOnlyError,
             f"{function}() needs the elements of a tensor of shape {tuple(x.shape)}, which are not known "
             "while the function is traced. Call it outside, and pass the result in.",
         )
