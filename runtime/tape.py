@@ -21,7 +21,7 @@ from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
 from .modes import is_recording
-from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, spec_of_operand, specs_of
+from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, observers, spec_of_operand, specs_of
 from .saved import saved_values
 from .tensor import Tensor, View, make
 
@@ -142,6 +142,9 @@ def record(
         node.operands = values
     tensor._grad_fn = node
     tensor._requires_grad = True
+    if observers:
+        for observe in observers:
+            observe(node)
 
 
 def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: list[Any]) -> None:

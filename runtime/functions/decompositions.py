@@ -311,8 +311,7 @@ def pinv(
     """
     a = _matrices(A, "pinv")
     if hermitian:
-        known = a.detach()  # one triangle is read, and PyTorch's gradient is that of a whole matrix
-        a = a + (tril(known) + transpose(tril(known, -1), -2, -1) - known)
+        return _pinv_of_symmetric(a, atol, rcond if rtol is None else rtol)
     atol, rtol = _tolerance(a, atol, rcond if rtol is None else rtol)
     atol, rtol = (unwrap(one) if isinstance(one, Tensor) else one for one in (atol, rtol))
     tolerance = np.asarray(rtol, np.float64)
@@ -320,6 +319,17 @@ def pinv(
         largest = np.linalg.norm(values_of(a.detach(), "linalg.pinv"), 2, axis=(-2, -1))
         tolerance = np.maximum(tolerance, np.asarray(atol) / np.maximum(largest, np.finfo(np.float64).tiny))
     return apply(d.pinv, a, tolerance=tolerance)
+
+
+def _pinv_of_symmetric(a: Tensor, atol: Any, rtol: Any) -> Tensor:
+    values, vectors = eigh(a)
+    if not a.numel():
+        return a
+    sizes = abs(values.detach())
+    atol, rtol = _tolerance(a, atol, rtol)
+    kept = sizes > apply(e.maximum, amax(sizes, -1, True) * rtol, atol)
+    inverses = apply(e.where, kept, apply(e.divide, 1.0, apply(e.where, kept, values, 1.0)), 0.0)
+    return matmul(vectors * inverses.unsqueeze(-2), transpose(vectors, -2, -1))
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -353,7 +363,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     nothing = filled((0,), 0, array_dtype(a))
     rank = filled((0,), 0, np.dtype("int64")) if driver == "gels" else matrix_rank(a, rtol=rcond)
     residuals = nothing
-    if rows > columns and bool((rank == columns).all()):
+    if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):
         residuals = sum_of((matmul(a, found) - sides) ** 2, -2)
     values = svdvals(a.detach()) if driver in ("gelsd", "gelss") else nothing
     return Lstsq(reshape_to(found, tuple(found.shape[:-1])) if is_vector else found, residuals, rank, values)
