@@ -1,7 +1,5 @@
 """Linear algebra under the names of torch.linalg."""
 
-from numpy.linalg import LinAlgError
-
 from pullback.runtime.functions.contraction import linalg_cross as cross
 from pullback.runtime.functions.contraction import matmul, multi_dot, outer, vdot
 from pullback.runtime.functions.decompositions import (
@@ -35,6 +33,7 @@ from pullback.runtime.functions.linalg import inverse as inv
 from pullback.runtime.functions.parts import linalg_diagonal as diagonal
 from pullback.runtime.functions.statistics import linalg_norm as norm
 from pullback.runtime.functions.statistics import matrix_norm, vector_norm
+from pullback.tracer.errors import LinearAlgebraError as LinAlgError
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",

@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     creation,
     dtypes,
     inplace,
+    memory_methods,
     numpy_calculus,
     numpy_linalg,
     numpy_ordering,
@@ -313,7 +314,7 @@ def _transposed(self: Tensor) -> Tensor:
     return movement.permute(self, *reversed(range(self.ndim)))
 
 
-for _name, _method in (METHODS | NDARRAY_METHODS).items():
+for _name, _method in (METHODS | NDARRAY_METHODS | memory_methods.METHODS).items():
     _bind(_name, _method)
 _bind_arithmetic()
 _bind_in_place()

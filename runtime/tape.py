@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..tracer.errors import LeakedTraceError, PullbackError
+from ..tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
 from ..tracer.graph import Node, lift, make_node
 from ..tracer.operator import Operator
 from ..tracer.ops.control import loop
@@ -196,6 +196,8 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     """Raise what the operator's shape rule says about its operands, else NumPy's error."""
     if isinstance(error, PullbackError):
         raise error
+    if isinstance(error, np.linalg.LinAlgError):
+        raise LinearAlgebraError(f"linalg.{operator.name}: {error}.") from error
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
     operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error

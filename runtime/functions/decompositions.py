@@ -1,6 +1,6 @@
 """Decompositions of matrices and what is made of them: eigenvalues, singular values, QR, LU, pseudo-inverses.
 
-LAPACK computes them. Where a matrix has none, numpy.linalg.LinAlgError is raised.
+LAPACK computes them. Where a matrix has none, LinearAlgebraError is raised.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ from .common import is_operand
 Function = Callable[..., Any]
 
 _NO_METHODS = """
+    constant_pad_nd
     lu_unpack
     numel
     adaptive_avg_pool1d adaptive_avg_pool2d alias_copy atleast_1d atleast_2d atleast_3d avg_pool1d
