@@ -7,20 +7,29 @@ computing is done by the operators of `tracer.ops`.
 from . import (
     activation,
     arithmetic,
+    calculus,
     comparison,
     contraction,
+    counting,
+    decompositions,
     einsum,
     elementwise,
+    grids,
     indexing,
     joining,
+    kinds,
     linalg,
     losses,
     movement,
+    numbers,
     ordering,
     padding,
     parts,
     reduction,
+    running,
+    scattering,
     selection,
+    special,
     statistics,
     windows,
 )  # fmt: skip
@@ -28,7 +37,9 @@ from .methods import METHODS
 
 MODULES = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
-    ordering, padding, contraction, einsum, linalg, windows, activation, losses,
+    ordering, padding, contraction, einsum, linalg, windows, activation, losses, special,
+    numbers, calculus, running, grids, counting, scattering, kinds,
+    decompositions,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

@@ -279,6 +279,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
                 [2, 3]])
     """
     x = tensor(input, "unfold")
+    if not x.ndim and size <= 1:
+        return reshape_to(x, (size,)) if size else part(reshape_to(x, (1,)), 0, 0, 0)
     dim = own_dim(dimension, x, "unfold")
     places, _ = _places(movedim(x, dim, -1), (size,), (step,), (1,), "unfold")
     return movedim(stack(places, -1), -2, dim)
@@ -321,8 +323,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return apply(e.where, kept, apply(e.multiply, x, 1 / (1 - p) if p < 1 else 0.0), 0.0)
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norms of the differences between all rows of x1 and all rows of x2.
+
+    `compute_mode` is accepted; the differences are always computed.
 
     Example:
         >>> cdist(tensor([[0.0, 0.0]]), tensor([[3.0, 4.0], [0.0, 1.0]]))
