@@ -28,6 +28,7 @@ from pullback.tracer.origin import located_at
 from pullback.tracer.spec import BOOL
 
 from ..nests.extents import ONE, Extents, Symbol, find_extents, reshape_groups
+from ..whole_calls import takes_wholes
 from .slices import Region, bounds_of, region_of
 
 SMALL = 8
@@ -106,7 +107,7 @@ def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
 
 def _is_call(node: Node) -> bool:
     """Whether it takes its operands as wholes."""
-    return node.operator.family in ("contraction", "ordering")
+    return node.operator.family == "contraction" or takes_wholes(node)
 
 
 def _rule_of(node: Node) -> Rule | None:
