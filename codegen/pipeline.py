@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node, make_input, substitute
-from pullback.tracer.ops.linalg import MADE_OF_LOOPS
 
 from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
@@ -37,7 +36,6 @@ __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statist
 def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
     simplify = Simplifier()
-    graph = expand_composites(graph, only=MADE_OF_LOOPS)
     graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))
     graph = simplify(factor_sums(simplify(join_padded_terms(graph))))

@@ -30,6 +30,7 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
+from .whole_calls import MULTIPLYING, NAMES_OF_MODULES
 from .writing.explain import explain_plan
 from .writing.layout import Module
 
@@ -172,7 +173,6 @@ def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> 
 
 def _imports(plan: Plan) -> tuple[str, ...]:
     """The import lines for the names that the functions use."""
-    from .ordering import FUNCTIONS as OF_ROWS
     from .vector_math import FUNCTIONS
 
     called = frozenset().union(*(stage.called for stage in plan.stages))
@@ -181,8 +181,8 @@ def _imports(plan: Plan) -> tuple[str, ...]:
         {"numpy": {name for name in called if name != "bool" and name in np.sctypeDict}},
         {
             "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.ordering": {function.__name__ for function in OF_ROWS.values()},
             "pullback.codegen.vector_math": set(FUNCTIONS),
+            **NAMES_OF_MODULES,
         },
     ]
     lines: list[str] = []
@@ -218,7 +218,7 @@ def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
     runner = _with_room(plan, kernels) if plan.counts else None
     specs = plan.allocated
-    if any("gemm" in stage.called for stage in plan.stages):
+    if any(stage.called & {"gemm", *MULTIPLYING} for stage in plan.stages):
         return _with_blas_in_one_thread(runner or _runner(plan, kernels, specs))
     return runner or _runner(plan, kernels, specs)
 

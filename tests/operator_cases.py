@@ -881,4 +881,10 @@ NOT_IN_THE_TABLE = {
     "cholesky": MATRICES,
     "unit_like": MATRICES,
     "lower_half": MATRICES,
+    "triangle": MATRICES,
+    "triangular_solve": MATRICES,
+    "cholesky_factor": MATRICES,
+    "triangular_solution": MATRICES,
+    "eliminated": MATRICES,
+    "eliminated_solution": MATRICES,
 }

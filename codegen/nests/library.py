@@ -27,8 +27,8 @@ from .expression import (
 )
 from .extents import ONE, Symbol
 from .lower import Lowering, NotPlain
-from .row_calls import write_row_call
 from .tree import Loop, Root
+from .whole_roots import write_whole_call
 
 if TYPE_CHECKING:
     from ..writing.indices import Scope
@@ -178,7 +178,7 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
 
     product = root.product
     if product is None:
-        return write_row_call(root, writer, scope)
+        return write_whole_call(root, writer, scope)
     rows, columns, summed = _sides(root)
     first, second = root.reads[:2]
     left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)

@@ -13,6 +13,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.windows import update_at
 
 from ..rewriting.calls import gemm, start_of
+from ..whole_calls import takes_wholes
 from .expression import (
     ZERO,
     AnyIndex,
@@ -33,11 +34,11 @@ from .extents import ONE, Extents, Symbol
 from .library import call_roots, first_for_loops, starts_filled
 from .loops import StepLoop
 from .lower import Lowering, merges_dimensions
-from .row_calls import row_root
 from .stored import is_copy_in_layout
 from .tree import Root
 from .updates import MOST_CHOICES, row_of_updates, visible_updates
 from .versions import InPlace
+from .whole_roots import whole_root
 
 
 def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
@@ -108,8 +109,8 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
         value = elements[0] if len(elements) == 1 else Compute(node, elements)
         yield _root(node, "scan", axes, value, _at(axes))
-    elif node.operator.family == "ordering":
-        yield row_root(node, lowering)
+    elif takes_wholes(node):
+        yield whole_root(node, lowering)
     elif node.operator is ix.scatter_add:
         updates, *indices = node.operands
         for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):

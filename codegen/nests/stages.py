@@ -18,6 +18,7 @@ from pullback.tracer.graph import Node
 
 from ..machine.compile import Sharing
 from ..rewriting.calls import gemm
+from ..whole_calls import operations_of_call
 from ..writing.layout import Block, ForLoop, Kernel, Line
 from .cost import arithmetic
 from .expression import AnyIndex, Axis, Index, of_axis
@@ -263,7 +264,7 @@ def _scans(root: Root, axis: Axis | None) -> bool:
 
 def _is_product(root: Root, tree: LoopTree) -> bool:
     """Whether this is a call of gemm on whole matrices, large enough for a part of the rows each."""
-    if root.kind != "call" or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
+    if root.product is None or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
         return False
     operands = [load.node for load in root.reads[:2]]
     plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
@@ -286,6 +287,9 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     for root in roots:
         if root.product is not None:
             total += root.product.indices.nanoseconds
+            continue
+        if root.kind == "call":
+            total += operations_of_call(root.node) * NANOSECONDS_PER_COST
             continue
         points = math.prod(axis.extent.value for axis in root.axes)
         new_loads = {load.node for load in root.reads} - seen

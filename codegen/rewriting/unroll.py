@@ -16,6 +16,7 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 
 from ..nests.extents import ONE, Extents, Symbol, find_extents
+from ..whole_calls import takes_wholes
 from .in_pieces import FOLDS, MOST_PIECES, Dims, Unroller, rule_of
 
 SMALL = 8
@@ -92,7 +93,7 @@ def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
 
 def _is_call(node: Node) -> bool:
     """Whether it takes its operands as wholes."""
-    return node.operator.family in ("contraction", "ordering")
+    return node.operator.family == "contraction" or takes_wholes(node)
 
 
 def _used_in_loops(graph: Graph) -> set[Node]:

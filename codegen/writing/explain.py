@@ -12,6 +12,7 @@ from pullback.tracer.ops.control import loop_result
 from ..nests.cost import EXPENSIVE, arithmetic
 from ..nests.expression import Select, parts
 from ..nests.tree import Item, Loop, Root
+from ..whole_calls import operations_of_call
 
 if TYPE_CHECKING:
     from ..nests.plan import Plan
@@ -62,7 +63,7 @@ def _operations(root: Root) -> int:
     """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
     if root.kind == "call":
         if root.product is None:
-            return root.node.spec.size * max(root.node.shape[-1], 2).bit_length()
+            return operations_of_call(root.node)
         return 2 * math.prod(root.product.indices.extents.values())
     points = math.prod(axis.extent.value for axis in root.axes)
     own = arithmetic(root.value, set()) if root.value is not None else 0
