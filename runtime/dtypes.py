@@ -190,6 +190,19 @@ def promote_types(a: Any, b: Any) -> DType:
     return of(promote_dtypes(as_numpy_dtype(a), as_numpy_dtype(b)))
 
 
+def can_cast(from_: Any, to: Any) -> builtins.bool:
+    """Whether an operation may write results of one dtype into another: not a higher category into a lower.
+
+    Example:
+        >>> can_cast(float64, float32), can_cast(float32, int64)
+        (True, False)
+    """
+    kinds = "biuf"
+    first, second = as_numpy_dtype(from_).kind, as_numpy_dtype(to).kind
+    both_integers = first in "iu" and second in "iu"
+    return both_integers or kinds.index(first) <= kinds.index(second)
+
+
 def result_type(*operands: Any) -> DType:
     """The dtype in which an operator on these tensors and Python numbers computes.
 

@@ -1,8 +1,8 @@
-"""A call of a compiled function that runs its Python code, on the tape: for paths that are not compiled."""
+"""Calls of a compiled function that run its Python code, on the tape: what is not, or cannot be, compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,22 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
         return results.builder(lambda found: [wrap(one) for one in found])(results.leaves)
     memory = [one for one in given if isinstance(one, np.ndarray)]
     return results.builder(lambda found: [_own_array(one, memory) for one in found])(results.leaves)
+
+
+class Uncompiled:
+    """What runs in the place of code for calls that cannot be compiled."""
+
+    is_settled = True
+    size = 0
+
+    def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
+        self.function, self.name = function, name
+        self.call = call.with_arrays([None] * len(call.arrays))
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The results of a call, by the Python function."""
+        given = getattr(leaves, "given", leaves)  # which it may write into
+        return run_uncompiled(self.function, self.call.with_arrays(given), self.name)
 
 
 def _own_array(leaf: Any, memory: list[np.ndarray]) -> Any:

@@ -347,6 +347,17 @@ def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(2), row)
 
 
+def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
+    """Square matrices, or such and sides of equations."""
+    *batch, rows, columns = operands[0]
+    if len(operands) == 2:
+        unify(columns, operands[1][-2])
+        return tuple(map(unify, batch, operands[1])) + operands[1][len(batch) :]
+    unify(rows, columns)
+    has_another_row = node.shape[-2] != node.shape[-1]
+    return (*batch, fresh(node.shape[-2]) if has_another_row else rows, columns)
+
+
 def _unify_indices(indices: list[Symbols]) -> Symbols:
     for other in indices[1:]:
         for first, second in zip(indices[0], other):
@@ -419,6 +430,7 @@ _RULES: dict[str, Rule] = {
     "reduction": _reduced,
     "scan": _scan,
     "ordering": _ordering,
+    "matrix": _matrix,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,

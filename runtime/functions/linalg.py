@@ -1,6 +1,6 @@
 """Square matrices: linear equations, inverses, determinants, Cholesky's factor.
 
-What has no solution raises numpy.linalg.LinAlgError outside of compiled functions; in them it is inf or nan.
+What has no solution raises LinearAlgebraError outside of compiled functions; in them it is inf or nan.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B without `left`; B is a matrix, or a vector, or a batch of them.
 
     Raises:
-        ShapeError: A is not square, or B does not fit. numpy.linalg.LinAlgError: A is singular.
+        ShapeError: A is not square, or B does not fit. LinearAlgebraError: A is singular.
 
     Example:
         >>> solve(tensor([[2.0, 0.0], [0.0, 4.0]]), tensor([2.0, 2.0]))
@@ -58,14 +58,15 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return solved(a, b, is_vector, left)
 
 
-def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True) -> Tensor:
-    """`solve`, told whether b holds vectors."""
+def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool | None = None) -> Tensor:
+    """`solve`, told whether b holds vectors; `lower`: with the lower or the upper triangle of a alone."""
     dtype = common_dtype(a, b)
     a, b = as_dtype(a, dtype), as_dtype(b, dtype)
     if is_vector:
         return reshape_to(found := solved(a, b.unsqueeze(-1), False), tuple(found.shape[:-1]))
     if not left:
-        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False), -2, -1)
+        other = None if lower is None else not lower
+        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False, lower=other), -2, -1)
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         fail(
             ShapeError,
@@ -73,14 +74,17 @@ def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True) -> Tensor:
             f"{tuple(b.shape)}",
         )
     batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-    return apply(la.solve, expand_to(a, (*batch, *a.shape[-2:])), expand_to(b, (*batch, *b.shape[-2:])))
+    a, b = expand_to(a, (*batch, *a.shape[-2:])), expand_to(b, (*batch, *b.shape[-2:]))
+    if lower is not None:
+        return apply(la.triangular_solve, a, b, lower=lower, transposed=False)
+    return apply(la.solve, a, b)
 
 
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a matrix, or of each in a batch.
 
     Raises:
-        ShapeError: they are not square. numpy.linalg.LinAlgError: one is singular.
+        ShapeError: they are not square. LinearAlgebraError: one is singular.
 
     Example:
         >>> inverse(tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -109,7 +113,7 @@ def slogdet(input: Tensor) -> SignAndLog:
         tensor(2.0794)
     """
     a = square(input, "slogdet")
-    return SignAndLog(apply(la.sign_of_det, a.detach()), apply(la.logabsdet, a))
+    return SignAndLog(apply(la.sign_of_det, a), apply(la.logabsdet, a))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -129,7 +133,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     Of a symmetric matrix; its lower triangle is read, and its gradient is symmetric.
 
     Raises:
-        ShapeError: the matrix is not square. numpy.linalg.LinAlgError: it is not positive definite.
+        ShapeError: the matrix is not square. LinearAlgebraError: it is not positive definite.
 
     Example:
         >>> cholesky(tensor([[4.0, 2.0], [2.0, 5.0]]))
@@ -151,10 +155,11 @@ def solve_triangular(
                 [2.]])
     """
     a = square(A, "solve_triangular")
-    kept = (triu if upper else tril)(a, (1 if upper else -1) if unitriangular else 0)
+    b = floating(B, "solve_triangular", "B")
     if unitriangular:
-        kept = apply(e.add, kept, apply(la.unit_like, a.detach()))
-    return solved(kept, floating(B, "solve_triangular", "B"), False, left)
+        kept = (triu if upper else tril)(a, 1 if upper else -1)
+        a = apply(e.add, kept, apply(la.unit_like, a.detach()))
+    return solved(a, b, False, left, lower=not upper)
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
@@ -164,9 +169,10 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         >>> cholesky_solve(tensor([[4.0]]), tensor([[2.0]]))
         tensor([[1.]])
     """
-    lower = transpose(L, -2, -1) if upper else L
-    inner = solve_triangular(lower, B, upper=False)
-    return solve_triangular(transpose(lower, -2, -1), inner, upper=True)
+    lower = square(transpose(L, -2, -1) if upper else L, "cholesky_solve")
+    factor = apply(e.subtract, lower, triu(lower.detach(), 1))  # PyTorch's gradient is that of a whole matrix
+    sides = floating(B, "cholesky_solve", "B")
+    return solved(transpose(factor, -2, -1), solved(factor, sides, False), False)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
@@ -196,4 +202,4 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             power = x if power is None else matmul(power, x)
         left >>= 1
         x = matmul(x, x) if left else x
-    return apply(la.unit_like, x.detach()) if power is None else power
+    return apply(la.unit_like, x) if power is None else power

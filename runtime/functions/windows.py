@@ -280,6 +280,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
                 [2, 3]])
     """
     x = tensor(input, "unfold")
+    if not x.ndim and size <= 1:
+        return reshape_to(x, (size,)) if size else part(reshape_to(x, (1,)), 0, 0, 0)
     dim = own_dim(dimension, x, "unfold")
     places, _ = places_of(movedim(x, dim, -1), (size,), (step,), (1,), "unfold")
     return movedim(stack(places, -1), -2, dim)

@@ -1,0 +1,193 @@
+"""Linear algebra as generated code calls it: plain loops, and `gemm` for what is far from the diagonal.
+
+Blocks of rows or columns, as in LAPACK: Golub and Van Loan, Matrix Computations, chapters 3 and 4. Inner
+loops walk along rows. What has no result becomes inf or nan, as in the rest of generated code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import int64
+
+from .blas import gemm
+from .vector_math import sqrt
+
+BLOCK = 32
+
+
+def factor_cholesky(a: np.ndarray, out: np.ndarray) -> None:
+    """The lower triangular L with L L' = a into `out`; the lower triangle of `a` is read.
+
+    >>> factor_cholesky(covariance, factor)
+    """
+    size = a.shape[0]
+    for i in range(size):  # above the diagonal first, where a step of the elimination is along rows
+        for j in range(i + 1):
+            out[j, i] = a[i, j]
+        for j in range(i):
+            out[i, j] = 0.0
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
+        if start > 0:
+            gemm(-1.0, out[:start, start:stop].T, out[:start, start:], 1.0, out[start:stop, start:])
+        for i in range(start, stop):
+            pivot = sqrt(out[i, i])
+            for j in range(i, size):
+                out[i, j] = out[i, j] / pivot
+            for k in range(i + 1, stop):
+                factor = out[i, k]
+                for j in range(k, size):
+                    out[k, j] -= factor * out[i, j]
+    for i in range(size):
+        for j in range(i):
+            out[i, j] = out[j, i]
+            out[j, i] = 0.0
+
+
+def solve_lower(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with a x = b into `out`, of the lower triangle of `a`.
+
+    >>> solve_lower(factor, b, x)
+    """
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            out[i, j] = b[i, j]
+    substitute_forward(a, out, False)
+
+
+def solve_upper(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with a x = b into `out`, of the upper triangle of `a`.
+
+    >>> solve_upper(factor.T, b, x)
+    """
+    for i in range(b.shape[0]):
+        for j in range(b.shape[1]):
+            out[i, j] = b[i, j]
+    substitute_backward(a, out, False)
+
+
+def substitute_forward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
+    """Solve in place with the lower triangle of `a`; `is_unit`: with ones on its diagonal."""
+    size, columns = out.shape
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
+        if start > 0 and columns > 0:
+            gemm(-1.0, a[start:stop, :start], out[:start], 1.0, out[start:stop])
+        for i in range(start, stop):
+            for k in range(start, i):
+                factor = a[i, k]
+                for j in range(columns):
+                    out[i, j] -= factor * out[k, j]
+            if not is_unit:
+                pivot = a[i, i]
+                for j in range(columns):
+                    out[i, j] = out[i, j] / pivot
+
+
+def substitute_backward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
+    """Solve in place with the upper triangle of `a`; `is_unit`: with ones on its diagonal."""
+    size, columns = out.shape
+    for before in range(0, size, BLOCK):
+        stop = size - before
+        start = max(stop - BLOCK, 0)
+        if before > 0 and columns > 0:
+            gemm(-1.0, a[start:stop, stop:size], out[stop:], 1.0, out[start:stop])
+        for below in range(stop - start):
+            i = stop - 1 - below
+            for k in range(i + 1, stop):
+                factor = a[i, k]
+                for j in range(columns):
+                    out[i, j] -= factor * out[k, j]
+            if not is_unit:
+                pivot = a[i, i]
+                for j in range(columns):
+                    out[i, j] = out[i, j] / pivot
+
+
+def eliminate(a: np.ndarray, out: np.ndarray) -> None:
+    """L, without its ones, and U of the matrix `a` with rows exchanged, into the first rows of `out`.
+
+    The last row of `out`, one more than `a` has, says with which row each was exchanged, one after the other.
+
+    >>> eliminate(a, eliminated)
+    """
+    size = a.shape[0]
+    for i in range(size):
+        for j in range(size):
+            out[i, j] = a[i, j]
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
+        for k in range(start, stop):
+            place = k
+            largest = abs(out[k, k])
+            for i in range(k + 1, size):
+                if abs(out[i, k]) > largest:
+                    largest = abs(out[i, k])
+                    place = i
+            out[size, k] = place
+            exchange(out, k, place)
+            pivot = out[k, k]
+            if pivot != 0.0:
+                for i in range(k + 1, size):
+                    factor = out[i, k] / pivot
+                    out[i, k] = factor
+                    for j in range(k + 1, stop):
+                        out[i, j] -= factor * out[k, j]
+        if stop < size:
+            for i in range(start + 1, stop):
+                for k in range(start, i):
+                    factor = out[i, k]
+                    for j in range(stop, size):
+                        out[i, j] -= factor * out[k, j]
+            gemm(-1.0, out[stop:size, start:stop], out[start:stop, stop:], 1.0, out[stop:size, stop:])
+
+
+def exchange(out: np.ndarray, one: int, other: int | int64) -> None:
+    """Exchange two rows."""
+    if one != other:
+        for j in range(out.shape[1]):
+            kept = out[one, j]
+            out[one, j] = out[other, j]
+            out[other, j] = kept
+
+
+def solve_eliminated(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with a x = b into `out`, given what `eliminate` makes of a.
+
+    >>> solve_eliminated(eliminated, b, x)
+    """
+    size, columns = b.shape
+    for i in range(size):
+        for j in range(columns):
+            out[i, j] = b[i, j]
+    for i in range(size):
+        exchange(out, i, int64(eliminated[size, i]))
+    substitute_forward(eliminated[:size], out, True)
+    substitute_backward(eliminated[:size], out, False)
+
+
+def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    """The x with a' x = b into `out`, given what `eliminate` makes of a.
+
+    >>> solve_eliminated_transposed(eliminated, b, x)
+    """
+    size, columns = b.shape
+    for i in range(size):
+        for j in range(columns):
+            out[i, j] = b[i, j]
+    substitute_forward(eliminated[:size].T, out, False)
+    substitute_backward(eliminated[:size].T, out, True)
+    for below in range(size):
+        i = size - 1 - below
+        exchange(out, i, int64(eliminated[size, i]))
+
+
+FUNCTIONS = (
+    factor_cholesky,
+    solve_lower,
+    solve_upper,
+    eliminate,
+    solve_eliminated,
+    solve_eliminated_transposed,
+)
+"""Those that generated code calls."""
