@@ -602,6 +602,29 @@ def test_distributions_of_scipy() -> None:
     check(of_distributions, random(3), np.array([0.6, 0.7, 1.2]), random(3, 3))
 
 
+TABLE = random(4, 3)
+
+
+def with_methods_of_arrays(w: np.ndarray, y: np.ndarray, order: np.ndarray) -> Any:
+    helper = np.array([1.0, 2.0, 3.0, 4.0])
+    error = TABLE.dot(w) - y
+    return (
+        error.dot(error) + helper.dot(TABLE.dot(w)) + order.choose([w, w * w]).sum() + y.searchsorted(w).sum()
+    )
+
+
+def test_methods_of_plain_arrays_take_tensors() -> None:
+    w, y, order = random(3), np.arange(4.0), np.array([1, 0, 1])
+    step = 1e-6
+    expected = (
+        with_methods_of_arrays(w + step * w, y, order) - with_methods_of_arrays(w - step * w, y, order)
+    ) / (2 * step)
+    for one in (with_methods_of_arrays, pb.compile(with_methods_of_arrays)):
+        value, gradient = pb.value_and_grad(one)(w, y, order)
+        assert np.isclose(value, with_methods_of_arrays(w, y, order))
+        assert np.isclose(gradient @ w, expected)
+
+
 def methods_in_helpers(x: np.ndarray) -> Any:
     inner = pb.compile(lambda y: y.std() + y.max(0).sum())
     return inner(x * 2.0) * x.var()
