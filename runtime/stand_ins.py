@@ -21,6 +21,7 @@ from .numpy_applying import JOINERS, Vectorized, enumerated
 from .numpy_creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_front import FUNCTIONS
 from .numpy_polynomials import SERIES
+from .numpy_scalars import has_numpy_methods
 from .numpy_values import holds_tensor, joined
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
@@ -147,7 +148,8 @@ def _class_called(real: type, call: Function) -> Any:
             return call(*arguments, **options)
 
         def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, real)
+            stands_for = real is np.ndarray and has_numpy_methods() and isinstance(instance, Tensor)
+            return stands_for or isinstance(instance, real)
 
         def __subclasscheck__(cls, subclass: type) -> bool:
             return issubclass(subclass, real)
@@ -198,6 +200,7 @@ LISTED: dict[Any, Any] = {
 }
 """Functions of an array that people call with a list of numbers."""
 OBJECTS: dict[Any, Any] = {
+    np.ndarray: _class_called(np.ndarray, np.ndarray),
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: _class_called(np.vectorize, Vectorized),

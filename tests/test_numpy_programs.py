@@ -625,6 +625,23 @@ def test_methods_of_plain_arrays_take_tensors() -> None:
         assert np.isclose(gradient @ w, expected)
 
 
+def asking_for_arrays(x: Any) -> Any:
+    if isinstance(x, np.ndarray) and not isinstance(x, list | tuple):
+        return (x * x).sum()
+    return 0.0 * x
+
+
+def test_a_tensor_in_the_place_of_an_array_is_one() -> None:
+    check(asking_for_arrays, random(3))
+
+    def from_arrays(x: Any) -> Any:
+        x = pb.tensor(x) if isinstance(x, np.ndarray) else x
+        return (x * x).sum()
+
+    assert np.allclose(pb.grad(from_arrays)(np.ones(2)), 2.0)  # it calls pullback, and gets what it calls for
+    assert np.allclose(pb.grad(from_arrays)(pb.ones(2)).numpy(), 2.0)
+
+
 def methods_in_helpers(x: np.ndarray) -> Any:
     inner = pb.compile(lambda y: y.std() + y.max(0).sum())
     return inner(x * 2.0) * x.var()
