@@ -44,10 +44,15 @@ def writes_of(code: CodeType) -> Writes:
     return Writes(found, parameters & targets, is_given)
 
 
+def instructions_of(code: CodeType) -> list[dis.Instruction]:
+    """The instructions, one after the other: without those that only carry a part of a large argument."""
+    return [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+
+
 @lru_cache(maxsize=1024)
 def makes_lists(code: CodeType) -> bool:
     """Whether a code object, or one nested in it, makes a list or a tuple that is not an index."""
-    instructions = list(dis.get_instructions(code))
+    instructions = instructions_of(code)
     if any(one.opname in ("BUILD_LIST", "LIST_APPEND") for one in instructions):
         return True
     for one, following in itertools.pairwise(instructions):
@@ -74,7 +79,7 @@ def calls_taking_methods(function: FunctionType) -> bool:
 def _method_owners(code: CodeType) -> frozenset[str]:
     """The global variables whose attributes such methods may be; the empty name for all else."""
     found = set()
-    for one, following in itertools.pairwise(dis.get_instructions(code)):
+    for one, following in itertools.pairwise(instructions_of(code)):
         if following.opname in ("LOAD_ATTR", "LOAD_METHOD") and following.argval in TAKING_METHODS:
             found.add(one.argval if one.opname in ("LOAD_GLOBAL", "LOAD_NAME") else "")
     for constant in code.co_consts:

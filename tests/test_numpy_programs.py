@@ -668,6 +668,17 @@ def test_methods_are_pytorchs_in_programs_that_call_pullback() -> None:
     assert np.isclose(pb.value_and_grad(lambda x: pb.grad(pb.compile(np.sum))(x).std())(table)[0], 0.0)
 
 
+def test_code_is_read_whose_arguments_are_large() -> None:
+    names = "; ".join(f"v{number} = x.T" for number in range(300))
+    attributes = "; ".join(f"x.a{number}" for number in range(300))
+    lines = ["def function(x):", f"    if False: {attributes}; {names}", "    return pb.tanh(x).std()"]
+    space: dict[str, Any] = {"pb": pb}
+    exec("\n".join(lines), space)
+    table = random(3, 2)
+    value, _ = pb.value_and_grad(space["function"])(table)
+    assert np.isclose(value, np.tanh(table).std(ddof=1))
+
+
 def test_a_number_made_of_a_tensor_would_lose_its_gradient() -> None:
     with pytest.raises(pb.errors.GradientError, match="float64|no gradient"):
         pb.grad(lambda x: np.float64(x[0]) * 2.0)(np.ones(2))
