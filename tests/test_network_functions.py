@@ -208,6 +208,23 @@ def test_alignments_are_summed_over_in_a_compiled_loop() -> None:
         np.testing.assert_allclose(gradient, given.grad.numpy(), atol=1e-12)
 
 
+def test_a_convolution_whose_windows_lie_in_memory_is_pooled_in_code() -> None:
+    random = np.random.default_rng(0)
+    x, w, v = random.normal(size=(2, 3, 6, 6)), random.normal(size=(4, 3, 3, 3)), random.normal(size=(16, 3))
+
+    def loss(functions: Any, x: Any, w: Any, v: Any) -> Any:
+        pooled = functions.max_pool2d(functions.relu(functions.conv2d(x, w)), 2)
+        return functions.log_softmax(pooled.flatten(1) @ v, 1)[:, 0].sum()
+
+    given = [torch.tensor(one, requires_grad=True) for one in (x, w, v)]
+    expected = loss(torch.nn.functional, *given)
+    expected.backward()
+    value, gradients = pb.value_and_grad(pb.compile(lambda *arrays: loss(F, *arrays)), (0, 1, 2))(x, w, v)
+    np.testing.assert_allclose(value, expected.item())
+    for one, other in zip(gradients, given):
+        np.testing.assert_allclose(one, other.grad.numpy(), atol=1e-12)
+
+
 def test_attention_of_several_heads() -> None:
     torch.manual_seed(0)
     layer = torch.nn.MultiheadAttention(6, 2, bias=True, add_bias_kv=True, add_zero_attn=True)

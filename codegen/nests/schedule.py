@@ -60,7 +60,7 @@ def _order_to_join(
 ) -> list[Axis]:
     """The axes, first those of loops around a call whose operand the root makes or whose result it uses."""
     axes = list(root.axes)
-    if root.kind == "search":
+    if root.kind == "search" or not axes:  # as of a view, which has no places of its own
         return axes
     for node, place in ((root.node, root.target), *((load.node, load.indices) for load in root.reads)):
         first = [axis for dim in looped.get(node, ()) if (axis := _axis_at(place, dim)) in axes]
