@@ -76,9 +76,9 @@ def ravel(self: Tensor, order: str = "C") -> Tensor:
     return FUNCTIONS[np.ravel](self, order)
 
 
-def flatten(self: Tensor, order: str = "C") -> Tensor:
-    """A copy of all elements in one dimension."""
-    return ravel(self, order).copy()
+def flatten(self: Tensor, order: Any = "C", *dims: int) -> Tensor:
+    """A copy of all elements in one dimension; with dimensions PyTorch's."""
+    return ravel(self, order).copy() if isinstance(order, str) else METHODS["flatten"](self, order, *dims)
 
 
 def view(self: Tensor, dtype: Any = None) -> Tensor:

@@ -18,6 +18,7 @@ OF_PYTORCH = PUBLIC.keys() | {
     "tensor", "while_loop", "zeros",
 }  # fmt: skip
 """What PyTorch's programs take from pullback; transforms and decorators are used in both."""
+NAMESPACES = frozenset(("pullback.linalg", "pullback.nn", "pullback.nn.functional", "pullback.special"))
 
 
 def calls_pullback(function: Callable[..., Any]) -> bool:
@@ -33,7 +34,9 @@ def _names_pullback(function: FunctionType) -> bool:
     for name, attribute in _names(function.__code__):
         value = closure.get(name, function.__globals__.get(name))
         if type(value) is ModuleType:
-            if value.__name__.startswith("pullback") and attribute in OF_PYTORCH:
+            if value.__name__ in NAMESPACES:
+                return True
+            if value.__name__ == "pullback" and (not attribute or attribute in OF_PYTORCH):
                 return True
         elif (getattr(value, "__module__", None) or "").startswith("pullback.runtime.functions"):
             return True
