@@ -100,7 +100,7 @@ def _behind_mean(shift: Node) -> Node:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """A part of what is reduced: a block over `dims`, all of them over `outer`, the last of which counts."""
+    """A part of what is reduced: a block over `dims`, and the totals of all blocks over `outer`."""
 
     x: Node
     dims: tuple[int, ...]
