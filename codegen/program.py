@@ -288,12 +288,18 @@ class _TooSmall(Exception):
 
 def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
     """Several functions, or shared loops: the stages in order, on a list of arrays by position."""
-    allocators = [allocator(spec) for spec in specs]
+    allocators: list[Callable[[], Any]] = [
+        _no_memory if node in plan.loans else allocator(spec) for node, spec in zip(plan.filled, specs)
+    ]
     counts = len(plan.counts)
     if counts:
         allocators[-1] = lambda: np.zeros(counts, np.int64)
     nothing = bytes(8 * counts)
     position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
+    lent = [
+        (position[node], position[loan.owner], loan.offset, plan.storage_spec(node))
+        for node, loan in plan.loans.items()
+    ]
     stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
     used = plan.used_inputs
     distinct = [one.position for one in plan.outputs]
@@ -305,6 +311,8 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         values = [arrays[place] for place in used]
         values += [allocate() for allocate in allocators]
+        for place, owner, offset, spec in lent:
+            values[place] = np.ndarray(spec.shape, spec.dtype, values[owner], offset)
         for run_stage in stages:
             run_stage(values)
             if counts and values[-1].tobytes() != nothing:
@@ -317,6 +325,10 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         return tuple(_output(one, arrays, values[len(used) :], plan, handed_out) for one in plan.outputs)
 
     return run
+
+
+def _no_memory() -> None:
+    """In place of an allocator, for scratch that lies in another array."""
 
 
 def _stage_runner(

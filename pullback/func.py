@@ -1,9 +1,8 @@
 """Transformations of functions under the names of torch.func."""
 
+from pullback.runtime.batching import vmap
+from pullback.runtime.func import grad_and_value, jacfwd, jacrev, linearize
 from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
-
-jacrev = jacfwd = jacobian
-grad_and_value = value_and_grad
 
 __all__ = [
     "grad",
@@ -13,6 +12,8 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "linearize",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]

@@ -1,13 +1,44 @@
 """Linear algebra under the names of torch.linalg."""
 
-from pullback.runtime.functions.contraction import cross, matmul, multi_dot, outer, vdot
+from pullback.runtime.functions.contraction import linalg_cross as cross
+from pullback.runtime.functions.contraction import matmul, multi_dot, outer, vdot
+from pullback.runtime.functions.decompositions import (
+    cholesky_ex,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    householder_product,
+    inv_ex,
+    lstsq,
+    lu_factor,
+    lu_factor_ex,
+    matrix_exp,
+    matrix_rank,
+    pinv,
+    solve_ex,
+    svdvals,
+    tensorinv,
+    tensorsolve,
+    vecdot,
+)  # fmt: skip
+from pullback.runtime.functions.decompositions import linalg_cond as cond
+from pullback.runtime.functions.decompositions import linalg_lu as lu
+from pullback.runtime.functions.decompositions import linalg_lu_solve as lu_solve
+from pullback.runtime.functions.decompositions import linalg_qr as qr
+from pullback.runtime.functions.decompositions import linalg_svd as svd
+from pullback.runtime.functions.decompositions import linalg_vander as vander
 from pullback.runtime.functions.linalg import cholesky, det, matrix_power, slogdet, solve, solve_triangular
 from pullback.runtime.functions.linalg import inverse as inv
-from pullback.runtime.functions.parts import diagonal
+from pullback.runtime.functions.parts import linalg_diagonal as diagonal
 from pullback.runtime.functions.statistics import linalg_norm as norm
 from pullback.runtime.functions.statistics import matrix_norm, vector_norm
+from pullback.tracer.errors import LinearAlgebraError as LinAlgError
 
 __all__ = [
-    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "multi_dot",
-    "norm", "outer", "slogdet", "solve", "solve_triangular", "vdot", "vector_norm",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank",
+    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd",
+    "svdvals", "tensorinv", "tensorsolve", "vander", "vdot", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, GradientError, ShapeError, UnsupportedError
+from ..tracer.errors import ArgumentError, GradientError, ShapeError
 from ..tracer.graph import Node
 from .creation import ones_like, zeros_like
 from .engine import Pass, accumulate
@@ -75,6 +75,7 @@ def grad(
         grad_outputs: the cotangent of each output; may be None for those with one element.
         retain_graph, create_graph: as in `backward`.
         allow_unused: give None for an input that the outputs do not depend on, instead of raising.
+        is_grads_batched: each cotangent has a leading dimension, and so has each gradient.
         materialize_grads: give zeros for such an input.
 
     Raises:
@@ -87,9 +88,8 @@ def grad(
         (27.0, 18.0)
     """
     if is_grads_batched:
-        raise UnsupportedError(
-            "grad(): is_grads_batched is not supported. Call grad once for each cotangent."
-        )
+        options = (True, create_graph, allow_unused, False, materialize_grads)
+        return _batched_grad(_tuple(outputs), _tuple(inputs), _tuple_or_none(grad_outputs), options)
     variables = _tuple(inputs)
     if materialize_grads and allow_unused is False:
         raise ArgumentError("Expected allow_unused to be True or not passed when materialize_grads=True.")
@@ -104,6 +104,25 @@ def grad(
     if materialize_grads:
         return tuple(zeros_like(one) if slope is None else slope for slope, one in zip(found, variables))
     return tuple(found)
+
+
+def _batched_grad(
+    outputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor, ...],
+    cotangents: tuple[Any, ...] | None,
+    options: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """The gradients for each of a batch of cotangents, stacked."""
+    from .functions.joining import stack
+
+    counts = {one.shape[0] for one in cotangents or () if one is not None and one.ndim}
+    if len(counts) != 1:
+        raise ArgumentError("grad(): is_grads_batched needs grad_outputs with one leading dimension.")
+    rows = [
+        grad(outputs, inputs, tuple(None if one is None else one[row] for one in cotangents or ()), *options)
+        for row in range(counts.pop())
+    ]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
 
 
 def _found(one_pass: Pass, edge: Edge, position: int, allow_unused: bool) -> Tensor | None:

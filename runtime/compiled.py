@@ -5,23 +5,27 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, TraceError
+from ..tracer.errors import ArgumentError, EagerOnlyError, TraceError
+from ..tracer.origin import user_frame
 from ..tracer.trace import innermost
 from . import dtypes
 from .collection import paused_collection
 from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
+from .numpy_scalars import of_numpy
 from .paths import Paths
 from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor
 from .tracing import Traced, trace_call
+from .uncompiled import Uncompiled
 from .variant import STALE, Counters, Variant
 
 if TYPE_CHECKING:
@@ -59,7 +63,7 @@ class _Entry:
     SIBLINGS = 8
 
     def __init__(self) -> None:
-        self.variants: tuple[Variant | Paths, ...] = ()
+        self.variants: tuple[Variant | Paths | Uncompiled, ...] = ()
         self.hits = 0
         self.former = 0
         """The hits at the last eviction round, to tell whether it has been used since."""
@@ -74,7 +78,7 @@ class _Entry:
             self._matches = matcher(arrays)
         return self._matches
 
-    def add(self, variant: Variant | Paths) -> None:
+    def add(self, variant: Variant | Paths | Uncompiled) -> None:
         self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
         self.settle()
 
@@ -164,13 +168,14 @@ class CompiledFunction(Inspection):
         leaves: list[Any] = []
         fits = True
         add = key.append
+        meaning = of_numpy()
         for argument in args:
             kind = type(argument)
             if kind is Tensor:
                 if argument._view is not None:
                     argument.refresh()
                 value = argument._value
-                add(argument._requires_grad and is_recording())
+                add((argument._requires_grad and is_recording()) + meaning)
             elif kind is ndarray:
                 value = argument
                 fits = fits and argument.flags.carray
@@ -218,7 +223,11 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
-            variant = self._variant(self._trace(call))
+            try:
+                traced = self._trace(call)
+            except EagerOnlyError as error:
+                return self._enter_uncompiled(call, error).run(call.arrays)
+            variant = self._variant(traced)
             result = variant.run_traced(call.arrays)
             if result is STALE:
                 raise TraceError(
@@ -228,6 +237,25 @@ class CompiledFunction(Inspection):
             self._enter(call, variant, calls=1)
             self._misses += 1
             return result
+
+    def _enter_uncompiled(self, call: Call, error: EagerOnlyError) -> Uncompiled:
+        """Remember that calls like this one cannot be compiled; the first of them warns."""
+        self.warn_uncompiled(error)
+        uncompiled = Uncompiled(self.__wrapped__, call, self.name)
+        entry = self._entries.setdefault(call.key, _Entry())
+        entry.add(uncompiled)
+        self._latest = NO_CALL
+        self._misses += 1
+        self._traces += 1
+        return uncompiled
+
+    def warn_uncompiled(self, error: EagerOnlyError) -> None:
+        """Say once why calls run uncompiled."""
+        if not self._warned:
+            self._warned = True
+            frame = user_frame()
+            place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+            warnings.warn_explicit(f"{self.name} runs uncompiled: {error}", UserWarning, *place)
 
     def _trace(self, call: Call, answers: Sequence[ndarray] = ()) -> Traced:
         """The graph of a call, whose first questions have these answers."""
@@ -320,7 +348,7 @@ class CompiledFunction(Inspection):
         with self._lock:
             entry = self._entries.get(call.key)
             for known in entry.variants if entry is not None else ():
-                if known.is_valid():
+                if not isinstance(known, Uncompiled) and known.is_valid():
                     if isinstance(known, Paths):
                         return Known.of_path(known, known.path_of(call.arrays))
                     return Known.of_variant(known)

@@ -313,6 +313,10 @@ def arange(
     first, last, by = (one.item() if isinstance(one, Tensor | np.generic) else one for one in bounds)
     if by == 0:
         raise ShapeError("step must be nonzero")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ArgumentError(f"arange(): unsupported range: {first} -> {last}")
+    if dtype is not None and dtype_or(dtype, INT64, "arange").kind in "iu":
+        first, last, by = int(first), int(last), int(by)
     if (last - first) * by < 0:
         raise ShapeError(
             f"upper bound and lower bound inconsistent with step sign: {first} to {last} by {by}"
@@ -321,6 +325,35 @@ def arange(
     numpy = dtype_or(dtype, INT64 if integral else dtypes.default_float(), "arange")
     count = len(range(first, last, by)) if integral else math.ceil((last - first) / by)
     return finished(_progression(first, by, count, numpy), requires_grad, device)
+
+
+def range_(
+    start: Any, end: Any = None, step: Scalar = 1, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """start, start + step, ... up to and with end; PyTorch's older form of `arange`.
+
+    Example:
+        >>> range_(1, 3)
+        tensor([1., 2., 3.])
+    """
+    first, last = (0, start) if end is None else (start, end)
+    count = math.floor((last - first) / step) + 1
+    kind = dtype_or(dtype, dtypes.default_float(), "range")
+    return finished(_progression(first, step, count, kind), requires_grad, device)
+
+
+def empty_strided(
+    size: Sequence[int], stride: Sequence[int], *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of a shape whose elements are not set; the strides are those of its shape.
+
+    Example:
+        >>> empty_strided((2, 3), (1, 2)).shape
+        torch.Size([2, 3])
+    """
+    return empty(tuple(size), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def _progression(first: Scalar, step: Scalar, count: int, dtype: np.dtype) -> Tensor:

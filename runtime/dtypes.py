@@ -26,12 +26,12 @@ class DType:
         (torch.float32, 4, True)
     """
 
-    __slots__ = ("dtype", "is_floating_point", "itemsize", "name", "numpy")
+    __slots__ = ("char", "dtype", "is_floating_point", "itemsize", "kind", "name", "numpy")
     is_complex = False
 
     def __init__(self, numpy: np.dtype) -> None:
         self.numpy = self.dtype = numpy  # NumPy reads the attribute `dtype`
-        self.name = numpy.name
+        self.name, self.kind, self.char = numpy.name, numpy.kind, numpy.char
         self.itemsize = numpy.itemsize
         self.is_floating_point = numpy.kind == "f"
 
@@ -188,6 +188,19 @@ def promote_types(a: Any, b: Any) -> DType:
         (torch.float16, torch.int16)
     """
     return of(promote_dtypes(as_numpy_dtype(a), as_numpy_dtype(b)))
+
+
+def can_cast(from_: Any, to: Any) -> builtins.bool:
+    """Whether an operation may write results of one dtype into another: not a higher category into a lower.
+
+    Example:
+        >>> can_cast(float64, float32), can_cast(float32, int64)
+        (True, False)
+    """
+    kinds = "biuf"
+    first, second = as_numpy_dtype(from_).kind, as_numpy_dtype(to).kind
+    both_integers = first in "iu" and second in "iu"
+    return both_integers or kinds.index(first) <= kinds.index(second)
 
 
 def result_type(*operands: Any) -> DType:

@@ -17,6 +17,7 @@ from ..tracer.errors import MutationError
 from ..tracer.graph import Node
 from ..tracer.ops.elementwise import add
 from ..tracer.origin import backward_of, place_of_caller
+from .anomaly import is_anomaly_enabled, require_no_nan
 from .modes import enable_grad, no_grad
 from .nodes import Edge, GradNode, OperatorNode
 from .tape import cut_off
@@ -121,6 +122,8 @@ class Pass:
         if not any(wanted) and self.inputs is not None:
             return
         pulled = node.pull(cotangents, wanted, self.create_graph)
+        if is_anomaly_enabled():
+            require_no_nan(node, pulled)
         if node.hooks is not None and node.hooks.after:
             pulled = self.after(node, pulled, cotangents)
         if not self.retain_graph:

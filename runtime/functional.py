@@ -118,6 +118,7 @@ def jacobian(
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """The Jacobian: for each output and input a tensor of shape `output.shape + input.shape`.
 
@@ -154,7 +155,14 @@ def _unit(output: Tensor, place: int) -> Tensor:
     return make(unit.reshape(tuple(output.shape)))
 
 
-def hessian(func: TensorFunction, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+def hessian(
+    func: TensorFunction,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The matrix of second derivatives of a function with one element: for each pair of inputs a tensor.
 
     Example:

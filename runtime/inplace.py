@@ -23,7 +23,7 @@ from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
 from .local import into_graph, is_local, local
 from .modes import enable_grad, is_recording, no_grad
-from .nodes import OperatorNode, scalar_type
+from .nodes import GradNode, OperatorNode, next_sequence, scalar_type
 from .saved import saved_values
 from .tape import apply, record
 from .tensor import Tensor, View, make, mark_written, require_writable
@@ -32,8 +32,10 @@ ndarray = np.ndarray
 Step = tuple[Operator, Mapping[str, Any]]
 
 
-def assign(target: Tensor, value: Tensor) -> Tensor:
+def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
     """Let `target` hold `value`, a tensor of its shape (or one that broadcasts) and of any dtype; returns it.
+
+    `began` is the sequence number at which the operation began that makes the value in place.
 
     Raises:
         GradientError: `target` is a leaf that requires grad, or a view of one, and operations are recorded.
@@ -50,8 +52,8 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
         and type(value._value) is ndarray
         and (not is_tracing() or is_local(target))
     ):
-        if recorded and isinstance(value._grad_fn, OperatorNode):
-            _keep_former(value._grad_fn, target._value)
+        if recorded:
+            _keep_former(value._grad_fn, target._value, began)
         _keep_saved(target)
         _write(target._value, value._value)
     elif not _is_traced(target):
@@ -68,12 +70,26 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
     return target
 
 
-def _keep_former(node: OperatorNode, memory: np.ndarray) -> None:
-    """Let the node of an in-place operation have a copy of what it saved and the operation overwrites."""
-    for number, (position, _, _) in enumerate(node.versions):
-        if position >= 0 and node.operands is not None and node.operands[position] is memory:
-            node.operands[position] = memory.copy()
-            node.versions[number] = (position, [0, None], 0)
+def _keep_former(last: GradNode | None, memory: np.ndarray, began: int | None) -> None:
+    """Let the nodes of an in-place operation have copies of what they saved and the operation overwrites.
+
+    They are the last one, and those made since sequence number `began`.
+    """
+    pending, seen = [last], set()
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, OperatorNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        for number, (position, _, _) in enumerate(node.versions):
+            if position >= 0 and node.operands is not None:
+                saved = node.operands[position]
+                if saved is memory or (type(saved) is ndarray and np.may_share_memory(saved, memory)):
+                    node.operands[position] = saved.copy()
+                    node.versions[number] = (position, [0, None], 0)
+        if began is not None:
+            targets = [edge[0] for edge in node.edges if edge is not None]
+            pending.extend(one for one in targets if isinstance(one, OperatorNode) and one.sequence > began)
 
 
 def _keep_saved(target: Tensor) -> None:
@@ -212,7 +228,7 @@ def refresh_view(tensor: Tensor, view: View) -> None:
 # --- the methods that end in an underscore ----------------------------------------------------------------
 
 
-def update(target: Tensor, value: Tensor) -> Tensor:
+def update(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
     """`assign` for the result of an operation on `target`: its shape and kind of dtype must fit."""
     shape, dtype = target._value.shape, target._value.dtype
     found = value._value.dtype
@@ -224,7 +240,7 @@ def update(target: Tensor, value: Tensor) -> Tensor:
         raise DTypeError(
             f"result type {scalar_type(found)} can't be cast to the desired output type {scalar_type(dtype)}"
         )
-    return assign(target, value)
+    return assign(target, value, began)
 
 
 def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
@@ -232,13 +248,40 @@ def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor
 
     def method(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
         require_assignable(self)
-        return update(self, function(self, *arguments, **options))
+        began = next_sequence()
+        return update(self, function(self, *arguments, **options), began)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = (
         f"In place: the tensor becomes what `{name.rstrip('_')}` returns for it. Returns the tensor."
     )
     return method
+
+
+def in_place_view(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """The method `name` that makes its tensor what `function`, a view, shows of it."""
+
+    def method(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        require_assignable(self)
+        former = make(self._value)
+        for slot in _PLACE:
+            setattr(former, slot, getattr(self, slot))
+        former._cell = self._cell
+        shown = function(former, *arguments, **options)
+        self._value = shown._value
+        for slot in _PLACE:
+            setattr(self, slot, getattr(shown, slot))
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"In place: the tensor becomes what `{name.rstrip('_')}` shows of it. Returns the tensor."
+    )
+    return method
+
+
+_PLACE = ("_grad_fn", "_output_nr", "_requires_grad", "_view")
+"""Where a tensor is on the tape, and of what it is a view."""
 
 
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, GradientError
+from ..tracer.errors import ArgumentError, GradientError, ShapeError
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from . import (  # noqa: F401
@@ -18,127 +18,53 @@ from . import (  # noqa: F401
     creation,
     dtypes,
     inplace,
+    memory_methods,
+    numpy_applying,
     numpy_calculus,
+    numpy_indices,
     numpy_linalg,
     numpy_ordering,
+    numpy_padding,
+    numpy_polynomials,
+    numpy_reductions,
     numpy_selection,
+    numpy_sets,
+    numpy_ufuncs,
     numpy_writes,
-    sampling,
+    random_fills,
 )
 from .functions import METHODS, PUBLIC, movement
 from .functions.common import is_operand
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
+from .numpy_methods import NUMPY_METHODS, either, operators, written_operand
 from .numpy_scalars import is_scalar
 from .tape import apply
 from .tensor import Device, Tensor, make
 
-IN_PLACE = [
-    "abs",
-    "absolute",
-    "acos",
-    "acosh",
-    "add",
-    "addcdiv",
-    "addcmul",
-    "addmm",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "ceil",
-    "clamp",
-    "clamp_max",
-    "clamp_min",
-    "clip",
-    "cos",
-    "cosh",
-    "cumprod",
-    "cumsum",
-    "deg2rad",
-    "digamma",
-    "div",
-    "divide",
-    "eq",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "fix",
-    "float_power",
-    "floor",
-    "floor_divide",
-    "fmod",
-    "frac",
-    "ge",
-    "gt",
-    "hypot",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "le",
-    "lerp",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logit",
-    "lt",
-    "masked_fill",
-    "masked_scatter",
-    "mul",
-    "multiply",
-    "nan_to_num",
-    "ne",
-    "neg",
-    "negative",
-    "polygamma",
-    "pow",
-    "rad2deg",
-    "reciprocal",
-    "relu",
-    "remainder",
-    "round",
-    "rsqrt",
-    "scatter",
-    "scatter_add",
-    "sgn",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinc",
-    "sinh",
-    "sqrt",
-    "square",
-    "sub",
-    "subtract",
-    "tan",
-    "tanh",
-    "tril",
-    "triu",
-    "true_divide",
-    "trunc",
-    "xlogy",
-]
+_IN_PLACE = """
+    abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr arccos arccosh arcsin
+    arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh baddbmm bitwise_and
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp
+    clamp_max clamp_min clip conj_physical copysign cos cosh cumprod cumsum deg2rad digamma div
+    divide elu eq erf erfc erfinv exp exp2 expm1 fix float_power floor floor_divide fmod frac gcd ge
+    greater greater_equal gt hardtanh heaviside hypot i0 igamma igammac index_add index_copy
+    index_fill index_put index_reduce lcm ldexp le leaky_relu lerp less less_equal lgamma log log10
+    log1p log2 logical_and logical_not logical_or logical_xor logit lt masked_fill masked_scatter
+    mul multiply mvlgamma nan_to_num ne neg negative nextafter not_equal pow put rad2deg
+    reciprocal relu remainder renorm round rsqrt scatter scatter_add scatter_reduce selu sgn sigmoid
+    sign sin sinc sinh sqrt square sub subtract tan tanh threshold tril triu true_divide trunc xlogy
+"""
+IN_PLACE = frozenset(_IN_PLACE.split())
+"""Functions with an in-place form: a method, and a function, named with `_` behind."""
+_IN_PLACE_VIEWS: dict[str, Callable[..., Tensor]] = {
+    "squeeze": movement.squeeze, "swapaxes": movement.swapaxes, "swapdims": movement.swapdims,
+    "t": movement.t, "transpose": movement.transpose, "unsqueeze": movement.unsqueeze,
+}  # fmt: skip
+_NO_IN_PLACE_METHODS = frozenset(["celu", "elu", "hardtanh", "leaky_relu", "selu", "threshold"])
+IN_PLACE_FUNCTIONS: dict[str, Callable[..., Tensor]] = {}
+"""The functions `exp_`, `clamp_`, ... of the namespace."""
 
 
 # --- copies and conversions -------------------------------------------------------------------------------
@@ -257,19 +183,20 @@ def _new(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-# --- random values in place -------------------------------------------------------------------------------
-
-
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with normal random numbers."""
-    drawn = sampling.normal(mean, std, tuple(self.shape), generator=generator, dtype=self.dtype)
-    return inplace.copy_(self, drawn)
-
-
-def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with random numbers, uniform in [low, high)."""
-    drawn = sampling.rand(tuple(self.shape), generator=generator, dtype=self.dtype)
-    return inplace.copy_(self, drawn * (high - low) + low)
+def fill_diagonal_(self: Tensor, value: float, wrap: bool = False) -> Tensor:
+    """Write one value on the main diagonal; with `wrap`, of tall matrices, again after each square."""
+    rows, columns = self.shape[0], self.shape[-1]
+    if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
+        raise ShapeError(
+            f"fill_diagonal_: a matrix, or dimensions of equal length, expected; found {tuple(self.shape)}."
+        )
+    if self.ndim == 2 and wrap and rows > columns:
+        for start in range(0, rows, columns + 1):
+            fill_diagonal_(self[start : start + columns], value)
+        return self
+    places = np.arange(min(self.shape))
+    inplace.set_item(self, (places,) * self.ndim, value)
+    return self
 
 
 # --- binding --------------------------------------------------------------------------------------------
@@ -290,6 +217,7 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
     write = inplace.in_place(function, name)
 
     def method(self: Tensor, other: Any) -> Any:
+        other = written_operand(other)
         if not is_operand(other):
             return NotImplemented
         return function(self, other) if is_scalar(self) else write(self, other)
@@ -344,21 +272,29 @@ def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Ca
 def _bind_arithmetic() -> None:
     for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
         name = f"{title}Backward0"
-        _bind(f"__{method}__", _arithmetic(operator, name, METHODS[f"__{method}__"]))
+        _bind(f"__{method}__", _arithmetic(operator, name, OPERATORS[f"__{method}__"]))
         if method != "sub":  # PyTorch calls it RsubBackward1
-            _bind(f"__r{method}__", _reflected(operator, name, METHODS[f"__r{method}__"]))
-    _bind("__truediv__", _arithmetic(divide, "DivBackward0", METHODS["__truediv__"]))
+            _bind(f"__r{method}__", _reflected(operator, name, OPERATORS[f"__r{method}__"]))
+    _bind("__truediv__", _arithmetic(divide, "DivBackward0", OPERATORS["__truediv__"]))
 
 
 def _bind_in_place() -> None:
-    for name in IN_PLACE:
-        if name in PUBLIC:
-            _bind(f"{name}_", inplace.in_place(PUBLIC[name], f"{name}_"))
+    for name in sorted(IN_PLACE):
+        method = inplace.in_place(PUBLIC[name], f"{name}_")
+        IN_PLACE_FUNCTIONS[f"{name}_"] = method
+        if name not in _NO_IN_PLACE_METHODS:
+            _bind(f"{name}_", method)
+    _bind("polygamma_", inplace.in_place(METHODS["polygamma"], "polygamma_"))
+    for name, function in _IN_PLACE_VIEWS.items():
+        _bind(f"{name}_", inplace.in_place_view(function, f"{name}_"))
     for name, function in BINARY.items():
         _bind(f"__i{name}__", _in_place_operator(f"__i{name}__", function))
-    written: tuple[Any, ...] = (inplace.copy_, inplace.fill_, inplace.zero_, detach_, normal_, uniform_)
+    written: tuple[Any, ...] = (inplace.copy_, inplace.fill_, inplace.zero_, detach_, fill_diagonal_)
     for method in written:
         _bind(method.__name__, method)
+    for name, fill in random_fills.FILLS.items():
+        _bind(name, fill)
+    IN_PLACE_FUNCTIONS.update(fill_=inplace.fill_, zero_=inplace.zero_, detach_=detach_)
     _bind("__setitem__", inplace.set_item)
 
 
@@ -387,8 +323,11 @@ def _transposed(self: Tensor) -> Tensor:
     return movement.permute(self, *reversed(range(self.ndim)))
 
 
-for _name, _method in (METHODS | NDARRAY_METHODS).items():
+OPERATORS = operators(METHODS)
+for _name, _method in (METHODS | NDARRAY_METHODS | OPERATORS | memory_methods.METHODS).items():
     _bind(_name, _method)
+for _name, _method in NUMPY_METHODS.items():
+    _bind(_name, either(_name, getattr(Tensor, _name, None), _method))
 _bind_arithmetic()
 _bind_in_place()
 _bind_the_rest()

@@ -34,6 +34,10 @@ FREED = (
 )
 
 
+observers: list[Callable[[OperatorNode], None]] = []
+"""Called with each operation's node that is recorded, once it has what it saves."""
+
+
 class GradNode:
     """The base of tape nodes. Sub-classes say in `pull` how cotangents pass from the outputs to the edges.
 

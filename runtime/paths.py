@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..tracer.errors import EagerOnlyError
 from ..tracer.origin import user_frame
 from ..tracer.trace import Guard, Stream
 from .guards import Deviated
@@ -109,7 +110,13 @@ class Paths:
                 return self.run(leaves)
             function._later_misses += 1
             if self.traces < function.max_paths:
-                path = Path(function, function._trace(self.call.with_arrays(leaves), unknown.answers))
+                try:
+                    traced = function._trace(self.call.with_arrays(leaves), unknown.answers)
+                except EagerOnlyError as error:
+                    function.warn_uncompiled(error)
+                    self.traces += 1
+                    return self._run_uncompiled(leaves)
+                path = Path(function, traced)
                 paths = self._paths_with(path)
                 start = self._prefixes.plan(paths)
                 try:
@@ -123,8 +130,11 @@ class Paths:
         if unknown.guard is not None and not function._warned:
             function._warned = True
             self._warn(unknown.guard)
+        return self._run_uncompiled(leaves)
+
+    def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:
         given = getattr(leaves, "given", leaves)  # which it may write into
-        return run_uncompiled(function.__wrapped__, self.call.with_arrays(given), function.name)
+        return run_uncompiled(self.function.__wrapped__, self.call.with_arrays(given), self.function.name)
 
     def _warn(self, guard: Guard) -> None:
         function, frame = self.function, user_frame()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError
+from ..tracer.errors import ArgumentError, EagerOnlyError
 from ..tracer.spec import INT64
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
@@ -248,3 +248,77 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
     """Integers in [low, high), in the shape and dtype of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, tuple(input._value.shape), dtype=dtype or input.dtype)
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson random numbers with these rates, in the tensor's dtype.
+
+    Example:
+        >>> poisson(Tensor([0.0]))
+        tensor([0.])
+    """
+    rates = _known(input, "poisson")
+    return drawn(lambda rng: rng.poisson(rates).astype(rates.dtype), generator)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`.
+
+    Example:
+        >>> binomial(Tensor([3.0]), Tensor([1.0]))
+        tensor([3.])
+    """
+    trials, chances = _known(count, "binomial"), _known(prob, "binomial")
+    return drawn(lambda rng: rng.binomial(trials.astype(np.int64), chances).astype(trials.dtype), generator)
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Positions drawn from each row with probabilities in the ratio of its elements.
+
+    Args:
+        replacement: whether a position may come up again.
+
+    Raises:
+        ArgumentError: weights that are negative, infinite or all zero, or fewer positions than samples.
+
+    Example:
+        >>> multinomial(Tensor([0.0, 1.0]), 3, replacement=True)
+        tensor([1, 1, 1])
+    """
+    weights = _known(input, "multinomial").astype(np.float64)
+    rows = np.atleast_2d(weights)
+    if weights.ndim not in (1, 2) or not (np.isfinite(rows).all() and (rows >= 0).all()):
+        raise ArgumentError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
+    if not (rows.sum(-1) > 0).all() or num_samples < 1:
+        raise ArgumentError("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement and num_samples > rows.shape[-1]:
+        raise ArgumentError(
+            "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: found "
+            f"{num_samples} and {rows.shape[-1]}"
+        )
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        if replacement:
+            bounds = np.cumsum(rows, -1)
+            places = rng.random((len(rows), num_samples)) * bounds[:, -1:]
+            found = np.stack([np.searchsorted(one, at, "right") for one, at in zip(bounds, places)])
+        else:  # the largest of log(weight) + Gumbel noise, which is one way to draw without replacement
+            with np.errstate(divide="ignore"):
+                keys = np.log(rows) + rng.gumbel(size=rows.shape)
+            found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
+        return found.reshape(*weights.shape[:-1], num_samples).astype(np.int64)
+
+    return drawn(draw, generator)
+
+
+def _known(x: Tensor, function: str) -> np.ndarray:
+    """The parameters of a distribution; EagerOnlyError in a traced function."""
+    if is_tracing() or not isinstance(x._value, np.ndarray):
+        raise EagerOnlyError(
+            f"{function}() needs the elements of its parameters, which are not known while a function is "
+            "traced. Call it outside, and pass the result in."
+        )
+    x.refresh()
+    return x._value

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..tracer.errors import LeakedTraceError, PullbackError
+from ..tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
 from ..tracer.graph import Node, lift, make_node
 from ..tracer.operator import Operator
 from ..tracer.ops.control import loop
@@ -21,14 +21,16 @@ from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
 from .modes import is_recording
-from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, spec_of_operand, specs_of
+from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, observers, spec_of_operand, specs_of
 from .saved import saved_values
 from .tensor import Tensor, View, make
 
 ndarray = np.ndarray
 VIEWS = frozenset((reshape, permute, expand, slice_, flip))
 """Operators whose result shows the memory of their operand."""
-COMPUTING = frozenset(("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom"))
+COMPUTING = frozenset(
+    ("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
+)
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
 
@@ -140,6 +142,9 @@ def record(
         node.operands = values
     tensor._grad_fn = node
     tensor._requires_grad = True
+    if observers:
+        for observe in observers:
+            observe(node)
 
 
 def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: list[Any]) -> None:
@@ -191,6 +196,8 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     """Raise what the operator's shape rule says about its operands, else NumPy's error."""
     if isinstance(error, PullbackError):
         raise error
+    if isinstance(error, np.linalg.LinAlgError):
+        raise LinearAlgebraError(f"linalg.{operator.name}: {error}.") from error
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
     operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error

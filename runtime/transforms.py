@@ -30,6 +30,7 @@ from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_programs import NumpyProgram
 from .numpy_scalars import has_scalars, with_scalars
+from .numpy_style import calls_pullback
 from .saved import keeping_saved_values
 from .tape import apply, cut_off, wrap
 from .tensor import Tensor, make
@@ -324,7 +325,7 @@ class _Inputs:
             with (
                 enable_grad(),
                 keeping_saved_values(),
-                with_scalars(self.gives_arrays if scalars is None else scalars),
+                with_scalars(self.gives_arrays if scalars is None else scalars, not calls_pullback(function)),
             ):
                 return NumpyProgram(function).run(self._args, self._kwargs)
         finally:

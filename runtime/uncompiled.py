@@ -1,14 +1,15 @@
-"""A call of a compiled function that runs its Python code, on the tape: for paths that are not compiled."""
+"""Calls of a compiled function that run its Python code, on the tape: what is not, or cannot be, compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .flatten import Results
-from .numpy_scalars import with_scalars
+from .numpy_scalars import has_scalars, with_scalars
+from .numpy_style import calls_pullback
 from .signature import Call
 from .substitution import Substitution
 from .tape import wrap
@@ -29,7 +30,7 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     args, kwargs = call.rebuild(leaves)
     given = [*call.arrays, *(source.value for source in reading.sources)]
     has_tensors = any(isinstance(one, Tensor) for one in given)
-    with with_scalars(not has_tensors):
+    with with_scalars(bool(has_scalars()) or not has_tensors, not calls_pullback(function)):
         value = substitution.root(0, function)(*args, **kwargs)
     substitution.check(name)
     results = Results(value, name)
@@ -37,6 +38,22 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
         return results.builder(lambda found: [wrap(one) for one in found])(results.leaves)
     memory = [one for one in given if isinstance(one, np.ndarray)]
     return results.builder(lambda found: [_own_array(one, memory) for one in found])(results.leaves)
+
+
+class Uncompiled:
+    """What runs in the place of code for calls that cannot be compiled."""
+
+    is_settled = True
+    size = 0
+
+    def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
+        self.function, self.name = function, name
+        self.call = call.with_arrays([None] * len(call.arrays))
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The results of a call, by the Python function."""
+        given = getattr(leaves, "given", leaves)  # which it may write into
+        return run_uncompiled(self.function, self.call.with_arrays(given), self.name)
 
 
 def _own_array(leaf: Any, memory: list[np.ndarray]) -> Any:

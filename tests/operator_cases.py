@@ -36,7 +36,6 @@ POSITION = "its result is a position"
 NO_OPERANDS = "it has no operands"
 CONSTANT = "its result does not depend on x"
 BY_DEFINITION = "stopping the gradient is what it is for"
-LAST_POLYGAMMA = "there is no operator for the polygamma function of order 2"
 
 
 @dataclass(frozen=True)
@@ -335,7 +334,10 @@ TRANSCENDENTAL = (
     unary("lgamma", _of_floats(_lgamma), ulps=64, because="it is a difference near its zeros at 1 and 2"),
     unary("digamma", scipy.special.psi, order=1, ulps=64, because="it is a difference near its zero at 1.46"),
     unary("trigamma", lambda x: scipy.special.zeta(2, x.astype(np.float64)).astype(x.dtype),
-          undefined=lambda x: ~(x > 0), no_rule=LAST_POLYGAMMA, ulps=16),
+          undefined=lambda x: ~(x > 0), ulps=16),
+    Row("polygamma", lambda x, n: scipy.special.polygamma(n, x.astype(np.float64)).astype(x.dtype), tuple(
+        Case((shape,), {"n": n}) for shape in ((4,), (), (0,), (1, 3)) for n in (2, 3)
+    ), undefined=lambda x: ~(x > 0) | (x > 1e30), ulps=16),
 )  # fmt: skip
 STEPS = (
     step("sign", lambda x: np.sign(x), dtypes=NUMBERS),
@@ -866,7 +868,9 @@ ROWS: dict[str, Row] = {
     )
 }  # fmt: skip
 MATRICES = "of square matrices alone: tests/test_linalg.py"
+EAGER = "evaluated by NumPy and SciPy alone: tests/test_special.py, tests/test_decompositions.py"
 NOT_IN_THE_TABLE = {
+    **{operator.name: EAGER for operator in OPERATORS.values() if operator.family == "eager"},
     "parameter": "an input has a value only in a call",
     "loop": "its attributes hold a graph: tests/test_loops.py",
     "loop_result": "of a loop alone: tests/test_loops.py",

@@ -10,7 +10,7 @@ import pytest
 
 import pullback as pb
 from pullback.autograd import Function, Variable, gradcheck, gradgradcheck, once_differentiable
-from pullback.tracer.errors import GradientError, PullbackError, UnsupportedError
+from pullback.tracer.errors import GradientError, PullbackError
 
 
 def leaf(*values: float) -> pb.Tensor:
@@ -79,12 +79,6 @@ def test_unused_inputs() -> None:
         pb.autograd.grad(y, (x, unused), retain_graph=True)
     assert pb.autograd.grad(y, (x, unused), allow_unused=True, retain_graph=True)[1] is None
     assert_values(pb.autograd.grad(y, (x, unused), materialize_grads=True)[1], [0.0, 0.0])
-
-
-def test_batched_cotangents_are_refused() -> None:
-    x = leaf(3.0)
-    with pytest.raises(UnsupportedError, match="Call grad once for each"):
-        pb.autograd.grad(x * 2, x, pb.ones(1, dtype=pb.float64), is_grads_batched=True)
 
 
 def test_backward_of_chosen_inputs_only() -> None:

@@ -60,8 +60,3 @@ def test_gradients_go_where_the_elements_were(function: Callable[[Any], Any]) ->
     along = np.cos(np.arange(6.0))
     ahead, behind = (pb.value_and_grad(function)(x + step * along)[0] for step in (1e-6, -1e-6))
     np.testing.assert_allclose((slope * along).sum(), (ahead - behind) / 2e-6, rtol=1e-5)
-
-
-def test_what_has_no_static_shape_says_so() -> None:
-    with pytest.raises(pb.errors.TraceError, match=r"unique\(\) needs the elements .* Call it outside"):
-        pb.compile(lambda x: pb.unique(x))(np.ones(3))

@@ -4,6 +4,8 @@ All derive from `PullbackError` and from the built-in class that the same mistak
 NumPy, so `except RuntimeError` and `except ValueError` in existing programs keep working.
 """
 
+import numpy as np
+
 
 class PullbackError(Exception):
     """The base class of pullback's own errors."""
@@ -49,8 +51,19 @@ class UnsupportedError(PullbackError, NotImplementedError, TypeError):
     """A function or an option that pullback does not have."""
 
 
+class EagerOnlyError(TraceError, UnsupportedError):
+    """What cannot be traced: it has no form in generated code, or its result's shape depends on values.
+
+    A compiled function that meets it warns once, and runs uncompiled.
+    """
+
+
 class CompilationError(PullbackError, RuntimeError):
     """Machine code could not be made of generated source; the message names the file."""
+
+
+class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):
+    """A matrix that has not what is asked for: singular, not positive definite, without convergence."""
 
 
 class GraphError(PullbackError, AssertionError):

@@ -9,15 +9,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from .errors import GraphError, LeakedTraceError, PullbackError
+from .errors import EagerOnlyError, GraphError, LeakedTraceError, PullbackError
 from .operator import Operator, Value
 from .ops import creation
 from .ops import elementwise as e
-from .origin import UNKNOWN, Origin, current_origin
+from .origin import UNKNOWN, Origin, current_origin, place_of_caller
 from .spec import BOOL, FromShape, Spec
 
 next_serial = itertools.count().__next__
@@ -129,7 +129,13 @@ def make_node(
     origin: Origin | None = None,
     name: str | None = None,
 ) -> Node:
-    """A new node, its spec inferred, its origin the user's current line unless given."""
+    """A new node, its spec inferred, its origin the user's current line unless given.
+
+    Raises:
+        EagerOnlyError: only NumPy or SciPy evaluates the operator.
+    """
+    if operator.family == "eager":
+        _refuse(operator)
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
     if origin is None:
         origin = current_origin()
@@ -137,6 +143,14 @@ def make_node(
             _unname_intermediates(operands, origin)
             name = origin.target if name is None else name
     return Node(operator, operands, attributes, spec, origin, name or "")
+
+
+def _refuse(operator: Operator) -> NoReturn:
+    place = place_of_caller()
+    raise EagerOnlyError(
+        f"{operator.name}() has no form in compiled code{', at ' + place if place else ''}. Call it outside "
+        "of the compiled function and pass its result in, or leave that function uncompiled."
+    )
 
 
 def _unname_intermediates(operands: tuple[Node, ...], origin: Origin) -> None:
@@ -250,12 +264,17 @@ def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 
 
 def rebuild(graph: Graph, change: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
-    """The graph with every node replaced by `change(node, new operands)`, from the inputs on."""
+    """The graph with every node replaced by `change(node, new operands)`, from the inputs on.
+
+    The graph itself if that changes nothing.
+    """
     new: dict[Node, Node] = {node: node for node in graph.inputs}
     for node in graph.nodes:
         if node not in new:
             new[node] = change(node, tuple(new[operand] for operand in node.operands))
-    return graph.with_outputs(new[output] for output in graph.outputs)
+    outputs = tuple(new[output] for output in graph.outputs)
+    is_same = all(one is other for one, other in zip(outputs, graph.outputs))
+    return graph if is_same else graph.with_outputs(outputs)
 
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:

@@ -135,9 +135,13 @@ def _reason(root: Root, plan: Plan) -> str:
 
 def _memory_lines(plan: Plan) -> Iterable[str]:
     scratch = [node for node in plan.filled if not any(output.node is node for output in plan.outputs)]
+    own = [node for node in scratch if node not in plan.loans]
     if scratch:
-        total = sum(plan.storage_spec(node).nbytes for node in scratch)
-        yield f"  scratch: {_bytes(total)} in {_number(len(scratch), 'array')}"
+        total = sum(plan.storage_spec(node).nbytes for node in own)
+        yield f"  scratch: {_bytes(total)} in {_number(len(own), 'array')}"
+    for node, loan in plan.loans.items():
+        array = f"{plan.names[node]} ({_spec_text(node, plan)})"
+        yield f"    {array} lies in {plan.names[loan.owner]} while that is not in use"
     for node, owner in plan.shared.items():
         ends_here = any(output.node is owner for output in plan.outputs)
         first, then = (node, owner) if ends_here else (owner, node)

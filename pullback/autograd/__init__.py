@@ -1,5 +1,6 @@
 """Gradients of recorded computations, functions with a backward of their own, and checks of gradients."""
 
+from pullback.runtime.anomaly import detect_anomaly, set_detect_anomaly
 from pullback.runtime.autograd import Variable, backward, grad
 from pullback.runtime.custom_function import Function, once_differentiable
 from pullback.runtime.gradcheck import gradcheck, gradgradcheck
@@ -11,21 +12,25 @@ from pullback.runtime.modes import (
     set_grad_enabled,
 )
 
-from . import function, functional
+from . import forward_ad, function, functional, graph
 
 __all__ = [
     "Function",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -31,10 +31,10 @@ from .common import (
 )  # fmt: skip
 
 __all__ = [
-    "add", "addcdiv", "addcmul", "atan2", "clamp", "clamp_max", "clamp_min", "clip", "div", "divide",
-    "float_power", "floor_divide", "fmax", "fmin", "fmod", "hypot", "lerp", "logaddexp", "logaddexp2",
-    "maximum", "minimum", "mul", "multiply", "pow", "remainder", "rsub", "sub", "subtract", "true_divide",
-    "xlogy",
+    "add", "addcdiv", "addcmul", "arctan2", "atan2", "clamp", "clamp_max", "clamp_min", "clip", "div",
+    "divide", "float_power", "floor_divide", "fmax", "fmin", "fmod", "hypot", "lerp", "logaddexp",
+    "logaddexp2", "maximum", "minimum", "mul", "multiply", "pow", "remainder", "rsub", "sub", "subtract",
+    "true_divide", "xlogy",
 ]  # fmt: skip
 
 
@@ -471,7 +471,7 @@ def xlogy(input: Operand, other: Operand) -> Tensor:
     return apply(e.multiply, a, apply(e.log, safe), grad_name="XlogyBackward0")
 
 
-subtract, multiply, divide, clip = sub, mul, div, clamp
+subtract, multiply, divide, clip, arctan2 = sub, mul, div, clamp, atan2
 
 
 def float_pair(function: str, input: Operand, other: Operand) -> tuple[Tensor, Tensor]:

@@ -194,6 +194,8 @@ def isclose(
         >>> isclose(tensor([1.0, 1.0]), tensor([1.0 + 1e-7, 1.1]))
         tensor([ True, False])
     """
+    if rtol < 0 or atol < 0:
+        fail(ArgumentError, f"isclose(): rtol and atol must not be negative, found {rtol} and {atol}.")
     a, b = promoted("isclose", input, other)
     same = apply(e.equal, a, b)
     if array_dtype(a if isinstance(a, Tensor) else b).kind != "f":
@@ -222,6 +224,8 @@ def allclose(
 
 def _logical(operator: Operator, input: Operand, other: Operand, function: str) -> Tensor:
     pair = [operand(input, function, "input"), operand(other, function)]
+    if not any(isinstance(one, Tensor) for one in pair):
+        fail(ArgumentError, f"{function}(): argument 'input' must be Tensor, not {type(input).__name__}")
     truths = [truth(one) if isinstance(one, Tensor) else bool(one) for one in pair]
     require_broadcast(function, [one for one in truths if isinstance(one, Tensor)])
     return apply(operator, *truths)

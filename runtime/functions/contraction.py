@@ -547,16 +547,35 @@ def trace(input: Tensor) -> Tensor:
     return apply(r.sum_, total, dims=(0,), keepdim=False, grad_name="TraceBackward0")
 
 
-def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """`linalg_cross`; without dim along the first dimension of size 3.
+
+    Example:
+        >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
+        tensor([0., 0., 1.])
+    """
+    if dim is None:
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        dim = next((place - len(shape) for place, extent in enumerate(shape) if extent == 3), -1)
+    return linalg_cross(input, other, dim)
+
+
+def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """The vector product of 3-vectors along a dimension; the others broadcast.
 
     Raises:
         ShapeError: the dimension does not have size 3.
 
     Example:
-        >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
+        >>> linalg_cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
     """
+    if input.ndim != other.ndim:
+        fail(
+            ShapeError,
+            "linalg.cross: inputs must have the same number of dimensions, found shapes "
+            f"{tuple(input.shape)} and {tuple(other.shape)}.",
+        )
     a, b = promoted("cross", tensor(input, "cross"), tensor(other, "cross", "other"))
     sizes = [x._value.shape[one_dim(dim, x.ndim, "cross")] for x in (a, b)]
     if sizes != [3, 3]:

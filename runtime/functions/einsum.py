@@ -67,6 +67,8 @@ def _equation_and_operands(arguments: tuple[Any, ...]) -> tuple[str, Sequence[An
     if isinstance(arguments[0], str):
         equation, *given = arguments
         operands = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    elif len(arguments) > 1 and isinstance(arguments[1], str):
+        fail(ArgumentError, "einsum(): argument 'equation' (position 1) must be str, not the operands")
     else:
         equation, operands = _from_lists(arguments)
     if not operands:

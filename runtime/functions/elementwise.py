@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import DTypeError, UnsupportedError
+from ...tracer.errors import DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ..tape import apply
@@ -32,7 +32,7 @@ __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh",
     "asin", "asinh", "atan", "atanh", "bitwise_not", "cbrt", "ceil", "clone", "cos", "cosh", "deg2rad",
     "digamma", "erf", "erfc", "exp", "exp2", "expit", "expm1", "fix", "floor", "frac", "lgamma", "log",
-    "log10", "log1p", "log2", "logit", "nan_to_num", "neg", "negative", "polygamma", "positive", "rad2deg",
+    "log10", "log1p", "log2", "logit", "nan_to_num", "neg", "negative", "positive", "rad2deg",
     "reciprocal", "round", "rsqrt", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square",
     "tan", "tanh", "trunc",
 ]  # fmt: skip
@@ -263,22 +263,6 @@ def logit(input: Operand, eps: float | None = None) -> Tensor:
         x = apply(e.clamp, x, float(eps), 1.0 - eps)
     odds = apply(e.divide, x, apply(e.subtract, 1.0, x))
     return apply(e.log, odds, grad_name="LogitBackward0")
-
-
-def polygamma(n: int, input: Operand) -> Tensor:
-    """The n-th derivative of digamma, for n = 0 and 1 (DLMF 5.15).
-
-    Raises:
-        UnsupportedError: n is larger.
-
-    Example:
-        >>> polygamma(1, tensor([1.0]))
-        tensor([1.6449])
-    """
-    if n not in (0, 1):
-        fail(UnsupportedError, f"polygamma(): n = {n} is not supported, only 0 (digamma) and 1 (trigamma).")
-    x = floating(input, "polygamma")
-    return apply(e.trigamma if n else e.digamma, x, grad_name="PolygammaBackward0")
 
 
 def sinc(input: Operand) -> Tensor:

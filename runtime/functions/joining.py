@@ -17,8 +17,8 @@ from .movement import atleast_1d, atleast_2d, atleast_3d, expand_to, reshape_to
 from .parts import part, selected
 
 __all__ = [
-    "cat", "chunk", "column_stack", "concat", "concatenate", "dstack", "hsplit", "hstack", "meshgrid",
-    "row_stack", "split", "stack", "tensor_split", "unbind", "vsplit", "vstack",
+    "cat", "chunk", "column_stack", "concat", "concatenate", "dsplit", "dstack", "hsplit", "hstack",
+    "meshgrid", "row_stack", "split", "stack", "tensor_split", "unbind", "vsplit", "vstack",
 ]  # fmt: skip
 
 
@@ -225,12 +225,16 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
     x = _tensor(input, "tensor_split")
     dim = own_dim(dim, x, "tensor_split")
     extent = x._value.shape[dim]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int | np.integer):
         sections = int(indices_or_sections)
         if sections < 1:
             fail(ArgumentError, f"number of sections must be larger than 0, got {sections}")
         least, larger = divmod(extent, sections)
         return _cut(x, dim, [least + 1] * larger + [least] * (sections - larger), "SliceBackward0")
+    if isinstance(indices_or_sections, str):
+        fail(ArgumentError, f"tensor_split(): positions expected, found {indices_or_sections!r}")
     cuts = [slice(None, int(cut)).indices(extent)[1] for cut in indices_or_sections]
     bounds = zip([0, *cuts], [*cuts, extent])
     return tuple(part(x, dim, start, max(start, stop)) for start, stop in bounds)
@@ -254,6 +258,20 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
         (tensor([[1]]), tensor([[2]]))
     """
     return tensor_split(input, indices_or_sections, 0)
+
+
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """`tensor_split` along dimension 2.
+
+    Example:
+        >>> dsplit(tensor([[[1, 2]]]), 2)
+        (tensor([[[1]]]), tensor([[[2]]]))
+    """
+    if input.ndim < 3:
+        fail(
+            ShapeError, f"dsplit requires a tensor with at least 3 dimension, but got {input.ndim} dimensions"
+        )
+    return tensor_split(input, indices_or_sections, 2)
 
 
 @numpy_names

@@ -1,6 +1,6 @@
 """Square matrices: linear equations, inverses, determinants, Cholesky's factor.
 
-What has no solution raises numpy.linalg.LinAlgError outside of compiled functions; in them it is inf or nan.
+What has no solution raises LinearAlgebraError outside of compiled functions; in them it is inf or nan.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B without `left`; B is a matrix, or a vector, or a batch of them.
 
     Raises:
-        ShapeError: A is not square, or B does not fit. numpy.linalg.LinAlgError: A is singular.
+        ShapeError: A is not square, or B does not fit. LinearAlgebraError: A is singular.
 
     Example:
         >>> solve(tensor([[2.0, 0.0], [0.0, 4.0]]), tensor([2.0, 2.0]))
@@ -84,7 +84,7 @@ def inverse(input: Tensor) -> Tensor:
     """The inverse of a matrix, or of each in a batch.
 
     Raises:
-        ShapeError: they are not square. numpy.linalg.LinAlgError: one is singular.
+        ShapeError: they are not square. LinearAlgebraError: one is singular.
 
     Example:
         >>> inverse(tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -113,7 +113,7 @@ def slogdet(input: Tensor) -> SignAndLog:
         tensor(2.0794)
     """
     a = square(input, "slogdet")
-    return SignAndLog(apply(la.sign_of_det, a.detach()), apply(la.logabsdet, a))
+    return SignAndLog(apply(la.sign_of_det, a), apply(la.logabsdet, a))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     Of a symmetric matrix; its lower triangle is read, and its gradient is symmetric.
 
     Raises:
-        ShapeError: the matrix is not square. numpy.linalg.LinAlgError: it is not positive definite.
+        ShapeError: the matrix is not square. LinearAlgebraError: it is not positive definite.
 
     Example:
         >>> cholesky(tensor([[4.0, 2.0], [2.0, 5.0]]))
@@ -169,9 +169,10 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         >>> cholesky_solve(tensor([[4.0]]), tensor([[2.0]]))
         tensor([[1.]])
     """
-    lower = transpose(L, -2, -1) if upper else L
-    inner = solve_triangular(lower, B, upper=False)
-    return solve_triangular(transpose(lower, -2, -1), inner, upper=True)
+    lower = square(transpose(L, -2, -1) if upper else L, "cholesky_solve")
+    factor = apply(e.subtract, lower, triu(lower.detach(), 1))  # PyTorch's gradient is that of a whole matrix
+    sides = floating(B, "cholesky_solve", "B")
+    return solved(transpose(factor, -2, -1), solved(factor, sides, False), False)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
@@ -201,4 +202,4 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             power = x if power is None else matmul(power, x)
         left >>= 1
         x = matmul(x, x) if left else x
-    return apply(la.unit_like, x.detach()) if power is None else power
+    return apply(la.unit_like, x) if power is None else power

@@ -11,17 +11,26 @@ from ..tensor import Tensor
 from . import (
     activation,
     arithmetic,
+    calculus,
     comparison,
     contraction,
+    counting,
+    decompositions,
     elementwise,
+    grids,
     indexing,
     joining,
+    kinds,
     linalg,
     movement,
+    numbers,
     ordering,
     parts,
     reduction,
+    running,
+    scattering,
     selection,
+    special,
     statistics,
     windows,
 )  # fmt: skip
@@ -30,28 +39,33 @@ from .common import is_operand
 Function = Callable[..., Any]
 
 _NO_METHODS = """
-    adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d cdist conv1d conv2d dropout embedding
-    max_pool1d max_pool2d
-    atleast_1d atleast_2d atleast_3d bilinear broadcast_tensors cat celu chain_matmul column_stack concat
-    concatenate corrcoef cosine_similarity cov dstack elu expit gelu getitem glu hardsigmoid hardswish
-    hardtanh hstack leaky_relu linalg_norm linear logsigmoid matrix_norm meshgrid mish multi_dot
-    normalize one_hot polygamma relu6 row_stack searchsorted selu silu softmin softplus softsign
-    solve_triangular stack
-    std_mean tanhshrink tensordot threshold updated var_mean vector_norm vstack where
+    alias_copy atleast_1d atleast_2d atleast_3d bilinear block_diag broadcast_shapes
+    broadcast_tensors bucketize cartesian_prod cat celu chain_matmul column_stack combinations
+    concat concatenate constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+    conv_transpose3d cosine_similarity cumulative_trapezoid detach_copy diagonal_copy dstack elu
+    expand_copy expit fill gelu getitem glu gradient hardsigmoid hardswish hardtanh hstack
+    is_complex isin leaky_relu linalg_norm linear logsigmoid lu_unpack matrix_norm meshgrid mish
+    multi_dot normalize numel one_hot permute_copy polygamma real relu6 row_stack searchsorted
+    select_copy selu silu softmin softplus softshrink softsign solve_triangular
+    split_with_sizes_copy squeeze_copy stack std_mean t_copy tanhshrink tensordot threshold
+    transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unravel_index
+    unsqueeze_copy updated vander var_mean vector_norm view_copy vstack where
 """
 NO_METHODS = frozenset(_NO_METHODS.split())
 """Functions for which PyTorch has no method, or one with other arguments."""
 
 MODULES: tuple[ModuleType, ...] = (
-    elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection, ordering,
-    contraction, linalg, windows, activation,
+    elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
+    ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
+    counting, scattering, kinds, decompositions,
 )  # fmt: skip
 
 BINARY = {
     "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow,
     "matmul": contraction.matmul, "and": comparison.bitwise_and, "or": comparison.bitwise_or,
-    "xor": comparison.bitwise_xor,
+    "xor": comparison.bitwise_xor, "lshift": numbers.bitwise_left_shift,
+    "rshift": numbers.bitwise_right_shift,
 }  # fmt: skip
 COMPARISONS = {
     "eq": comparison.eq, "ne": comparison.ne, "lt": comparison.lt, "le": comparison.le, "gt": comparison.gt,
@@ -93,6 +107,11 @@ def _round(self: Tensor, ndigits: int = 0) -> Tensor:
     return elementwise.round(self, decimals=ndigits)
 
 
+def _polygamma(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of digamma."""
+    return special.polygamma(n, self)
+
+
 def _methods() -> dict[str, Function]:
     found = {
         name: getattr(module, name) for module in MODULES for name in module.__all__ if name not in NO_METHODS
@@ -102,7 +121,9 @@ def _methods() -> dict[str, Function]:
     for name, function in BINARY.items():
         found[f"__r{name}__"] = _reflected(function)
     found |= {f"__{name}__": function for name, function in UNARY.items()}
-    return found | {"__getitem__": indexing.getitem, "__round__": _round, "where": _where}
+    return found | {
+        "__getitem__": indexing.getitem, "__round__": _round, "where": _where, "polygamma": _polygamma,
+    }  # fmt: skip
 
 
 METHODS = _methods()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError, Unsuppor
 from ...tracer.ops import movement as m
 from ..tape import apply, wrap
 from ..tensor import Tensor
-from .common import fail, numpy_names, one_dim, own_dim, sizes, tensor
+from .common import fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
 
 __all__ = [
     "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
@@ -178,37 +178,56 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return apply(m.reshape, x, shape=(*shape[:dim], 1, *shape[dim:]), grad_name="UnsqueezeBackward0")
 
 
-def atleast_1d(input: Tensor) -> Tensor:
-    """A 0-d tensor as one of shape (1,); others as they are.
+def _of_each(function: Callable[[Tensor], Tensor], tensors: Sequence[Any]) -> Any:
+    """The function of one tensor, or a tuple of its results for several, given one by one or as a list."""
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        return tuple(map(function, tensors[0]))
+    return function(tensors[0]) if len(tensors) == 1 else tuple(map(function, tensors))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """A 0-d tensor as one of shape (1,); others as they are. Of several tensors a tuple.
 
     Example:
         >>> atleast_1d(tensor(1.0))
         tensor([1.])
     """
+    return _of_each(_with_one, tensors)
+
+
+def _with_one(input: Tensor) -> Tensor:
     x = tensor(input, "atleast_1d")
     return x if x.ndim else view(x, 1)
 
 
-def atleast_2d(input: Tensor) -> Tensor:
+def atleast_2d(*tensors: Any) -> Any:
     """A vector as a matrix of one row, a 0-d tensor as one of shape (1, 1).
 
     Example:
         >>> atleast_2d(tensor([1.0, 2.0]))
         tensor([[1., 2.]])
     """
+    return _of_each(_with_two, tensors)
+
+
+def _with_two(input: Tensor) -> Tensor:
     x = tensor(input, "atleast_2d")
-    return x if x.ndim > 1 else unsqueeze(atleast_1d(x), 0)
+    return x if x.ndim > 1 else unsqueeze(_with_one(x), 0)
 
 
-def atleast_3d(input: Tensor) -> Tensor:
+def atleast_3d(*tensors: Any) -> Any:
     """A matrix with a dimension of size 1 behind, a vector with one on either side.
 
     Example:
         >>> atleast_3d(tensor([1.0, 2.0])).shape
         torch.Size([1, 2, 1])
     """
+    return _of_each(_with_three, tensors)
+
+
+def _with_three(input: Tensor) -> Tensor:
     x = tensor(input, "atleast_3d")
-    return x if x.ndim > 2 else unsqueeze(atleast_2d(x), -1)
+    return x if x.ndim > 2 else unsqueeze(_with_two(x), -1)
 
 
 # --- the order of dimensions -----------------------------------------------------------------------------
@@ -447,11 +466,15 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 
 @numpy_names
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each element so many times in a row, along a dimension or in the flattened tensor.
 
     Args:
-        repeats: one number for all, or a vector with one for each position of the dimension.
+        repeats: one number for all, or a vector with one for each position of the dimension. Without it
+            the numbers are those of `input`, and the positions are repeated.
+        output_size: accepted; it is counted here.
 
     Raises:
         ShapeError: the vector has another size. TraceError: it depends on the arguments of a traced function.
@@ -461,6 +484,8 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
         tensor([1, 1, 2, 2])
     """
     x = tensor(input, "repeat_interleave")
+    if repeats is None:
+        return _each_repeated(iota(x.numel()), x, 0)
     if dim is None:
         x, dim = reshape_to(x, (x.numel(),)), 0
     dim = own_dim(dim, x, "repeat_interleave")

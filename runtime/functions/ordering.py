@@ -24,14 +24,15 @@ from .selection import index_select, values_of
 from .sorting import sorting_positions
 
 __all__ = [
-    "argsort", "bincount", "kthvalue", "median", "quantile", "searchsorted", "sort", "topk", "unique",
+    "argsort", "bincount", "kthvalue", "median", "msort", "nanmedian", "nanquantile", "quantile", "sort",
+    "topk",
 ]  # fmt: skip
 
 
-def _order(x: Tensor, dim: int, descending: bool = False) -> Tensor:
+def ordered_positions(x: Tensor, dim: int, descending: bool = False) -> Tensor:
     """The positions that sort x along a dimension, equal elements in order; nan counts as the largest."""
     if descending:  # equal elements in order as well
-        backwards = _order(flip(x.detach(), (dim,)), dim)
+        backwards = ordered_positions(flip(x.detach(), (dim,)), dim)
         return flip(apply(e.subtract, x._value.shape[dim] - 1, backwards), (dim,))
     values = unwrap(x)
     if isinstance(values, np.ndarray):
@@ -65,7 +66,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     dim = one_dim(dim, x.ndim, "sort")
     if not x.ndim:
         return PAIRS["sort"](x, wrap(np.zeros((), np.int64)))
-    return _chosen("sort", x, _order(x, dim, descending), dim)
+    return _chosen("sort", x, ordered_positions(x, dim, descending), dim)
 
 
 @numpy_names
@@ -97,7 +98,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         fail(DimensionError, f"selected index k out of range: k = {k}, dimension {dim} has size {extent}")
     if not x.ndim:
         return PAIRS["topk"](x, wrap(np.zeros((), np.int64)))
-    return _chosen("topk", x, _between(_order(x, dim, largest), dim, 0, k), dim)
+    return _chosen("topk", x, _between(ordered_positions(x, dim, largest), dim, 0, k), dim)
 
 
 @numpy_names
@@ -114,11 +115,11 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
         fail(DimensionError, f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}")
     if not x.ndim:
         return _chosen("kthvalue", x, wrap(np.zeros((), np.int64)), 0)
-    order = _between(_order(x, dim), dim, k - 1, k)
-    return _squeezed(_chosen("kthvalue", x, order, dim), dim, keepdim)
+    order = _between(ordered_positions(x, dim), dim, k - 1, k)
+    return squeezed(_chosen("kthvalue", x, order, dim), dim, keepdim)
 
 
-def _squeezed(pair: ValuesIndices, dim: int, keepdim: bool) -> ValuesIndices:
+def squeezed(pair: ValuesIndices, dim: int, keepdim: bool) -> ValuesIndices:
     if keepdim:
         return pair
     shape = tuple(extent for axis, extent in enumerate(pair.values.shape) if axis != dim)
@@ -156,40 +157,109 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         return _chosen("median", x, wrap(np.zeros((), np.int64)), 0, 1)
     require_elements(x, (dim,), "median")
     count = x._value.shape[dim]
-    order = _between(_order(x, dim), dim, (count - 1) // 2, (count - 1) // 2 + 1)
+    order = _between(ordered_positions(x, dim), dim, (count - 1) // 2, (count - 1) // 2 + 1)
     if array_dtype(x).kind == "f":
         nans = isnan(x)
         first = argmax(as_dtype(nans, INT64), dim, keepdim=True)
         order = where(any_of(nans, dim, keepdim=True), first, order)
-    return _squeezed(_chosen("median", x, order, dim, 1), dim, keepdim)
+    return squeezed(_chosen("median", x, order, dim, 1), dim, keepdim)
 
 
 @numpy_names
-def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The q-th quantile, 0 <= q <= 1, by linear interpolation between neighbours; of several q a new first
-    dimension.
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """`median` of the elements that are not nan.
+
+    Example:
+        >>> nanmedian(tensor([3.0, float("nan"), 2.0]))
+        tensor(2.)
+    """
+    x = tensor(input, "nanmedian")
+    if array_dtype(x).kind != "f":
+        return median(x, dim, keepdim)
+    if dim is None:
+        flat = reshape_to(x, (x.numel(),))
+        if not x.numel():
+            return median(x)
+        middle = nanmedian(flat.detach(), 0).values
+        differs = apply(e.not_equal, flat, middle)
+        shared = apply(
+            e.where, apply(e.logical_and, differs, apply(e.equal, middle, middle)), -math.inf, flat
+        )
+        return apply(r.amax, shared, dims=(0,), keepdim=False, grad_name="NanmedianBackward0")
+    dim = one_dim(dim, x.ndim, "nanmedian")
+    if not x.ndim:
+        return _chosen("nanmedian", x, wrap(np.zeros((), np.int64)), 0, 1)
+    require_elements(x, (dim,), "nanmedian")
+    known = as_dtype(apply(e.logical_not, isnan(x.detach())), INT64)
+    count = apply(r.sum_, known, dims=(dim,), keepdim=True)
+    place = apply(e.floor_divide, apply(e.maximum, apply(e.subtract, count, 1), 0), 2)
+    order = along(ordered_positions(x.detach(), dim), place, dim)
+    return squeezed(_chosen("nanmedian", x, order, dim, 1), dim, keepdim)
+
+
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first dimension.
+
+    Example:
+        >>> msort(tensor([3, 1, 2]))
+        tensor([1, 2, 3])
+    """
+    return sort(input, 0).values
+
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@numpy_names
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The q-th quantile, 0 <= q <= 1; of several q a new first dimension.
+
+    Args:
+        interpolation: what is taken between two elements: "linear", the "lower" or the "higher" one, their
+            "midpoint", or the "nearest".
 
     Example:
         >>> quantile(tensor([1.0, 2.0, 3.0]), 0.25)
         tensor(1.5000)
     """
-    x = floating(input, "quantile")
-    dims = all_dims(dim, x.ndim, "quantile")
+    return _quantile(input, q, dim, keepdim, interpolation, "quantile")
+
+
+@numpy_names
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of the elements that are not nan.
+
+    Example:
+        >>> nanquantile(tensor([1.0, float("nan"), 2.0]), 0.5)
+        tensor(1.5000)
+    """
+    return _quantile(input, q, dim, keepdim, interpolation, "nanquantile")
+
+
+def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, name: str) -> Tensor:
+    if interpolation not in INTERPOLATIONS:
+        fail(
+            ArgumentError,
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}",
+        )
+    x = floating(input, name)
+    dims = all_dims(dim, x.ndim, name)
     merged = flattened(x, dims)
-    require_elements(merged, (merged.ndim - 1,), "quantile")
+    require_elements(merged, (merged.ndim - 1,), name)
     ordered = sort(merged, -1).values
     fractions = np.asarray(unwrap(q) if isinstance(q, Tensor) else q, np.float64)
     if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
-        fail(ArgumentError, f"quantile() q values must be in the range [0, 1], found {fractions.tolist()}")
-    places = fractions.reshape(-1) * (merged._value.shape[-1] - 1)
-    low, high = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
+        fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found {fractions.tolist()}")
+    if name == "quantile":
+        found = _between_known_places(ordered, fractions.reshape(-1), interpolation)
+    else:
+        found = _between_places(ordered, fractions.reshape(-1), interpolation)
     last = ordered.ndim - 1
-    largest = part(ordered, last, merged._value.shape[-1] - 1, merged._value.shape[-1])
-    below, above = (  # nan, which counts as the largest, makes the quantile nan
-        apply(e.where, isnan(largest), largest, index_select(ordered, last, wrap(one))) for one in (low, high)
-    )
-    weight = wrap((places - low).astype(array_dtype(x)))
-    found = apply(e.add, below, apply(e.multiply, apply(e.subtract, above, below), weight))
     found = permuted(found, [last, *range(last)])
     kept = [
         1 if axis in dims else extent for axis, extent in enumerate(x.shape) if keepdim or axis not in dims
@@ -197,25 +267,37 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
     return reshape_to(found, (*fractions.shape, *kept))
 
 
-def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> Any:
-    """The different elements in order; with the position of each element among them and how often each
-    occurs.
+def _between_known_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
+    """The elements of sorted rows at these fractions of their length; nan where there is one."""
+    count, last = ordered._value.shape[-1], ordered.ndim - 1
+    places = fractions * (count - 1)
+    if interpolation in ("lower", "higher", "nearest"):
+        places = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}[interpolation](places)
+    low, high = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
+    largest = part(ordered, last, count - 1, count)
+    below, above = (  # nan counts as the largest
+        apply(e.where, isnan(largest), largest, index_select(ordered, last, wrap(one))) for one in (low, high)
+    )
+    weight = np.full_like(places, 0.5) if interpolation == "midpoint" else places - low
+    step = apply(e.subtract, above, below)
+    return apply(e.add, below, apply(e.multiply, step, wrap(weight.astype(array_dtype(ordered)))))
 
-    Example:
-        >>> unique(tensor([2, 1, 2]))
-        tensor([1, 2])
-    """
-    values = values_of(tensor(input, "unique"), "unique")
-    found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    results = [found]
-    if return_inverse:
-        results.append(inverse.reshape(values.shape))
-    if return_counts:
-        results.append(counts)
-    wrapped = tuple(wrap(one) for one in results)
-    return wrapped[0] if len(wrapped) == 1 else wrapped
+
+def _between_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
+    """The same, of the elements in front of the nan of each row."""
+    dtype, last = array_dtype(ordered), ordered.ndim - 1
+    known = apply(e.logical_not, isnan(ordered.detach()))
+    count = apply(r.sum_, as_dtype(known, dtype), dims=(last,), keepdim=True)
+    places = apply(
+        e.multiply, apply(e.maximum, apply(e.subtract, count, 1.0), 0.0), wrap(fractions.astype(dtype))
+    )
+    if interpolation in ("lower", "higher", "nearest"):
+        rounding = {"lower": e.floor, "higher": e.ceil, "nearest": e.round_half_even}[interpolation]
+        places = apply(rounding, places)
+    low = apply(e.floor, places)
+    below, above = (along(ordered, as_dtype(one, INT64), last) for one in (low, apply(e.ceil, places)))
+    weight = 0.5 if interpolation == "midpoint" else apply(e.subtract, places, low)
+    return apply(e.add, below, apply(e.multiply, apply(e.subtract, above, below), weight))
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -231,16 +313,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     size = max(int(values.max()) + 1 if values.size else 0, minlength)
     if weights is None:
         return wrap(np.bincount(values, minlength=size))
+    if array_dtype(weights).kind != "f":
+        weights = as_dtype(weights, np.dtype("float64"))
     return apply(x_ops.scatter_add, weights, wrap(values.astype(np.int64)), shape=(size,))
-
-
-def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False) -> Tensor:
-    """Where the elements would be inserted in a sorted vector to keep it sorted.
-
-    Example:
-        >>> searchsorted(tensor([1, 3, 5]), tensor([3]))
-        tensor([1])
-    """
-    ordered = values_of(tensor(sorted_sequence, "searchsorted"), "searchsorted")
-    wanted = values_of(input, "searchsorted") if isinstance(input, Tensor) else np.asarray(input)
-    return wrap(np.asarray(np.searchsorted(ordered, wanted, side="right" if right else "left")))

@@ -12,7 +12,7 @@ from .common import array_dtype, fail, scalar_of, tensor
 from .movement import expand_to
 from .parts import part
 
-__all__ = ["pad"]
+__all__ = ["constant_pad_nd", "pad"]
 
 Widths = Sequence[tuple[int, int]]
 
@@ -64,6 +64,16 @@ def padded(x: Tensor, widths: Widths, mode: str, value: float | None) -> Tensor:
                 _cropped(x, [(0, 0)] * dim + [(before, after)]), dim, max(before, 0), max(after, 0), mode
             )
     return x
+
+
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """`pad` with a constant.
+
+    Example:
+        >>> constant_pad_nd(tensor([1.0]), (1, 0), 2.0)
+        tensor([2., 1.])
+    """
+    return _pad_of_any_mode(input, pad, "constant", value)
 
 
 def _cropped(x: Tensor, widths: Widths) -> Tensor:
@@ -121,3 +131,6 @@ def _edge(x: Tensor, dim: int, width: int, is_start: bool, mode: str) -> Tensor 
         return part(x, dim, extent - width, extent) if is_start else part(x, dim, 0, width)
     inner = part(x, dim, 1, width + 1) if is_start else part(x, dim, extent - 1 - width, extent - 1)
     return apply(m.flip, inner, dims=(dim,))
+
+
+_pad_of_any_mode = pad

@@ -14,7 +14,7 @@ from ...tracer.ops import movement as m
 from ..tape import apply, with_own_memory
 from ..tensor import Tensor
 from .common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
-from .movement import expand_to, moved_to_end, reshape_to, transpose, view
+from .movement import expand_to, moved_to_end, permuted, reshape_to, transpose, view
 
 __all__ = [
     "diag", "diag_embed", "diagonal", "flip", "fliplr", "flipud", "narrow", "roll", "rot90", "select",
@@ -99,7 +99,7 @@ def selected(x: Tensor, dim: int, index: int, grad_name: str = "SelectBackward0"
     )
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
     """The given dimensions backwards.
 
     Example:
@@ -107,8 +107,10 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
         tensor([3, 2, 1])
     """
     x = tensor(input, "flip")
-    order = tuple(one_dim(dim, x.ndim, "flip") for dim in sizes(dims))[: x.ndim]
-    return with_own_memory(apply(m.flip, x, dims=order))
+    order = tuple(one_dim(dim, x.ndim, "flip") for dim in (sizes(places) if dims is None else dims))
+    if len(set(order)) < len(order):
+        fail(ShapeError, f"dim {order} appears multiple times in the list of dims")
+    return with_own_memory(apply(m.flip, x, dims=order if x.ndim else ()))
 
 
 def fliplr(input: Tensor) -> Tensor:
@@ -118,6 +120,8 @@ def fliplr(input: Tensor) -> Tensor:
         >>> fliplr(tensor([[1, 2]]))
         tensor([[2, 1]])
     """
+    if input.ndim < 2:
+        fail(ShapeError, f"fliplr: Input must be >= 2-d, found {tuple(input.shape)}.")
     return flip(input, 1)
 
 
@@ -128,6 +132,8 @@ def flipud(input: Tensor) -> Tensor:
         >>> flipud(tensor([1, 2]))
         tensor([2, 1])
     """
+    if not input.ndim:
+        fail(ShapeError, "flipud: Input must be >= 1-d.")
     return flip(input, 0)
 
 
@@ -164,7 +170,11 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         tensor([[2, 4],
                 [1, 3]])
     """
-    first, second = dims
+    x = tensor(input, "rot90")
+    given = [one_dim(dim, x.ndim, "rot90") for dim in dims]
+    if len(given) != 2 or given[0] == given[1]:
+        fail(ShapeError, f"rot90: expected two different rotation dims, but got dims = {list(dims)}")
+    first, second = given
     turns = k % 4
     if turns == 0:
         return tensor(input, "rot90")
@@ -241,8 +251,18 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return part(flat, len(outer), start, stop, columns + 1, "DiagonalBackward0")
 
 
-def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
-    """Square matrices with the last dimension on a diagonal, in two new last dimensions; the rest zero.
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """`diagonal` of the last two dimensions, unless others are given.
+
+    Example:
+        >>> linalg_diagonal(tensor([[[1, 2], [3, 4]]]))
+        tensor([[1, 4]])
+    """
+    return diagonal(A, offset, dim1, dim2)
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Square matrices with the last dimension on a diagonal, in two new dimensions; the rest zero.
 
     Example:
         >>> diag_embed(tensor([1, 2]))
@@ -250,6 +270,12 @@ def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
                 [0, 2]])
     """
     x = tensor(input, "diag_embed")
+    first, second = (one_dim(dim, x.ndim + 1, "diag_embed") for dim in (dim1, dim2))
+    if first == second:
+        fail(ShapeError, f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if (first, second) != (x.ndim - 1, x.ndim):
+        order = [dim for dim in range(x.ndim + 1) if dim not in (first, second)] + [first, second]
+        return permuted(diag_embed(x, offset), m.inverse_permutation(order), "DiagEmbedBackward0")
     *outer, length = x._value.shape
     side = length + abs(offset)
     start, stop, _ = _diagonal_bounds(side, side, offset)

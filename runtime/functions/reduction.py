@@ -57,7 +57,10 @@ def _named_pair(name: str) -> type[ValuesIndices]:
     return type(name, (ValuesIndices,), {"__repr__": represent, "__slots__": ()})
 
 
-PAIRS = {name: _named_pair(name) for name in ("max", "min", "sort", "topk", "median", "kthvalue")}
+PAIRS = {
+    name: _named_pair(name)
+    for name in ["max", "min", "sort", "topk", "median", "kthvalue", "nanmedian", "mode", "cummax", "cummin"]
+}
 
 
 class MinMax(NamedTuple):

@@ -14,8 +14,8 @@ import numpy as np
 from ...tracer.errors import (
     ArgumentError,
     DTypeError,
+    EagerOnlyError,
     ShapeError,
-    TraceError,
     UnsupportedError,
 )
 from ...tracer.ops import elementwise as e
@@ -53,7 +53,7 @@ __all__ = [
 # --- index tensors --------------------------------------------------------------------------------------
 
 
-def _indices(index: Any, extent: int, dim: int, function: str) -> Tensor:
+def index_positions(index: Any, extent: int, dim: int, function: str) -> Tensor:
     """An index tensor as int64 counted from the front."""
     found = tensor(index, function, "index")
     if array_dtype(found).kind not in "iu":
@@ -90,15 +90,19 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """
     x = tensor(input, "gather")
     dim = one_dim(dim, x.ndim, "gather")
-    _require_index_shape(x, index, dim, "gather")
+    require_index_shape(x, index, dim, "gather")
+    if not index.numel() and index.ndim != x.ndim:
+        return filled(tuple(index.shape), 0, array_dtype(x))
     if not x.ndim:
         found = gather(reshape_to(x, (1,)), 0, index.reshape(-1))
         return reshape_to(found, tuple(index.shape), "GatherBackward0")
-    return along(x, _indices(index, x._value.shape[dim], dim, "gather"), dim, "GatherBackward0")
+    return along(x, index_positions(index, x._value.shape[dim], dim, "gather"), dim, "GatherBackward0")
 
 
-def _require_index_shape(x: Tensor, index: Any, dim: int, function: str) -> None:
+def require_index_shape(x: Tensor, index: Any, dim: int, function: str) -> None:
     found = tensor(index, function, "index")
+    if not found.numel():
+        return
     if max(found.ndim, 1) != max(x.ndim, 1):
         fail(
             ShapeError,
@@ -123,7 +127,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """
     x = tensor(input, "take")
     flat = reshape_to(x, (x.numel(),))
-    return apply(x_ops.gather, flat, _indices(index, x.numel(), 0, "take"), grad_name="TakeBackward0")
+    return apply(x_ops.gather, flat, index_positions(index, x.numel(), 0, "take"), grad_name="TakeBackward0")
 
 
 @numpy_names
@@ -172,7 +176,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _vector(index: Any, extent: int, dim: int, function: str) -> Tensor:
-    found = _indices(index, extent, dim, function)
+    found = index_positions(index, extent, dim, function)
     if found.ndim > 1:
         fail(ShapeError, f"{function}(): Index is supposed to be a vector, but got dim: {found.ndim}")
     return reshape_to(found, (found.numel(),))
@@ -181,7 +185,7 @@ def _vector(index: Any, extent: int, dim: int, function: str) -> Tensor:
 # --- scatter --------------------------------------------------------------------------------------------
 
 
-def _cropped(values: Tensor, shape: Sequence[int], function: str) -> Tensor:
+def cropped(values: Tensor, shape: Sequence[int], function: str) -> Tensor:
     """The part of src that index has places for."""
     if any(extent < wanted for extent, wanted in zip(values._value.shape, shape)) or values.ndim != len(
         shape
@@ -216,15 +220,19 @@ def scatter(
         fail(UnsupportedError, f"scatter(): reduce={reduce!r} is not supported, only 'add' and None.")
     x = tensor(input, "scatter")
     dim = one_dim(dim, x.ndim, "scatter")
-    _require_index_shape(x, index, dim, "scatter")
+    require_index_shape(x, index, dim, "scatter")
+    if not index.numel():
+        return apply(e.identity, x)
+    if isinstance(src, Tensor) and src.dtype != x.dtype:
+        fail(DTypeError, f"scatter(): Expected self.dtype to be equal to src.dtype: {x.dtype}, {src.dtype}.")
     if not x.ndim:
         given = src.reshape(-1) if isinstance(src, Tensor) else src
         written = scatter(reshape_to(x, (1,)), 0, index.reshape(-1), given)
         return reshape_to(written, (), f"ScatterBackward{int(given is src)}")
-    places = _indices(index, x._value.shape[dim], dim, "scatter")
+    places = index_positions(index, x._value.shape[dim], dim, "scatter")
     shape = tuple(places._value.shape)
     if isinstance(src, Tensor):
-        values, name = _cropped(as_dtype(src, array_dtype(x)), shape, "scatter"), "ScatterBackward0"
+        values, name = cropped(as_dtype(src, array_dtype(x)), shape, "scatter"), "ScatterBackward0"
     else:
         values, name = filled(shape, src, array_dtype(x)), "ScatterBackward1"
     return apply(x_ops.index_update, x, values, *positions_along(places, dim), grad_name=name)
@@ -240,12 +248,14 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """
     x = tensor(input, "scatter_add")
     dim = one_dim(dim, x.ndim, "scatter_add")
-    _require_index_shape(x, index, dim, "scatter_add")
+    require_index_shape(x, index, dim, "scatter_add")
+    if not index.numel():
+        return apply(e.identity, x)
     if not x.ndim:
         added = scatter_add(reshape_to(x, (1,)), 0, index.reshape(-1), src.reshape(-1))
         return reshape_to(added, (), "ScatterAddBackward0")
-    places = _indices(index, x._value.shape[dim], dim, "scatter_add")
-    values = _cropped(
+    places = index_positions(index, x._value.shape[dim], dim, "scatter_add")
+    values = cropped(
         as_dtype(tensor(src, "scatter_add", "src"), array_dtype(x)), places._value.shape, "scatter_add"
     )
     total = apply(x_ops.scatter_add, values, *positions_along(places, dim), shape=tuple(x._value.shape))
@@ -261,7 +271,18 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         tensor([1., 6.])
     """
     x, values = tensor(input, "index_add"), tensor(source, "index_add", "source")
+    if not x.ndim and values.ndim <= 1:
+        return reshape_to(
+            index_add(x.reshape(1), dim, index.reshape(-1), values.reshape(-1), alpha=alpha), ()
+        )
     dim = own_dim(dim, x, "index_add")
+    expected = [index.numel() if axis == dim else extent for axis, extent in enumerate(x.shape)]
+    if list(values.shape) != expected:
+        fail(
+            ShapeError,
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {list(x.shape)} source.shape = {list(values.shape)}, and {index.numel()} indices",
+        )
     rows = _vector(index, x._value.shape[dim], dim, "index_add")
     if alpha != 1:
         values = apply(e.multiply, values, scalar_of(alpha, array_dtype(values)))
@@ -285,6 +306,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Scalar) -> Tensor:
         tensor([9, 2, 9])
     """
     x = tensor(input, "index_fill")
+    if not x.ndim:
+        return reshape_to(index_fill(reshape_to(x, (1,)), dim, index.reshape(-1), value), ())
     return updated(x, _at(x, dim, index), value)
 
 
@@ -297,6 +320,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         tensor([8, 2, 9])
     """
     x = tensor(input, "index_copy")
+    if not x.ndim:
+        return reshape_to(index_copy(reshape_to(x, (1,)), dim, index.reshape(-1), source.reshape(-1)), ())
     return updated(x, _at(x, dim, index), source)
 
 
@@ -310,11 +335,16 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     x = tensor(input, "index_put")
     if not accumulate:
         return updated(x, tuple(indices), values)
+    indices = [
+        place
+        for one in indices
+        for place in (true_positions(one) if array_dtype(tensor(one, "index_put")) == BOOL else [one])
+    ]
     zeros = filled(tuple(x._value.shape), 0, array_dtype(x))
     chosen = getitem(x, tuple(indices))
     arrays = np.broadcast_shapes(*(tuple(one.shape) for one in indices))
     places = [
-        expand_to(_indices(one, x._value.shape[dim], dim, "index_put"), arrays)
+        expand_to(index_positions(one, x._value.shape[dim], dim, "index_put"), arrays)
         for dim, one in enumerate(indices)
     ]
     spread = expand_to(as_dtype(values, array_dtype(x)), tuple(chosen._value.shape))
@@ -346,6 +376,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     x, found = tensor(input, "masked_fill"), _mask(mask, "masked_fill")
     dtype = array_dtype(x)
     require_broadcast("masked_fill", [x, found])
+    if isinstance(value, Tensor) and value.ndim:
+        fail(
+            ShapeError,
+            "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s).",
+        )
     filler = as_dtype(value, dtype) if isinstance(value, Tensor) else scalar_of(value, dtype)
     return apply(e.where, found, filler, x, grad_name="MaskedFillBackward0")
 
@@ -378,16 +414,18 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         tensor([1, 9])
     """
     x, found = tensor(input, "masked_scatter"), _mask(mask, "masked_scatter")
-    chosen = expand_to(found, tuple(x.shape))
+    require_broadcast("masked_scatter", [x, found])
+    shape = np.broadcast_shapes(tuple(x.shape), tuple(found.shape))
+    x, chosen = expand_to(x, shape), expand_to(found, shape)
     return updated(x, chosen, part(source.reshape(-1), 0, 0, int(chosen.sum())))
 
 
 def values_of(x: Tensor, function: str) -> np.ndarray:
-    """The elements; TraceError in a traced function."""
+    """The elements; EagerOnlyError in a traced function."""
     values = unwrap(x)
     if is_tracing() or not isinstance(values, np.ndarray):
         fail(
-            TraceError,
+            EagerOnlyError,
             f"{function}() needs the elements of a tensor of shape {tuple(x.shape)}, which are not known "
             "while the function is traced. Call it outside, and pass the result in.",
         )

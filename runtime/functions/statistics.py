@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
@@ -25,9 +25,12 @@ from .common import (
     floating,
     numpy_dtype,
     numpy_names,
+    one_dim,
+    require_broadcast,
     require_float,
     tensor,
 )  # fmt: skip
+from .movement import expand_to
 from .reduction import amax, amin, mean, require_elements, sum
 
 __all__ = [
@@ -183,11 +186,10 @@ def matrix_norm(
     A: Tensor, ord: float | str = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
     """The norm of the matrices in two dimensions: Frobenius ("fro"), or the largest (smallest) sum of |x|
-    over a
-    column for 1 (-1), over a row for inf (-inf).
+    over a column for 1 (-1), over a row for inf (-inf); the largest singular value for 2, the smallest for
+    -2, their sum for "nuc".
 
     Raises:
-        UnsupportedError: a norm that needs singular values ("nuc", 2, -2).
         ArgumentError: another order, or not two dimensions.
 
     Example:
@@ -199,19 +201,29 @@ def matrix_norm(
     if ord == "fro":
         return vector_norm(x, 2, (rows, columns), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):
-        fail(
-            UnsupportedError,
-            f"linalg.matrix_norm: ord={ord!r} needs singular values, which are not supported.",
-        )
+        return _of_singular_values(x if dtype is None else as_dtype(x, numpy_dtype(dtype)), ord, dim, keepdim)
     if ord not in (1, -1, math.inf, -math.inf):
         fail(
             ArgumentError,
-            f"linalg.matrix_norm: Order {ord!r} not supported; expected 'fro', 1, -1, inf or -inf.",
+            f"linalg.matrix_norm: Order {ord!r} not supported; expected 'fro', 'nuc', 1, -1, 2, -2, inf or "
+            "-inf.",
         )
     summed, kept = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
     totals = vector_norm(x, 1, summed, True, dtype=dtype)
     extreme = (amax if float(ord) > 0 else amin)(totals, kept, True)
     return extreme if keepdim else extreme.squeeze((rows, columns))
+
+
+def _of_singular_values(x: Tensor, ord: float | str, dim: Any, keepdim: bool) -> Tensor:
+    from .decompositions import svdvals
+    from .movement import moved_to_end
+
+    rows, columns = (one_dim(int(one), x.ndim, "linalg.matrix_norm") for one in dim)
+    values = svdvals(moved_to_end(x, (rows, columns)))
+    found = sum(values, -1) if ord == "nuc" else (amax if ord == 2 else amin)(values, -1)
+    for place in sorted((rows, columns)) if keepdim else ():
+        found = found.unsqueeze(place)
+    return found
 
 
 @numpy_names
@@ -221,14 +233,14 @@ def norm(
     """The p-norm of all elements, or over some dimensions, as vectors; see `vector_norm`.
 
     Raises:
-        UnsupportedError: p is "nuc". ArgumentError: another word.
+        ArgumentError: a word other than "fro" and "nuc".
 
     Example:
         >>> norm(tensor([3.0, 4.0]))
         tensor(5.)
     """
     if p == "nuc":
-        fail(UnsupportedError, "norm(): p='nuc' needs singular values, which are not supported.")
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         fail(ArgumentError, f"norm(): p must be a number or 'fro', found {p!r}.")
     return vector_norm(input, 2 if p in ("fro", None) else float(p or 0), dim, keepdim, dtype=dtype)
@@ -284,12 +296,25 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 0.0]]))
         tensor([1.])
     """
+    if x1.shape != x2.shape:
+        require_broadcast("cosine_similarity", [x1, x2])
+        shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+        x1, x2 = expand_to(x1, shape), expand_to(x2, shape)
     unit1, unit2 = normalize(x1, 2.0, dim, eps), normalize(x2, 2.0, dim, eps)
     return sum(elementwise(e.multiply, unit1, unit2, function="cosine_similarity"), dim)
 
 
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariance matrix of variables in rows, observed in columns.
+
+    Args:
+        fweights: how often each observation was made, integers.
+        aweights: how much each observation counts.
+
+    Raises:
+        ShapeError: more than two dimensions, or not a weight for each observation.
 
     Example:
         >>> cov(tensor([[1.0, 2.0, 3.0]]))
@@ -298,11 +323,41 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     from .contraction import contracted
 
     x = floating(input, "cov")
+    if x.ndim > 2:
+        fail(ShapeError, f"cov(): expected input to have two or fewer dimensions but got {x.ndim} dimensions")
     rows = x if x.ndim == 2 else x.reshape(1, -1)
+    if fweights is not None or aweights is not None:
+        return _weighted_cov(rows, correction, fweights, aweights)
     centred = apply(e.subtract, rows, mean(rows, 1, True))
     freedom = float(np.maximum(rows.shape[1] - correction, 0))
     total = contracted(centred, centred, "ax,bx->ab")
     result = apply(e.multiply, total, FromShape(1.0 / freedom) if freedom else math.nan)
+    return result.squeeze() if rows.shape[0] == 1 else result
+
+
+def _weighted_cov(rows: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
+    from .contraction import contracted
+
+    for name, one, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
+        if one is not None and (tuple(one.shape) != (rows.shape[1],) or array_dtype(one).kind not in kinds):
+            fail(
+                ShapeError,
+                f"cov(): {name} must be {rows.shape[1]} {'integers' if kinds == 'iu' else 'floats'}, "
+                f"found {tuple(one.shape)} of {one.dtype}.",
+            )
+    dtype = array_dtype(rows)
+    given = [as_dtype(one, dtype) for one in (fweights, aweights) if one is not None]
+    weights = given[0] if len(given) == 1 else apply(e.multiply, *given)
+    total = sum(weights)
+    weighted = apply(e.multiply, rows, weights)
+    centred = apply(e.subtract, rows, apply(e.divide, sum(weighted, 1, True), total))
+    if aweights is None or correction == 0:
+        freedom = apply(e.subtract, total, float(correction))
+    else:
+        share = apply(e.divide, sum(apply(e.multiply, weights, given[-1])), total)
+        freedom = apply(e.subtract, total, apply(e.multiply, share, float(correction)))
+    products = contracted(apply(e.multiply, centred, weights), centred, "ax,bx->ab")
+    result = apply(e.divide, products, apply(e.maximum, freedom, 0.0))
     return result.squeeze() if rows.shape[0] == 1 else result
 
 

@@ -5,6 +5,7 @@ from . import (
     contraction,
     control,
     creation,
+    decompositions,
     elementwise,
     indexing,
     linalg,
@@ -12,6 +13,8 @@ from . import (
     movement,
     ordering,
     reduction,
+    scattering,
+    special,
     windows,
 )
 
@@ -20,6 +23,7 @@ __all__ = [
     "contraction",
     "control",
     "creation",
+    "decompositions",
     "elementwise",
     "indexing",
     "linalg",
@@ -27,5 +31,7 @@ __all__ = [
     "movement",
     "ordering",
     "reduction",
+    "scattering",
+    "special",
     "windows",
 ]

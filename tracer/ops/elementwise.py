@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradientError
+from ..errors import DTypeError
 from ..operator import Array, Operator, declare
 from ..spec import BOOL, Spec, broadcast_shapes
 from .lazy import scipy_special
@@ -313,7 +313,7 @@ digamma = elementwise(
 trigamma = elementwise(
     "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
     cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0),
-    vjp={"x": lambda g: _no_derivative("trigamma")}, doc="the derivative of digamma (DLMF 5.15)",
+    vjp={"x": lambda g, x: g * _polygamma(x, 2)}, doc="the derivative of digamma (DLMF 5.15)",
 )  # fmt: skip
 
 # --- steps: their derivative is zero almost everywhere ----------------------------------------------------
@@ -421,8 +421,10 @@ def _squared_distance(a: Array, b: Array) -> Array:
     return where(equal(squares, 0.0), 1.0, squares)
 
 
-def _no_derivative(name: str) -> Array:
-    raise GradientError(f"The derivative of {name} is not supported: lgamma can be differentiated twice.")
+def _polygamma(x: Array, n: int) -> Array:
+    from .special import polygamma
+
+    return polygamma(x, n=n)
 
 
 def _power(x: Array, exponent: float) -> Array:

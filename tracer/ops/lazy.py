@@ -7,3 +7,9 @@ def scipy_special() -> ModuleType:
     import scipy.special
 
     return scipy.special
+
+
+def scipy_linalg() -> ModuleType:
+    import scipy.linalg
+
+    return scipy.linalg

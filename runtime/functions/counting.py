@@ -1,0 +1,286 @@
+"""Values that repeat: counted, found among others, put into bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.ops import elementwise as e
+from ...tracer.spec import INT64
+from ...tracer.trace import is_tracing
+from ..tape import apply, unwrap, wrap
+from ..tensor import Tensor
+from .common import (
+    array_dtype,
+    as_dtype,
+    fail,
+    floating,
+    iota,
+    is_scalar,
+    numpy_names,
+    one_dim,
+    promoted,
+    tensor,
+)
+from .comparison import isnan, where
+from .movement import expand_to, reshape_to
+from .ordering import ordered_positions, squeezed
+from .parts import along, part
+from .reduction import PAIRS, ValuesIndices, argmax
+from .reduction import any as any_of
+from .reduction import sum as sum_of
+from .running import running_maximum
+from .selection import values_of
+
+__all__ = [
+    "bucketize", "histc", "histogram", "isin", "mode", "searchsorted", "unique", "unique_consecutive",
+]  # fmt: skip
+
+
+class Histogram(NamedTuple):
+    """What `histogram` returns."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+# --- places in order ----------------------------------------------------------------------------------------
+
+
+def searchsorted(
+    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Where elements would be inserted in a sorted vector, or in the rows of a tensor, to keep it sorted.
+
+    Args:
+        sorted_sequence: a vector, or a tensor whose dimensions but the last are those of `input`.
+        input: a tensor, or a number.
+        right, side: behind equal elements, where `side` is "right" or `right` is true.
+        sorter: the positions that sort `sorted_sequence`, if it is not sorted.
+
+    Raises:
+        ShapeError: the rows do not fit. ArgumentError: `side` and `right` contradict each other.
+
+    Example:
+        >>> searchsorted(tensor([1, 3, 5]), tensor([3]))
+        tensor([1])
+    """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        fail(ArgumentError, f"searchsorted(): side must be 'left' or 'right' as right says, found {side!r}.")
+    ordered = tensor(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    wanted = wrap(np.asarray(input)) if is_scalar(input) else tensor(input, "searchsorted").detach()
+    if sorter is not None:
+        ordered = along(ordered, sorter, ordered.ndim - 1)
+    if not ordered.ndim or (ordered.ndim > 1 and ordered.shape[:-1] != wanted.shape[:-1]):
+        fail(
+            ShapeError,
+            "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            "boundaries tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list(ordered.shape)} and input value tensor {list(wanted.shape)}",
+        )
+    kind = np.dtype("int32") if out_int32 else INT64
+    return as_dtype(_places(ordered, wanted, right or side == "right"), kind)
+
+
+def _places(ordered: Tensor, wanted: Tensor, behind: bool) -> Tensor:
+    sequence, values = unwrap(ordered), unwrap(wanted)
+    known = isinstance(sequence, np.ndarray) and isinstance(values, np.ndarray) and not is_tracing()
+    if known and ordered.ndim == 1:
+        return wrap(np.asarray(np.searchsorted(sequence, values, side="right" if behind else "left")))
+    ordered, wanted = promoted("searchsorted", ordered, wanted, broadcast=False)
+    rows = reshape_to(ordered, (*ordered.shape[:-1], 1, ordered.shape[-1])) if ordered.ndim > 1 else ordered
+    column = reshape_to(wanted, (*wanted.shape, 1))
+    precedes = apply(e.less_equal if behind else e.less, rows, column)
+    if array_dtype(ordered).kind == "f":  # nan counts as the largest
+        last = isnan(column)
+        in_front = last if behind else apply(e.logical_and, last, apply(e.logical_not, isnan(rows)))
+        precedes = apply(e.logical_or, precedes, in_front)
+    return sum_of(precedes, -1)
+
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the bucket that each element is in, between sorted boundaries.
+
+    Example:
+        >>> bucketize(tensor([0.5, 1.0, 9.0]), tensor([1.0, 2.0]))
+        tensor([0, 0, 2])
+    """
+    edges = tensor(boundaries, "bucketize", "boundaries")
+    if edges.ndim != 1:
+        fail(ShapeError, f"bucketize(): boundaries tensor must be 1 dimension, but got dim({edges.ndim})")
+    return searchsorted(edges, input, out_int32=out_int32, right=right)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Which elements are among others.
+
+    Example:
+        >>> isin(tensor([1, 2, 3]), tensor([2, 5]))
+        tensor([False,  True, False])
+    """
+    one, other = promoted("isin", elements, test_elements, broadcast=False)
+    if not isinstance(one, Tensor):
+        one = wrap(np.asarray(one))
+    others = reshape_to(other, (other.numel(),)) if isinstance(other, Tensor) else None
+    values, among = unwrap(one), None if others is None else unwrap(others)
+    if isinstance(values, np.ndarray) and isinstance(among, np.ndarray) and not is_tracing():
+        return wrap(np.asarray(np.isin(values, among, invert=invert)))
+    if others is None:
+        found = apply(e.equal, one, other)
+    else:
+        found = any_of(apply(e.equal, reshape_to(one, (*one.shape, 1)), others), -1)
+    return apply(e.logical_not, found) if invert else found
+
+
+# --- counts -------------------------------------------------------------------------------------------------
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements are in each of `bins` equal bins between min and max, in the dtype of `input`.
+
+    With min equal to max the bins reach from the smallest to the largest element.
+
+    Example:
+        >>> histc(tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+        tensor([0., 2., 1., 0.])
+    """
+    x = tensor(input, "histc")
+    if bins <= 0:
+        fail(ArgumentError, f"bins must be > 0, but got {bins} for dimension 0")
+    values = values_of(x, "histc").reshape(-1)
+    low, high = _bounds(values, min, max, "histc")
+    inside = values[(values >= low) & (values <= high)].astype(np.float64)
+    places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
+    return wrap(np.bincount(places, minlength=bins).astype(values.dtype))
+
+
+def _bounds(values: np.ndarray, low: float, high: float, function: str) -> tuple[float, float]:
+    """The ends of the bins: of the data where they are equal."""
+    low, high = float(low), float(high)
+    if low == high and values.size:
+        low, high = float(values.min()), float(values.max())
+    if low == high:
+        low, high = (
+            low - (0.5 if function == "histogram" else 1),
+            high + (0.5 if function == "histogram" else 1),
+        )
+    if not (np.isfinite(low) and np.isfinite(high)):
+        fail(ArgumentError, f"{function}: range of [{low}, {high}] is not finite")
+    if low > high:
+        fail(ArgumentError, f"{function}: max must be larger than min, found {low} and {high}.")
+    return low, high
+
+
+def histogram(
+    input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+    density: bool = False,
+) -> Histogram:  # fmt: skip
+    """How many elements, or how much weight, is in each bin, and the edges of the bins.
+
+    Args:
+        bins: the number of equal bins, or their edges in order.
+        range: the ends of the bins; the smallest and the largest element by default.
+
+    Example:
+        >>> histogram(tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0)).hist
+        tensor([2., 1.])
+    """
+    values = values_of(floating(input, "histogram"), "histogram").reshape(-1)
+    if isinstance(bins, Tensor):
+        edges = values_of(bins, "histogram").astype(values.dtype)
+    else:
+        first, last = range or (0.0, 0.0)
+        low, high = _bounds(values, first, last, "histogram")
+        edges = np.linspace(low, high, bins + 1).astype(values.dtype)
+    weights = None if weight is None else values_of(weight, "histogram").reshape(-1)
+    counts, _ = np.histogram(values, edges, weights=weights, density=density)
+    return Histogram(wrap(counts.astype(values.dtype)), wrap(edges))
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The different elements in order; with the position of each element among them and how often each
+    occurs. With `dim` the different slices of that dimension.
+
+    Example:
+        >>> unique(tensor([2, 1, 2]))
+        tensor([1, 2])
+    """
+    values = values_of(tensor(input, "unique"), "unique")
+    axis = None if dim is None else one_dim(dim, values.ndim, "unique")
+    found, inverse, counts = np.unique(
+        values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    shape = values.shape if axis is None else (values.shape[axis],)
+    inverse = np.asarray(inverse)
+    return _results(found, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements without those that equal the one before; with `dim` the slices of that dimension.
+
+    Example:
+        >>> unique_consecutive(tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+    """
+    values = values_of(tensor(input, "unique_consecutive"), "unique_consecutive")
+    axis = 0 if dim is None else one_dim(dim, values.ndim, "unique_consecutive")
+    rows = values.reshape(-1) if dim is None else np.moveaxis(values, axis, 0)
+    flat = rows.reshape(len(rows), -1)
+    starts = np.ones(len(rows), bool)
+    starts[1:] = (flat[1:] != flat[:-1]).any(axis=1)
+    inverse, counts = np.cumsum(starts) - 1, np.diff(np.append(np.flatnonzero(starts), len(rows)))
+    shape = values.shape if dim is None else inverse.shape
+    found = np.moveaxis(rows[starts], 0, axis)
+    return _results(found, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def _results(
+    found: np.ndarray, inverse: np.ndarray, counts: np.ndarray, with_inverse: bool, with_counts: bool
+) -> Any:
+    wanted = [found, *([inverse] if with_inverse else []), *([counts] if with_counts else [])]
+    results = tuple(wrap(np.array(one, order="C")) for one in wanted)
+    return results[0] if len(results) == 1 else results
+
+
+@numpy_names
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """The element that occurs most often along a dimension, the smallest of several, and where it is last.
+
+    Example:
+        >>> mode(tensor([3, 1, 3])).values
+        tensor(3)
+    """
+    x = tensor(input, "mode")
+    dim = one_dim(dim, x.ndim, "mode")
+    if not x.ndim:
+        return PAIRS["mode"](x, iota(1).reshape(()))
+    count = x._value.shape[dim]
+    if not count:
+        fail(ArgumentError, f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    order = ordered_positions(x.detach(), dim)
+    ordered = along(x.detach(), order, dim)
+    shape = tuple(count if axis == dim else 1 for axis in range(x.ndim))
+    places = expand_to(reshape_to(iota(count), shape), tuple(x._value.shape))
+    later = apply(e.not_equal, part(ordered, dim, 1, count), part(ordered, dim, 0, count - 1))
+    starts = where(later, part(places, dim, 1, count), 0)
+    begun = running_maximum(_behind_zero(starts, dim), dim)
+    longest = argmax(places - begun, dim, keepdim=True)
+    index = along(order, longest, dim)
+    return squeezed(PAIRS["mode"](along(x, index, dim, "ModeBackward0"), index), dim, keepdim)
+
+
+def _behind_zero(x: Tensor, dim: int) -> Tensor:
+    """x with a zero in front."""
+    from .joining import cat
+
+    shape = tuple(1 if axis == dim else extent for axis, extent in enumerate(x._value.shape))
+    return cat([wrap(np.zeros(shape, np.int64)), x], dim)

@@ -1,0 +1,160 @@
+"""How numbers are made: signs, powers of two, neighbours, divisors, bits."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...tracer.errors import DTypeError
+from ...tracer.operator import Operator
+from ...tracer.ops import elementwise as e
+from ...tracer.ops import special as s
+from ..tape import apply
+from ..tensor import Tensor
+from .arithmetic import floor_divide, mul, pow
+from .common import Operand, array_dtype, as_dtype, fail, filled, floating, promoted, require_broadcast
+from .comparison import signbit
+
+__all__ = [
+    "bitwise_left_shift", "bitwise_right_shift", "copysign", "frexp", "gcd", "heaviside", "lcm", "ldexp",
+    "nextafter",
+]  # fmt: skip
+
+
+class MantissaExponent(NamedTuple):
+    """What `frexp` returns."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+def _tensors(function: str, input: Operand, other: Operand, as_float: bool = False) -> tuple[Tensor, Tensor]:
+    """Both as tensors of one dtype, of shapes that broadcast."""
+    a, b = promoted(function, input, other, as_float=as_float)
+    dtype = array_dtype(a if isinstance(a, Tensor) else b)
+    first, second = (one if isinstance(one, Tensor) else filled((), one, dtype) for one in (a, b))
+    require_broadcast(function, [first, second])
+    return first, second
+
+
+def copysign(input: Operand, other: Operand) -> Tensor:
+    """The size of input with the sign of other, of -0.0 as well.
+
+    Example:
+        >>> copysign(tensor([1.0, 2.0]), tensor([-1.0, 0.0]))
+        tensor([-1.,  2.])
+    """
+    a, b = _tensors("copysign", input, other, as_float=True)
+    size = apply(e.absolute, a)
+    negative = signbit(b.detach())
+    return apply(e.where, negative, apply(e.negative, size), size, grad_name="CopysignBackward0")
+
+
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """0 below zero, 1 above, and `values` at zero. It has no gradient.
+
+    Raises:
+        DTypeError: the dtypes differ.
+
+    Example:
+        >>> heaviside(tensor([-1.0, 0.0, 2.0]), tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+    a, b = _tensors("heaviside", input, values)
+    if isinstance(input, Tensor) and isinstance(values, Tensor) and input.dtype != values.dtype:
+        fail(DTypeError, "heaviside is not yet implemented for tensors with different dtypes.")
+    a, b = a.detach(), b.detach()
+    return apply(e.where, apply(e.equal, a, 0), b, as_dtype(apply(e.greater, a, 0), array_dtype(a)))
+
+
+def ldexp(input: Tensor, other: Operand) -> Tensor:
+    """input * 2 ** other.
+
+    Example:
+        >>> ldexp(tensor([1.0]), tensor([3]))
+        tensor([8.])
+    """
+    return mul(input, pow(2.0, other) if isinstance(other, Tensor) else 2.0**other)
+
+
+def frexp(input: Tensor) -> MantissaExponent:
+    """(mantissa, exponent) with input = mantissa * 2 ** exponent and 0.5 <= |mantissa| < 1.
+
+    Not in compiled functions.
+
+    Example:
+        >>> frexp(tensor([8.0])).exponent
+        tensor([4], dtype=torch.int32)
+    """
+    if isinstance(input, Tensor) and array_dtype(input).kind != "f":
+        fail(DTypeError, "torch.frexp() only supports floating-point dtypes. Convert it first.")
+    x = floating(input, "frexp")
+    return MantissaExponent(apply(s.mantissa, x), apply(s.exponent, x.detach()))
+
+
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """The next number after input in the direction of other. Not in compiled functions.
+
+    Example:
+        >>> nextafter(tensor([1.0]), tensor([2.0])) > 1
+        tensor([True])
+    """
+    a, b = _tensors("nextafter", input, other)
+    if array_dtype(a).kind != "f":
+        fail(DTypeError, f'"nextafter" not implemented for integers: found {a.dtype}. Convert it first.')
+    return apply(s.nextafter, a.detach(), b.detach())
+
+
+def _of_integers(operator: Operator, input: Operand, other: Operand) -> Tensor:
+    a, b = _tensors(operator.name, input, other)
+    if array_dtype(a).kind not in "iu":
+        fail(DTypeError, f'"{operator.name}" is implemented for integers alone: found {a.dtype}.')
+    return apply(operator, a, b)
+
+
+def gcd(input: Tensor, other: Tensor) -> Tensor:
+    """The greatest common divisor of integers. Not in compiled functions.
+
+    Example:
+        >>> gcd(tensor([12, 5]), tensor([18, 10]))
+        tensor([6, 5])
+    """
+    return _of_integers(s.gcd, input, other)
+
+
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """The least common multiple of integers. Not in compiled functions.
+
+    Example:
+        >>> lcm(tensor([4]), tensor([6]))
+        tensor([12])
+    """
+    return _of_integers(s.lcm, input, other)
+
+
+def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
+    """The bits of integers moved left by `other` places.
+
+    Example:
+        >>> bitwise_left_shift(tensor([1, 2]), 3)
+        tensor([ 8, 16])
+    """
+    if isinstance(other, int) and 0 <= other < 63 and _is_integer(input):
+        return mul(input, 1 << other)
+    return _of_integers(s.bitwise_left_shift, input, other)
+
+
+def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
+    """The bits of integers moved right by `other` places; the sign stays.
+
+    Example:
+        >>> bitwise_right_shift(tensor([8, -16]), 3)
+        tensor([ 1, -2])
+    """
+    if isinstance(other, int) and 0 <= other < 63 and _is_integer(input):
+        return floor_divide(input, 1 << other)
+    return _of_integers(s.bitwise_right_shift, input, other)
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether it is a tensor of integers in which a power of two has room."""
+    return isinstance(value, Tensor) and array_dtype(value).name == "int64"

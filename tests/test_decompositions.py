@@ -1,0 +1,128 @@
+"""Eigenvalues, singular values, QR, LU and what is made of them: as PyTorch's, with two derivatives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+Function = Callable[..., Any]
+
+
+def matrices(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def projected(vectors: Any) -> Any:
+    """What does not depend on the sign of the columns."""
+    return (vectors[..., :1] @ vectors[..., :1].mT)[..., :2]
+
+
+FUNCTIONS: dict[str, Function] = {
+    "eigvalsh": lambda lib, a, b: lib.linalg.eigvalsh(a + a.mT),
+    "eigenvectors": lambda lib, a, b: projected(lib.linalg.eigh(a + a.mT)[1]),
+    "upper eigh": lambda lib, a, b: lib.linalg.eigh(a + a.mT, UPLO="U")[0],
+    "svdvals": lambda lib, a, b: lib.linalg.svdvals(b),
+    "svd tall": lambda lib, a, b: projected(lib.linalg.svd(b, full_matrices=False)[0]),
+    "svd wide": lambda lib, a, b: projected(lib.linalg.svd(b.mT, full_matrices=False).Vh.mT),
+    "svd again": lambda lib, a, b: (lambda u, s, v: (u * s.unsqueeze(-2)) @ v.mT)(*lib.svd(b)),
+    "nuclear norm": lambda lib, a, b: lib.linalg.matrix_norm(b, "nuc") + lib.linalg.matrix_norm(b, 2),
+    "cond": lambda lib, a, b: lib.linalg.cond(a) - lib.linalg.cond(a, -2),
+    "qr": lambda lib, a, b: lib.linalg.qr(b)[0] @ lib.linalg.qr(b)[1].square(),
+    "qr wide": lambda lib, a, b: lib.linalg.qr(b.mT).R.square() + lib.linalg.qr(b.mT).Q.sum() ** 2,
+    "lu": lambda lib, a, b: lib.linalg.lu(a).L @ lib.linalg.lu(a).U.square(),
+    "lu tall": lambda lib, a, b: lib.linalg.lu(b).L @ lib.linalg.lu(b).U.square(),
+    "lu wide": lambda lib, a, b: lib.linalg.lu(b.mT)[1] @ lib.linalg.lu(b.mT)[2].square(),
+    "lu_solve": lambda lib, a, b: lib.linalg.lu_solve(*lib.linalg.lu_factor(a), b),
+    "lu_solve adjoint": lambda lib, a, b: lib.linalg.lu_solve(*lib.linalg.lu_factor(a), b, adjoint=True),
+    "lu_solve right": lambda lib, a, b: lib.linalg.lu_solve(*lib.linalg.lu_factor(a), b.mT, left=False),
+    "matrix_exp": lambda lib, a, b: lib.matrix_exp(0.3 * a),
+    "pinv tall": lambda lib, a, b: lib.linalg.pinv(b),
+    "pinv wide": lambda lib, a, b: lib.linalg.pinv(b.mT),
+    "lstsq": lambda lib, a, b: lib.linalg.lstsq(b, a)[0],
+    "tensorinv": lambda lib, a, b: lib.linalg.tensorinv(a[0].reshape(2, 2, 4), ind=2),
+    "tensorsolve": lambda lib, a, b: lib.linalg.tensorsolve(a[0].reshape(2, 2, 4), b[0, :2, :2]),
+    "vecdot": lambda lib, a, b: lib.linalg.vecdot(a, a * b[..., :1], dim=-2),
+    "householder": lambda lib, a, b: lib.linalg.householder_product(b, b[:, 0, :2]),
+    "cholesky_ex": lambda lib, a, b: lib.linalg.cholesky_ex(a @ a.mT).L,
+    "triangular": lambda lib, a, b: lib.triangular_solve(b, a, upper=False, transpose=True).solution,
+}
+
+
+def first_and_second(lib: Any, function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The value, its gradients, and those of the gradients' squares."""
+    leaves = [lib.tensor(one, requires_grad=True) for one in arrays]
+    value = function(lib, *leaves)
+    first = lib.autograd.grad((value**2).sum(), leaves, create_graph=True, allow_unused=True)
+    total = sum((one * one).sum() for one in first if one is not None)
+    second = lib.autograd.grad(total, leaves, allow_unused=True)
+    return [one.detach().numpy() for one in (value, *first, *second) if one is not None]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_and_gradients_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    arrays = [matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)]
+    found, wanted = (first_and_second(lib, FUNCTIONS[name], arrays) for lib in (pb, torch))
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(other).max()))
+
+
+def test_equal_eigenvalues_have_gradients() -> None:
+    a = pb.eye(3, dtype=pb.float64).requires_grad_()
+    (slope,) = pb.autograd.grad(pb.linalg.eigvalsh(a).sum() + pb.linalg.svdvals(a).sum(), a)
+    np.testing.assert_allclose(slope, 2 * np.eye(3), atol=1e-12)
+
+
+def test_ranks_and_reports() -> None:
+    low = pb.tensor([[1.0, 2.0], [2.0, 4.0]])
+    assert pb.linalg.matrix_rank(low) == 1 and pb.linalg.matrix_rank(low, hermitian=True) == 1
+    assert pb.linalg.matrix_rank(pb.zeros(0, 3)) == 0
+    factor, info = pb.linalg.cholesky_ex(pb.tensor([[[4.0]], [[-1.0]]]))
+    assert info.tolist() == [0, 1] and factor[0] == 2 and bool(factor[1].isnan())
+    assert pb.linalg.lu_factor_ex(low).info == 2
+    with pytest.raises(pb.linalg.LinAlgError):
+        pb.linalg.cholesky_ex(pb.tensor([[-1.0]]), check_errors=True)
+
+
+def test_what_lstsq_returns() -> None:
+    a, b = matrices(5, 2), matrices(5)
+    found = pb.linalg.lstsq(pb.tensor(a), pb.tensor(b[:, None]), driver="gelsd")
+    solution, residuals, rank, values = np.linalg.lstsq(a, b[:, None], rcond=None)
+    for one, other in zip(found, (solution, residuals, rank, values)):
+        np.testing.assert_allclose(one, other)
+
+
+def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:
+    a = pb.tensor(matrices(2, 5, 3))
+    u, s, vh = pb.linalg.svd(a)
+    assert (u.shape, s.shape, vh.shape) == ((2, 5, 5), (2, 3), (2, 3, 3))
+    np.testing.assert_allclose(u @ u.mT, np.broadcast_to(np.eye(5), (2, 5, 5)), atol=1e-12)
+    q, r = pb.linalg.qr(a, mode="complete")
+    np.testing.assert_allclose(q @ r, a, atol=1e-12)
+    assert pb.linalg.qr(a, mode="r").Q.shape == (0,)
+    empty = pb.zeros(0, 3, 3)
+    for function in (
+        pb.linalg.eigvalsh,
+        pb.linalg.svdvals,
+        pb.linalg.pinv,
+        pb.matrix_exp,
+        pb.linalg.lu_factor,
+    ):
+        found = function(empty)
+        assert (found if isinstance(found, pb.Tensor) else found[0]).shape[0] == 0
+
+
+def test_what_there_is_not() -> None:
+    a = pb.tensor(matrices(4, 3), requires_grad=True)
+    with pytest.raises(
+        pb.errors.UnsupportedError, match=r"eig: the eigenvalues .* are complex.* use linalg.eigh"
+    ):
+        pb.linalg.eigvals(pb.eye(2))
+    with pytest.raises(pb.errors.GradientError, match="not differentiable when mode='complete'"):
+        pb.linalg.qr(a, mode="complete")
+    with pytest.raises(pb.errors.ShapeError, match="square matrices"):
+        pb.linalg.eigh(a)

@@ -1,0 +1,85 @@
+"""Methods about memory, Python called for each element, windows, and draws of whole distributions."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+
+def test_places_in_memory() -> None:
+    x = pb.arange(12.0).reshape(3, 4)
+    assert x.storage_offset() == 0 and x[1:, 2:].storage_offset() == 6
+    assert x.dim_order() == (0, 1) and x.T.dim_order() == (1, 0)
+    assert x.is_cpu and not x.is_pinned() and x.name is None and x.layout == pb.strided
+    assert x.set_(y := pb.zeros(2)) is x and x.data_ptr() == y.data_ptr()
+
+
+def test_a_view_shares_its_memory_or_says_that_it_cannot() -> None:
+    x = pb.arange(6.0).view(2, 3)
+    x.view(6)[0] = 9
+    assert x[0, 0] == 9
+    with pytest.raises(pb.errors.ShapeError, match=r"view size is not compatible .* Use .reshape"):
+        x.T.view(6)
+    assert pb.tensor([1.0]).view(pb.int32).tolist() == [0x3F800000]
+
+
+def test_resize() -> None:
+    x = pb.arange(4.0)
+    assert x.resize_(2) is x and x.tolist() == [0, 1]
+    assert x.resize_(3, 2).shape == (3, 2) and x[0].tolist() == [0, 1]
+    assert x.resize_as_(pb.zeros(1)).tolist() == [0]
+    with pytest.raises(pb.errors.UnsupportedError, match="clone"):
+        pb.arange(4.0)[:2].resize_(3)
+
+
+def test_python_for_each_element() -> None:
+    assert pb.ones(2).apply_(lambda one: one + 1).tolist() == [2, 2]
+    assert pb.ones(2).map_(pb.tensor([3.0, 4.0]), lambda a, b: a * b).tolist() == [3, 4]
+    assert reversed(pb.arange(3)).tolist() == [2, 1, 0]
+    with pytest.raises(pb.errors.GradientError, match="requires grad"):
+        pb.ones(2, requires_grad=True).apply_(lambda one: one)
+
+
+def test_memory_of_others() -> None:
+    array = np.arange(3.0)
+    x = pb.from_dlpack(array)
+    x[0] = 7
+    assert array[0] == 7 and np.from_dlpack(x)[0] == 7
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
+def test_windows_are_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    for length, periodic in ((0, True), (1, True), (2, False), (7, True), (8, False)):
+        found, wanted = (getattr(lib, f"{name}_window")(length, periodic) for lib in (pb, torch))
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+        assert found.dtype == pb.float32
+
+
+def test_multinomial() -> None:
+    pb.manual_seed(0)
+    weights = pb.tensor([[0.0, 3.0, 1.0], [1.0, 1.0, 0.0]])
+    drawn = pb.multinomial(weights, 4000, replacement=True)
+    assert drawn.shape == (2, 4000) and drawn.dtype == pb.int64
+    assert (drawn[0] == 1).double().mean().item() == pytest.approx(0.75, abs=0.05)
+    assert not (drawn[0] == 0).any() and not (drawn[1] == 2).any()
+    assert pb.multinomial(weights, 2).sort().values.tolist() == [[1, 2], [0, 1]]
+    for bad, samples in (([-1.0, 2.0], 1), ([0.0, 0.0], 1), ([1.0, 1.0], 3)):
+        with pytest.raises(pb.errors.ArgumentError, match="multinomial"):
+            pb.multinomial(pb.tensor(bad), samples)
+
+
+def test_counts() -> None:
+    pb.manual_seed(0)
+    assert pb.poisson(pb.full((4000,), 3.0)).mean().item() == pytest.approx(3, abs=0.1)
+    assert pb.binomial(pb.full((4000,), 10.0), pb.tensor(0.3)).mean().item() == pytest.approx(3, abs=0.1)
+
+
+def test_small_things() -> None:
+    assert pb.range(1, 4).tolist() == [1, 2, 3, 4] and pb.arange(-0.9, 2.1, 2.0, dtype=pb.int64).tolist() == [
+        0
+    ]
+    assert pb.can_cast(pb.float64, pb.float32) and not pb.can_cast(pb.float32, pb.int64)
+    assert pb.empty_strided((2, 3), (3, 1)).shape == (2, 3)
+    with pytest.raises(RuntimeError, match="linalg.solve: Singular matrix"):
+        pb.linalg.inv(pb.zeros(2, 2))

@@ -1,0 +1,77 @@
+"""Special functions against PyTorch, and what of them compiled code has."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+ROWS = [
+    "entr(u)",
+    "erf(u)",
+    "erfc(u)",
+    "erfcx(u)",
+    "erfinv(u)",
+    "exp2(u)",
+    "expit(u)",
+    "expm1(u)",
+    "gammainc(c,u)",
+    "gammaincc(c,u)",
+    "gammaln(u)",
+    "i0(u)",
+    "i0e(u)",
+    "i1(u)",
+    "i1e(u)",
+    "log1p(u)",
+    "log_ndtr(u-1)",
+    "logit(u)",
+    "multigammaln(1+u,2)",
+    "ndtr(u)",
+    "ndtri(u)",
+    "polygamma(1,u)",
+    "polygamma(4,u)",
+    "psi(u)",
+    "sinc(u)",
+    "xlog1py(c,u)",
+    "xlogy(c,u)",
+    "zeta(c+1,u)",
+]
+GIVEN = {"c": np.array([0.5, 1.0, 1.7]), "u": np.array([[0.1, 0.35, 0.9], [0.8, 0.5, 0.25]])}
+
+
+def first_and_second(lib: Any, expression: str) -> list[np.ndarray]:
+    c, u = lib.tensor(GIVEN["c"]), lib.tensor(GIVEN["u"], requires_grad=True)
+    value = eval(expression, dict(vars(lib.special)), {"c": c, "u": u})
+    (first,) = lib.autograd.grad(value.sum(), u, create_graph=True)
+    (second,) = lib.autograd.grad(first.sum(), u)
+    return [one.detach().numpy() for one in (value, first, second)]
+
+
+@pytest.mark.parametrize("expression", ROWS)
+def test_values_and_gradients_are_pytorchs(expression: str) -> None:
+    torch = pytest.importorskip("torch")
+    found, wanted = (first_and_second(lib, expression) for lib in (pb, torch))
+    for one, other in zip(found, wanted):  # PyTorch's polygamma has single precision
+        np.testing.assert_allclose(one, other, rtol=1e-4 if "gamma" in expression else 1e-9)
+
+
+def test_at_the_ends() -> None:
+    inf = np.inf
+    np.testing.assert_array_equal(pb.special.entr(pb.tensor([0.0, -1.0, 1.0])), [0, -inf, 0])
+    np.testing.assert_array_equal(pb.special.ndtri(pb.tensor([0.0, 1.0])), [-inf, inf])
+    np.testing.assert_array_equal(pb.erfinv(pb.tensor([-1.0, 0.0, 1.0])), [-inf, 0, inf])
+    assert pb.special.xlog1py(pb.tensor(0.0), pb.tensor(-1.0)) == 0
+
+
+def test_no_gradient_where_there_is_none() -> None:
+    a = pb.tensor([1.0], requires_grad=True)
+    with pytest.raises(pb.errors.GradientError, match="igamma with respect to its first argument"):
+        pb.igamma(a, pb.tensor([1.0])).sum().backward()
+
+
+def test_polygamma_is_compiled() -> None:
+    x = np.array([-11.5, -2.3, 0.2, 3.0, 40.0])
+    for n in (2, 3):
+        found = pb.compile(lambda x, n=n: pb.polygamma(n, x))(x)
+        np.testing.assert_allclose(found, pb.polygamma(n, pb.tensor(x)), rtol=1e-11)

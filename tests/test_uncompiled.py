@@ -1,0 +1,73 @@
+"""Compiled functions that need what generated code does not have: they warn once, and run uncompiled."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+
+def test_it_warns_once_and_computes_the_same() -> None:
+    def spread(x: Any) -> Any:
+        return (pb.linalg.eigvalsh(x @ x.T) * pb.arange(3.0)).sum()
+
+    x = np.random.default_rng(0).normal(size=(3, 3))
+    compiled = pb.compile(spread)
+    with pytest.warns(
+        UserWarning, match=r"spread runs uncompiled: eigh\(\) has no form in compiled code"
+    ) as noted:
+        found = compiled(x)
+    assert len(noted) == 1 and noted[0].filename == __file__
+    assert type(found) is np.float64 and found == pytest.approx(spread(pb.tensor(x)).item())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(2 * x) == pytest.approx(4 * found)
+        assert compiled(x[:, :2]) > 0
+    assert compiled.cache_info().traces == 2  # one for each kind of arguments
+    with pytest.raises(pb.errors.EagerOnlyError):
+        compiled.source(x)
+
+
+def test_gradients_through_it() -> None:
+    def loss(x: Any) -> Any:
+        return pb.linalg.svdvals(x)[0] ** 2
+
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    left, values, right = np.linalg.svd(x)
+    expected = 2 * values[0] * np.outer(left[:, 0], right[0])
+    leaf = pb.tensor(x, requires_grad=True)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        pb.compile(loss)(leaf).backward()
+        _, gradient = pb.value_and_grad(pb.compile(loss))(x)
+        again = pb.compile(pb.grad(loss))(x)
+    for one in (leaf.grad.numpy(), gradient, again):
+        np.testing.assert_allclose(one, expected)
+
+
+def test_shapes_that_depend_on_values() -> None:
+    with pytest.warns(UserWarning, match=r"unique\(\) needs the elements"):
+        np.testing.assert_array_equal(pb.compile(lambda x: pb.unique(x))(np.array([2.0, 1.0, 2.0])), [1, 2])
+
+
+def test_on_one_of_several_paths() -> None:
+    @pb.compile
+    def either(x: Any) -> Any:
+        return pb.erfinv(x).sum() if x.sum() > 1 else x.sum()
+
+    small, large = np.full(3, 0.1), np.full(3, 0.5)
+    assert either(small) == pytest.approx(0.3)
+    with pytest.warns(UserWarning, match=r"either runs uncompiled: erfinv\(\)"):
+        assert either(large) == pytest.approx(pb.erfinv(pb.tensor(large)).sum().item())
+    assert either(small) == pytest.approx(0.3)
+
+
+def test_writes_into_arguments_arrive() -> None:
+    def fill(x: Any) -> None:
+        x[:2] = pb.i0(x[:2])
+
+    x = np.ones(3)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        pb.compile(fill)(x)
+    np.testing.assert_allclose(x, [1.2660658777520082] * 2 + [1.0])

@@ -1,0 +1,185 @@
+"""Special functions. Most are evaluated by NumPy and SciPy alone: a graph refuses them.
+
+Formulas and derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), sections 7.17
+(inverse error function), 8.8 (incomplete gamma), 10.29 (modified Bessel), 5.15 and 25.11 (polygamma, zeta).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import GradientError
+from ..operator import Array, Operator, declare
+from ..spec import INT64, Spec, broadcast_shapes
+from .creation import iota
+from .elementwise import (
+    common_dtype,
+    convert,
+    equal,
+    exp,
+    exp2,
+    less,
+    lgamma,
+    log,
+    power_constant,
+    sign,
+    where,
+)  # fmt: skip
+from .lazy import scipy_special
+from .movement import reshape
+from .reduction import sum_
+
+HALF_SQRT_PI = math.sqrt(math.pi) / 2
+SQRT_TWO_PI = math.sqrt(2 * math.pi)
+
+
+def eager(
+    name: str,
+    operands: str = "x",
+    *,
+    numpy: Callable[..., Any],
+    vjp: Mapping[str, Callable[..., Array]] | None = None,
+    dtype: np.dtype | None = None,
+    **fields: Any,
+) -> Operator:
+    """Declare an operator on one element at a time that only NumPy or SciPy evaluates."""
+
+    def infer(*specs: Spec, **attributes: Any) -> Spec:
+        found = common_dtype(name, specs)
+        return Spec(broadcast_shapes(*(spec.shape for spec in specs), function=name), dtype or found)
+
+    def evaluate(*arrays: Any, **attributes: Any) -> np.ndarray:
+        kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray))
+        return np.asarray(numpy(*arrays, **attributes)).astype(dtype or kind, copy=False)
+
+    return declare(name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, **fields)
+
+
+def _scipy(name: str) -> Callable[..., Any]:
+    return lambda *arrays: getattr(scipy_special(), name)(*arrays)
+
+
+def _no_rule(function: str, operand: str) -> NoReturn:
+    raise GradientError(f"The derivative of {function} with respect to its {operand} is not supported.")
+
+
+def _over(y: Array, x: Array) -> Array:
+    """y / x for an odd y of slope 1/2 at 0."""
+    at_zero = equal(x, 0.0)
+    return where(at_zero, 0.5, y / where(at_zero, 1.0, x))
+
+
+def _dtype(x: Array) -> np.dtype:
+    return np.dtype(getattr(x.dtype, "numpy", x.dtype))
+
+
+def _gamma_density(a: Array, x: Array) -> Array:
+    return exp((a - 1.0) * log(x) - x - lgamma(a))
+
+
+erfinv = eager(
+    "erfinv", numpy=_scipy("erfinv"), vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
+    domain=(-0.9, 0.9), doc="the inverse of the error function",
+)  # fmt: skip
+erfcx = eager(
+    "erfcx", numpy=_scipy("erfcx"), vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)},
+    grad_fn="SpecialErfcx", doc="exp(x * x) erfc(x)",
+)  # fmt: skip
+ndtri = eager(
+    "ndtri", numpy=_scipy("ndtri"), vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
+    domain=(0.05, 0.95), grad_fn="SpecialNdtri", doc="the quantile of the normal distribution",
+)  # fmt: skip
+log_ndtr = eager(
+    "log_ndtr", numpy=_scipy("log_ndtr"),
+    vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)},
+    grad_fn="SpecialLogNdtr", doc="the logarithm of the normal distribution function",
+)  # fmt: skip
+i0 = eager(
+    "i0", numpy=_scipy("i0"), vjp={"x": lambda g, x: g * i1(x)}, doc="the modified Bessel function I_0"
+)
+i0e = eager(
+    "i0e", numpy=_scipy("i0e"), vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
+    grad_fn="SpecialI0E", doc="exp(-|x|) I_0(x)",
+)  # fmt: skip
+i1 = eager(
+    "i1", numpy=_scipy("i1"), vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
+    grad_fn="SpecialI1", doc="the modified Bessel function I_1",
+)  # fmt: skip
+i1e = eager(
+    "i1e", numpy=_scipy("i1e"), vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
+    grad_fn="SpecialI1E", doc="exp(-|x|) I_1(x)",
+)  # fmt: skip
+igamma = eager(
+    "igamma", "a x", numpy=_scipy("gammainc"), domain=(0.3, 3.0),
+    vjp={"a": lambda: _no_rule("igamma", "first argument"), "x": lambda g, a, x: g * _gamma_density(a, x)},
+    doc="the lower incomplete gamma function over gamma(a)",
+)  # fmt: skip
+igammac = eager(
+    "igammac", "a x", numpy=_scipy("gammaincc"), domain=(0.3, 3.0),
+    vjp={"a": lambda: _no_rule("igammac", "first argument"), "x": lambda g, a, x: -g * _gamma_density(a, x)},
+    doc="the upper incomplete gamma function over gamma(a)",
+)  # fmt: skip
+zeta = eager(
+    "zeta", "x q", numpy=_scipy("zeta"), domain=(1.2, 3.0), grad_fn="SpecialZeta",
+    vjp={"x": lambda: _no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
+    doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
+)  # fmt: skip
+
+
+# --- polygamma: in compiled code as well --------------------------------------------------------------------
+
+SHIFT = 24
+"""Terms that are summed before the asymptotic series, which so begins at x + 24."""
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def _polygamma(x: Array, n: int) -> Array:
+    """-(-1)**n n! zeta(n + 1, x), by the formula of Euler and Maclaurin (DLMF 25.11.5); nan below -12."""
+    from ..graph import make_node
+
+    order, rank = n + 1.0, len(x.shape)
+    places = convert(make_node(iota, (), {"size": SHIFT, "dtype": INT64}), dtype=x.dtype)
+    terms = power_constant(reshape(x, shape=(*x.shape, 1)) + places, exponent=-order)
+    at = x + float(SHIFT)
+    series = 1.0 / n + 0.5 / at
+    factor = order
+    for place, number in enumerate(BERNOULLI, 1):
+        series = series + (number * factor / math.factorial(2 * place)) * power_constant(
+            at, exponent=-2.0 * place
+        )
+        factor *= (order + 2 * place - 1) * (order + 2 * place)
+    rest = series * power_constant(at, exponent=-float(n))
+    total = sum_(terms, dims=(rank,), keepdim=False) + rest
+    sign_of_all = -1.0 if n % 2 == 0 else 1.0
+    return where(less(x, -SHIFT / 2), math.nan, (sign_of_all * math.factorial(n)) * total)
+
+
+polygamma = declare(
+    "polygamma", "composite", "x", infer=lambda x, n: x, body=_polygamma,
+    evaluate=lambda x, n: np.asarray(scipy_special().polygamma(n, x)).astype(x.dtype),
+    vjp={"x": lambda g, x, n: g * polygamma(x, n=n + 1)}, domain=(0.3, 4.0),
+    doc="the n-th derivative of digamma, for n from 1 on",
+)  # fmt: skip
+
+# --- integers and the parts of floats ---------------------------------------------------------------------
+
+gcd = eager("gcd", "a b", numpy=np.gcd, doc="the greatest common divisor")
+lcm = eager("lcm", "a b", numpy=lambda a, b: np.abs(np.lcm(a, b)), doc="the least common multiple")
+nextafter = eager("nextafter", "a b", numpy=np.nextafter, doc="the next float from a towards b")
+mantissa = eager(
+    "mantissa", numpy=lambda x: np.frexp(x)[0], grad_fn="Frexp",
+    vjp={"x": lambda g, x: g * exp2(-convert(exponent(x), dtype=_dtype(x)))},
+    doc="x without its power of two, in [0.5, 1)",
+)  # fmt: skip
+exponent = eager(
+    "exponent",
+    numpy=lambda x: np.frexp(x)[1],
+    dtype=np.dtype("int32"),
+    doc="the power of two that frexp splits off",
+)
+bitwise_left_shift = eager("bitwise_left_shift", "a b", numpy=np.left_shift, doc="a << b")
+bitwise_right_shift = eager("bitwise_right_shift", "a b", numpy=np.right_shift, doc="a >> b, the sign kept")
