@@ -289,7 +289,7 @@ def pull_back(
 
 
 _closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
-"""By id the aliases of functions that have run: what a gradient inside leaves on the tape of the one around."""
+"""By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
 
 
 class _Inputs:
