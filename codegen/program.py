@@ -172,7 +172,7 @@ def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> 
 
 def _imports(plan: Plan) -> tuple[str, ...]:
     """The import lines for the names that the functions use."""
-    from .ordering import FUNCTIONS as OF_ROWS
+    from . import matrices, ordering
     from .vector_math import FUNCTIONS
 
     called = frozenset().union(*(stage.called for stage in plan.stages))
@@ -181,7 +181,8 @@ def _imports(plan: Plan) -> tuple[str, ...]:
         {"numpy": {name for name in called if name != "bool" and name in np.sctypeDict}},
         {
             "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.ordering": {function.__name__ for function in OF_ROWS.values()},
+            "pullback.codegen.matrices": {one.__name__ for one in matrices.FUNCTIONS.values()},
+            "pullback.codegen.ordering": {one.__name__ for one in ordering.FUNCTIONS.values()},
             "pullback.codegen.vector_math": set(FUNCTIONS),
         },
     ]

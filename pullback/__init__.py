@@ -12,9 +12,9 @@ from pullback.runtime.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
 from pullback.runtime.dtypes import (
-    DType as dtype, bool, can_cast, double, finfo, float, float16, float32, float64, get_default_dtype, half,
-    iinfo, int, int16, int32, int64, int8, is_floating_point, long, promote_types, result_type, set_default_dtype,
-    short, uint16, uint32, uint64, uint8,
+    DType as dtype, bool, can_cast, double, finfo, float, float16, float32, float64, get_default_dtype,
+    half, iinfo, int, int16, int32, int64, int8, is_floating_point, long, promote_types, result_type,
+    set_default_dtype, short, uint16, uint32, uint64, uint8,
 )  # fmt: skip
 from pullback.runtime.tensor import Device as device, Size, Tensor, is_tensor
 from pullback.runtime.creation import (

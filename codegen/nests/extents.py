@@ -347,6 +347,12 @@ def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(2), row)
 
 
+def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
+    """Planes of each matrix's shape."""
+    *batch, rows, columns = operands[0]
+    return (*batch, fresh(node.shape[-3]), rows, columns)
+
+
 def _unify_indices(indices: list[Symbols]) -> Symbols:
     for other in indices[1:]:
         for first, second in zip(indices[0], other):
@@ -419,6 +425,7 @@ _RULES: dict[str, Rule] = {
     "reduction": _reduced,
     "scan": _scan,
     "ordering": _ordering,
+    "matrix": _matrix,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,

@@ -107,7 +107,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
         value = elements[0] if len(elements) == 1 else Compute(node, elements)
         yield _root(node, "scan", axes, value, _at(axes))
-    elif node.operator.family == "ordering":
+    elif node.operator.family in ("ordering", "matrix"):
         yield row_root(node, lowering)
     elif node.operator is ix.scatter_add:
         updates, *indices = node.operands

@@ -41,9 +41,9 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
     every = bodies(graph)
     for node in (node for one in every for node in one.nodes):
-        if node.operator.family in ("reduction", "scan", "contraction", "ordering"):
+        if node.operator.family in ("reduction", "scan", "contraction", "ordering", "matrix"):
             stored.add(node)
-        if node.operator.family == "ordering":
+        if node.operator.family in ("ordering", "matrix"):
             stored.update(one for one in node.operands if not one.is_input)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)

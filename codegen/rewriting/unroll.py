@@ -106,7 +106,7 @@ def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
 
 def _is_call(node: Node) -> bool:
     """Whether it takes its operands as wholes."""
-    return node.operator.family in ("contraction", "ordering")
+    return node.operator.family in ("contraction", "ordering", "matrix")
 
 
 def _rule_of(node: Node) -> Rule | None:

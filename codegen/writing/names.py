@@ -9,7 +9,7 @@ import re
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import SUPPORTED
 
-from ..ordering import FUNCTIONS
+from .. import matrices, ordering
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
@@ -36,7 +36,7 @@ def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name, as operators do in their scalar templates."""
     templates = " ".join(operator.scalar or "" for operator in OPERATORS.values())
     others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
-    rows = [function.__name__ for function in FUNCTIONS.values()]
+    rows = [function.__name__ for module in (matrices, ordering) for function in module.FUNCTIONS.values()]
     dtypes = [dtype.name for dtype in SUPPORTED]
     return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *rows, *dtypes))
 

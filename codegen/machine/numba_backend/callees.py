@@ -24,7 +24,7 @@ from .contexts import Contexts
 from .translate import choose
 
 VECTOR_MATH = "pullback.codegen.vector_math"
-ORDERING = "pullback.codegen.ordering"
+LOOPS = ("pullback.codegen.ordering", "pullback.codegen.matrices")
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -75,7 +75,7 @@ def callees(
             namespace[name] = _gemm(contexts)
         elif used.__module__.startswith(VECTOR_MATH):
             namespace[name] = _vector_math(used, contexts)
-        elif used.__module__ in (function.__module__, ORDERING):
+        elif used.__module__ in (function.__module__, *LOOPS):
             namespace[name] = _kernel(used, contexts, lower)
     return namespace
 
