@@ -25,6 +25,7 @@ from . import (  # noqa: F401
     numpy_selection,
     numpy_writes,
     random_fills,
+    sampling,
 )
 from .functions import METHODS, PUBLIC, movement
 from .functions.common import is_operand
@@ -175,6 +176,12 @@ def _new(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
+def _bernoulli(self: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+    """1 with the probability that the tensor says, or with probability p, else 0."""
+    chances = self if p is None else creation.full_like(self, p)
+    return sampling.bernoulli(chances, generator=generator)
+
+
 def fill_diagonal_(self: Tensor, value: float, wrap: bool = False) -> Tensor:
     """Write one value on the main diagonal; with `wrap`, of tall matrices, again after each square."""
     rows, columns = self.shape[0], self.shape[-1]
@@ -285,6 +292,8 @@ def _bind_in_place() -> None:
         _bind(method.__name__, method)
     for name, fill in random_fills.FILLS.items():
         _bind(name, fill)
+    _bind("bernoulli", _bernoulli)
+    _bind("multinomial", sampling.multinomial)
     IN_PLACE_FUNCTIONS.update(fill_=inplace.fill_, zero_=inplace.zero_, detach_=detach_)
     _bind("__setitem__", inplace.set_item)
 

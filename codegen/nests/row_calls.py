@@ -59,7 +59,7 @@ def write_row_call(root: Root, writer: Writer, scope: Scope) -> Line:
 
 
 def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -> str:
-    """What of an array the loops have come to: `x`, `x[i]`, with dimensions of size 1, which are not stored."""
+    """What of an array the loops have come to: `x`, `x[i]`, with sizes of 1 that are not stored."""
     stored = range(node.spec.ndim) if node.is_input else writer.tree.kept[node]
     indices = [
         sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))

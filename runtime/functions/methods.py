@@ -39,6 +39,7 @@ from .common import is_operand
 Function = Callable[..., Any]
 
 _NO_METHODS = """
+    as_strided_copy is_inference unfold_copy
     constant_pad_nd
     lu_unpack
     numel

@@ -45,8 +45,8 @@ from .parts import along, part, positions_along
 
 __all__ = [
     "argwhere", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_select",
-    "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "scatter", "scatter_add",
-    "take", "take_along_dim",
+    "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static", "one_hot", "scatter",
+    "scatter_add", "take", "take_along_dim",
 ]  # fmt: skip
 
 
@@ -451,6 +451,22 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         return wrap(np.zeros((int(bool(found)), 0), np.int64))
     positions = true_positions(found)
     return tuple(positions) if as_tuple else stack(positions, dim=1)
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """`nonzero` in so many rows: cut off, or filled up with `fill_value`.
+
+    Example:
+        >>> nonzero_static(tensor([0, 1, 2]), size=3)
+        tensor([[ 1],
+                [ 2],
+                [-1]])
+    """
+    x = tensor(input, "nonzero_static")
+    found = np.argwhere(values_of(x, "nonzero_static"))[:size]
+    rows = np.full((size, x.ndim), fill_value, np.int64)
+    rows[: len(found)] = found
+    return wrap(rows)
 
 
 def argwhere(input: Tensor) -> Tensor:
