@@ -52,5 +52,5 @@ def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
         out[1, out[0, place]] = place
 
 
-FUNCTIONS = {"sorted_positions": sort_positions}
-"""By the operator of whose rows a call computes one."""
+FUNCTIONS = (sort_positions,)
+"""Those that generated code calls."""

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node, make_input, substitute
-from pullback.tracer.ops.linalg import MADE_OF_LOOPS
 
 from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
-from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
+from .rewriting import identities, pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
@@ -18,9 +17,10 @@ from .rewriting.contractions import lower_contractions
 from .rewriting.differentiate import active_nodes, differentiate
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_constants, transpose_tables
+from .rewriting.online import sum_online
 from .rewriting.partition import Partition, needed_by_backward, partition
 from .rewriting.quotients import share_reciprocals
-from .rewriting.simplify import expand_composites, simplify
+from .rewriting.simplify import Simplifier, expand_composites
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
@@ -35,10 +35,11 @@ __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statist
 
 def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
-    graph = expand_composites(graph, only=MADE_OF_LOOPS)
+    simplify = Simplifier()
     graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
     graph = simplify(expand_composites(graph))
     graph = simplify(factor_sums(simplify(join_padded_terms(graph))))
+    graph = simplify(sum_online(graph))
     graph = simplify(absorb_permutes(find_contractions(graph)))
     graph = associate(simplify(stack_products(graph)))
     graph = simplify(lower_contractions(graph))

@@ -30,6 +30,7 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
+from .whole_calls import MULTIPLYING, NAMES_OF_MODULES
 from .writing.explain import explain_plan
 from .writing.layout import Module
 
@@ -172,7 +173,6 @@ def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> 
 
 def _imports(plan: Plan) -> tuple[str, ...]:
     """The import lines for the names that the functions use."""
-    from . import matrices, ordering
     from .vector_math import FUNCTIONS
 
     called = frozenset().union(*(stage.called for stage in plan.stages))
@@ -181,9 +181,8 @@ def _imports(plan: Plan) -> tuple[str, ...]:
         {"numpy": {name for name in called if name != "bool" and name in np.sctypeDict}},
         {
             "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.matrices": {one.__name__ for one in matrices.FUNCTIONS.values()},
-            "pullback.codegen.ordering": {one.__name__ for one in ordering.FUNCTIONS.values()},
             "pullback.codegen.vector_math": set(FUNCTIONS),
+            **NAMES_OF_MODULES,
         },
     ]
     lines: list[str] = []
@@ -219,7 +218,7 @@ def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
     runner = _with_room(plan, kernels) if plan.counts else None
     specs = plan.allocated
-    if any("gemm" in stage.called for stage in plan.stages):
+    if any(stage.called & {"gemm", *MULTIPLYING} for stage in plan.stages):
         return _with_blas_in_one_thread(runner or _runner(plan, kernels, specs))
     return runner or _runner(plan, kernels, specs)
 
@@ -289,12 +288,18 @@ class _TooSmall(Exception):
 
 def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
     """Several functions, or shared loops: the stages in order, on a list of arrays by position."""
-    allocators = [allocator(spec) for spec in specs]
+    allocators: list[Callable[[], Any]] = [
+        _no_memory if node in plan.loans else allocator(spec) for node, spec in zip(plan.filled, specs)
+    ]
     counts = len(plan.counts)
     if counts:
         allocators[-1] = lambda: np.zeros(counts, np.int64)
     nothing = bytes(8 * counts)
     position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
+    lent = [
+        (position[node], position[loan.owner], loan.offset, plan.storage_spec(node))
+        for node, loan in plan.loans.items()
+    ]
     stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
     used = plan.used_inputs
     distinct = [one.position for one in plan.outputs]
@@ -306,6 +311,8 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         values = [arrays[place] for place in used]
         values += [allocate() for allocate in allocators]
+        for place, owner, offset, spec in lent:
+            values[place] = np.ndarray(spec.shape, spec.dtype, values[owner], offset)
         for run_stage in stages:
             run_stage(values)
             if counts and values[-1].tobytes() != nothing:
@@ -318,6 +325,10 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         return tuple(_output(one, arrays, values[len(used) :], plan, handed_out) for one in plan.outputs)
 
     return run
+
+
+def _no_memory() -> None:
+    """In place of an allocator, for scratch that lies in another array."""
 
 
 def _stage_runner(

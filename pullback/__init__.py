@@ -130,12 +130,34 @@ from pullback.runtime.functions.activation import (
     relu, relu6, selu, silu, softmax, softmin, softplus, softsign, tanhshrink, threshold,
 )  # fmt: skip
 from pullback.runtime.functions.losses import (
-    batch_norm, binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, gaussian_nll_loss,
-    hinge_embedding_loss, huber_loss, kl_div, l1_loss, layer_norm, mse_loss, nll_loss, poisson_nll_loss,
-    rms_norm, smooth_l1_loss, soft_margin_loss,
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, gaussian_nll_loss,
+    hinge_embedding_loss, huber_loss, kl_div, l1_loss, mse_loss, nll_loss, poisson_nll_loss, smooth_l1_loss,
+    soft_margin_loss,
+)  # fmt: skip
+from pullback.runtime.functions.margins import (
+    cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss,
+)  # fmt: skip
+from pullback.runtime.functions.ctc import ctc_loss
+from pullback.runtime.functions.normalisations import (
+    batch_norm, group_norm, instance_norm, layer_norm, rms_norm,
 )  # fmt: skip
 from pullback.runtime.functions.windows import (
-    adaptive_avg_pool1d, avg_pool1d, cdist, conv1d, conv2d, dropout, max_pool1d, max_pool2d,
+    conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
+)  # fmt: skip
+from pullback.runtime.functions.pooling import (
+    adaptive_avg_pool1d, adaptive_max_pool1d, avg_pool1d, max_pool1d, max_pool2d, max_pool3d,
+)  # fmt: skip
+from pullback.runtime.functions.resampling import (
+    channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle,
+)  # fmt: skip
+from pullback.runtime.functions.embedding import embedding, embedding_bag
+from pullback.runtime.functions.distances import cdist, pairwise_distance, pdist
+from pullback.runtime.functions.noise import (
+    alpha_dropout, dropout, feature_alpha_dropout, feature_dropout, rrelu,
+)  # fmt: skip
+from pullback.runtime.functions.activation import hardshrink, softshrink
+from pullback.runtime.in_place_activations import (
+    celu_, relu_, rrelu_, selu_, threshold_,
 )  # fmt: skip
 from pullback.runtime.functions.control_flow import fori_loop, map, scan, while_loop
 from pullback.runtime.functions.choices import cond, switch
@@ -228,4 +250,12 @@ __all__ = [
     "unsafe_chunk", "unsafe_split", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms",
     "value_and_grad", "vander", "var", "var_mean", "vdot", "vector_norm", "view", "view_as", "view_copy",
     "vjp", "vmap", "vsplit", "vstack", "where", "while_loop", "xlogy", "zeros", "zeros_like",
+]  # fmt: skip
+__all__ += [
+    "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "embedding",
+    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink",
+    "instance_norm", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle", "pairwise_distance",
+    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rrelu", "rrelu_", "selu_", "softshrink",
+    "threshold_", "triplet_margin_loss",
 ]  # fmt: skip

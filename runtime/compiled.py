@@ -20,6 +20,7 @@ from .collection import paused_collection
 from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
+from .numpy_scalars import of_numpy
 from .paths import Paths
 from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor
@@ -167,13 +168,14 @@ class CompiledFunction(Inspection):
         leaves: list[Any] = []
         fits = True
         add = key.append
+        meaning = of_numpy()
         for argument in args:
             kind = type(argument)
             if kind is Tensor:
                 if argument._view is not None:
                     argument.refresh()
                 value = argument._value
-                add(argument._requires_grad and is_recording())
+                add((argument._requires_grad and is_recording()) + meaning)
             elif kind is ndarray:
                 value = argument
                 fits = fits and argument.flags.carray

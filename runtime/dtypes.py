@@ -26,12 +26,12 @@ class DType:
         (torch.float32, 4, True)
     """
 
-    __slots__ = ("dtype", "is_floating_point", "itemsize", "name", "numpy")
+    __slots__ = ("char", "dtype", "is_floating_point", "itemsize", "kind", "name", "numpy")
     is_complex = False
 
     def __init__(self, numpy: np.dtype) -> None:
         self.numpy = self.dtype = numpy  # NumPy reads the attribute `dtype`
-        self.name = numpy.name
+        self.name, self.kind, self.char = numpy.name, numpy.kind, numpy.char
         self.itemsize = numpy.itemsize
         self.is_floating_point = numpy.kind == "f"
 

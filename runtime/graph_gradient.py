@@ -7,7 +7,7 @@ steps that would write out a thousand steps backwards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..tracer.graph import Graph, Node, constant
@@ -18,6 +18,62 @@ from .tape import cut_off
 from .tensor import Tensor, make
 
 
+@dataclass(frozen=True, eq=False)
+class RolledTrace:
+    """What a traced function has computed so far, its loops rolled."""
+
+    outputs: list[Node]
+    inputs: list[Node]
+    graph: Graph
+    has_new_loops: bool
+
+
+def roll_trace(
+    outputs: Sequence[Tensor],
+    behind: Iterable[Any],
+    results: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    guards_before: int,
+    only_loops: bool = True,
+) -> RolledTrace | None:
+    """The graph of the outputs with its loops rolled, whose values outputs and results then have.
+
+    Args:
+        behind: what is on the tape behind the outputs.
+        results: what else the function returns.
+        inputs: tensors whose payloads are nodes of their own.
+        guards_before: how many guards there were before the function was called; its own ask for values of
+            the rolled graph then.
+        only_loops: do nothing where there is no loop to roll.
+
+    Returns:
+        None where the graph does not show all that the tape would do.
+    """
+    trace = current_trace()
+    asked = trace.guards[guards_before:]
+    tensors = (*outputs, *results)
+    nodes = [one._value for one in (*tensors, *inputs)]
+    if not all(type(node) is Node for node in nodes) or have_own_backward(behind):
+        return None
+    from ..codegen.rolling.roll import roll
+
+    questions, places = packed(asked)
+    graph = Graph(trace.name, (), (*nodes, *questions))
+    rolled = roll(graph)
+    if only_loops and not rolled.notes:
+        return None
+    values = rolled.graph.outputs[: len(tensors)]
+    wrt = rolled.graph.outputs[len(tensors) : len(nodes)]
+    questions = list(rolled.graph.outputs[len(nodes) :])
+    trace.notes += rolled.notes
+    trace.guards[guards_before:] = [
+        replace(guard, node=questions[pack], start=start) for guard, (pack, start, _) in zip(asked, places)
+    ]
+    for tensor, node in zip(tensors, values):
+        tensor._value = node
+    return RolledTrace(list(values[: len(outputs)]), list(wrt), rolled.graph, bool(rolled.notes))
+
+
 def pull_back_rolled(
     output: Tensor,
     behind: Iterable[Any],
@@ -25,41 +81,18 @@ def pull_back_rolled(
     inputs: Sequence[Tensor],
     guards_before: int,
 ) -> tuple[Tensor | None, ...] | None:
-    """The gradient of a traced scalar, if its graph has loops to roll; else None.
-
-    Args:
-        behind: what is on the tape behind the output.
-        results: what the function returns: their payloads become values of the rolled graph.
-        inputs: tensors whose payloads are nodes of their own.
-        guards_before: how many guards there were before the function was called; its own ask for values of
-            the rolled graph then.
-    """
-    trace = current_trace()
-    asked = trace.guards[guards_before:]
-    nodes = [one._value for one in (output, *results, *inputs)]
-    if not all(type(node) is Node for node in nodes) or not isinstance(output._grad_fn, GradNode):
+    """The gradient of a traced scalar, if its graph has loops to roll; else None. Arguments: `roll_trace`."""
+    if not isinstance(output._grad_fn, GradNode):
         return None
-    if have_own_backward(behind):
+    old = [one._value for one in inputs]
+    rolled = roll_trace([output], behind, results, inputs, guards_before)
+    if rolled is None:
         return None
     from ..codegen.rewriting.differentiate import differentiate
-    from ..codegen.rolling.roll import roll
 
-    questions, places = packed(asked)
-    graph = Graph(trace.name, (), (*nodes, *questions))
-    rolled = roll(graph)
-    if not rolled.notes:
-        return None
-    value, *others = rolled.graph.outputs
-    values, others = others[: len(results)], others[len(results) :]
-    wrt, questions = others[: len(inputs)], others[len(inputs) :]
-    trace.notes += rolled.notes
-    trace.guards[guards_before:] = [
-        replace(guard, node=questions[pack], start=start) for guard, (pack, start, _) in zip(asked, places)
-    ]
-    found = differentiate(rolled.graph, wrt, {value: constant(1, value.spec)})
-    for tensor, node in zip((output, *results), (value, *values)):
-        tensor._value = node
-    for gradient, old in zip(found, inputs):
-        if gradient is not None and gradient.operands and old._value.operands[0].name:
-            gradient.renamed(f"d_{old._value.operands[0].name}")
+    (value,) = rolled.outputs
+    found = differentiate(rolled.graph, rolled.inputs, {value: constant(1, value.spec)})
+    for gradient, node in zip(found, old):
+        if gradient is not None and gradient.operands and node.operands[0].name:
+            gradient.renamed(f"d_{node.operands[0].name}")
     return tuple(None if node is None else make(cut_off(node)) for node in found)

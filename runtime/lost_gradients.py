@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import math
 import sys
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,9 +46,11 @@ def refuse_loss(tensor: Any) -> None:
         _fail_to_store(tensor, is_traced)
     name = _function_of_math(frame, called)
     if name and tensor.requires_grad:
+        module, _, function = name.rpartition(".")
+        instead = f"numpy.{function} or the like of it" if module == "math" else "x.astype(...)"
         raise GradientError(
-            f"math.{name} computes with numbers, which have no gradient{_at_caller()}. Use numpy.{name} or "
-            "the like of it; for the number alone, use x.detach() or float(x)."
+            f"{name} computes with numbers, which have no gradient{_at_caller()}. Use {instead}; for the "
+            "number alone, use x.detach() or float(x)."
         )
 
 
@@ -63,18 +65,20 @@ def _fail_to_store(tensor: Tensor, is_traced: bool) -> None:
 
 
 def _function_of_math(frame: FrameType, called: list[dis.Instruction]) -> str:
-    """The name of the function of `math`, with a gradient, that these instructions call; else empty."""
+    """The function of `math`, or the type of NumPy's numbers, that these instructions call; else empty."""
     function: object = None
     for one in called:
         if not isinstance(one.argval, str) or not one.opname.startswith("LOAD_"):
             continue
-        if function is math:
-            function = getattr(math, one.argval, None)
+        if isinstance(function, ModuleType):
+            function = getattr(function, one.argval, None)
         elif function is None:
             function = frame.f_locals.get(one.argval, frame.f_globals.get(one.argval))
+    if isinstance(function, type) and issubclass(function, np.floating):
+        return f"numpy.{function.__name__}"
     if getattr(function, "__module__", "") != "math" or function in WITHOUT_GRADIENT:
         return ""
-    return getattr(function, "__name__", "")
+    return f"math.{getattr(function, '__name__', '')}"
 
 
 def _at_caller() -> str:

@@ -19,10 +19,17 @@ from . import (  # noqa: F401
     dtypes,
     inplace,
     memory_methods,
+    numpy_applying,
     numpy_calculus,
+    numpy_indices,
     numpy_linalg,
     numpy_ordering,
+    numpy_padding,
+    numpy_polynomials,
+    numpy_reductions,
     numpy_selection,
+    numpy_sets,
+    numpy_ufuncs,
     numpy_writes,
     random_fills,
     sampling,
@@ -32,6 +39,7 @@ from .functions.common import is_operand
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
+from .numpy_methods import NUMPY_METHODS, either, operators, written_operand
 from .numpy_scalars import is_scalar
 from .tape import apply
 from .tensor import Device, Tensor, make
@@ -216,6 +224,7 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
     write = inplace.in_place(function, name)
 
     def method(self: Tensor, other: Any) -> Any:
+        other = written_operand(other)
         if not is_operand(other):
             return NotImplemented
         return function(self, other) if is_scalar(self) else write(self, other)
@@ -270,10 +279,10 @@ def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Ca
 def _bind_arithmetic() -> None:
     for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
         name = f"{title}Backward0"
-        _bind(f"__{method}__", _arithmetic(operator, name, METHODS[f"__{method}__"]))
+        _bind(f"__{method}__", _arithmetic(operator, name, OPERATORS[f"__{method}__"]))
         if method != "sub":  # PyTorch calls it RsubBackward1
-            _bind(f"__r{method}__", _reflected(operator, name, METHODS[f"__r{method}__"]))
-    _bind("__truediv__", _arithmetic(divide, "DivBackward0", METHODS["__truediv__"]))
+            _bind(f"__r{method}__", _reflected(operator, name, OPERATORS[f"__r{method}__"]))
+    _bind("__truediv__", _arithmetic(divide, "DivBackward0", OPERATORS["__truediv__"]))
 
 
 def _bind_in_place() -> None:
@@ -323,8 +332,11 @@ def _transposed(self: Tensor) -> Tensor:
     return movement.permute(self, *reversed(range(self.ndim)))
 
 
-for _name, _method in (METHODS | NDARRAY_METHODS | memory_methods.METHODS).items():
+OPERATORS = operators(METHODS)
+for _name, _method in (METHODS | NDARRAY_METHODS | OPERATORS | memory_methods.METHODS).items():
     _bind(_name, _method)
+for _name, _method in NUMPY_METHODS.items():
+    _bind(_name, either(_name, getattr(Tensor, _name, None), _method))
 _bind_arithmetic()
 _bind_in_place()
 _bind_the_rest()

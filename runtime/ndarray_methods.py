@@ -1,24 +1,21 @@
 """What a NumPy array has and PyTorch's tensor has not, as methods of Tensor: `x.copy()`, `x.astype(float)`.
 
-Where both have a name that means different things, it is PyTorch's: `x.std()` divides by n - 1,
-`x.max(axis=0)` gives values and indices, `x.repeat(2)` tiles, `x.sort()` returns values and their order,
-`x.nonzero()` is a matrix, `x.transpose(0, 1)` exchanges. NumPy's functions, `np.std(x)`, mean what they
-mean in NumPy.
+Where both have a name that means different things, it is PyTorch's, but in NumPy's programs, for which see
+`numpy_methods`. NumPy's functions, `np.std(x)`, mean what they mean in NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
 from ..tracer.ops.elementwise import convert, identity
 from .functions import METHODS
-from .functions.common import fail
 from .inplace import fill_
 from .numpy_creation import FUNCTIONS
+from .numpy_methods import Flat
 from .tape import apply
 from .tensor import Tensor
 
@@ -119,9 +116,9 @@ def imag(self: Tensor) -> Tensor:
     return FUNCTIONS[np.zeros_like](self)
 
 
-def flat(self: Tensor) -> NoReturn:
-    """Not supported: `x.reshape(-1)` reads the elements in order."""
-    fail(UnsupportedError, "x.flat is not supported on a Tensor. Use x.reshape(-1), which can be indexed.")
+def flat(self: Tensor) -> Flat:
+    """The elements in order, to be read and written."""
+    return Flat(self)
 
 
 NDARRAY_METHODS: dict[str, Any] = {

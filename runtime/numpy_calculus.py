@@ -1,4 +1,4 @@
-"""NumPy's functions of sampled curves on Tensors: interpolation, convolution, differences, polynomials."""
+"""NumPy's functions of sampled curves on Tensors: interpolation, convolution, differences, grids."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, UnsupportedError
+from ..tracer.errors import ArgumentError
 from .functions import PUBLIC, joining, parts, reduction
 from .functions.common import array_dtype, as_dtype, fail
-from .numpy_functions import implements, promoted, tensor_of
+from .numpy_functions import implements
+from .numpy_values import promoted, tensor_of
 from .tensor import Tensor
 
 LONGEST_WRITTEN_OUT = 32
@@ -48,9 +49,13 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """Linear between the points (xp, fp), and constant outside of them."""
-    if period is not None:
-        fail(UnsupportedError, "numpy.interp: period is not supported on a Tensor. Reduce x by np.mod.")
     at, places, values = (as_dtype(one, np.dtype("float64")) for one in promoted([x, xp, fp]))
+    if period is not None:
+        at, places = (PUBLIC["remainder"](one, abs(period)) for one in (at, places))
+        order = PUBLIC["argsort"](places.detach())
+        places, values = places[order], values[order]
+        places = joining.cat([places[-1:] - abs(period), places, places[:1] + abs(period)], 0)
+        values = joining.cat([values[-1:], values, values[:1]], 0)
     count = places.shape[0]
     if count == 1:
         middle = at * 0.0 + values[0]
@@ -182,25 +187,6 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
 # --- polynomials and grids ----------------------------------------------------------------------------------
 
 
-@implements(np.polyval)
-def polyval(p: Any, x: Any) -> Tensor:
-    """The polynomial with these coefficients, the highest power first, by Horner's scheme."""
-    coefficients, at = promoted([p, x]) if not isinstance(p, list | tuple) else (list(p), tensor_of(x))
-    total: Any = at * 0
-    for place in range(len(coefficients)):
-        total = total * at + coefficients[place]
-    return total
-
-
-@implements(np.vander)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Columns of powers, the highest first unless `increasing`."""
-    values = tensor_of(x)
-    count = values.shape[0] if N is None else N
-    columns = [values**power if power else values * 0 + 1 for power in range(count)]
-    return joining.stack(columns if increasing else columns[::-1], 1)
-
-
 def _steps(num: int, endpoint: bool) -> np.ndarray:
     return np.arange(num) / max(num - 1 if endpoint else num, 1)
 
@@ -214,9 +200,22 @@ def linspace(
     first, last = (as_dtype(one, np.result_type(array_dtype(one), 0.5)) for one in promoted([start, stop]))
     shares = _steps(num, endpoint).reshape((-1, *(1,) * max(first.ndim, last.ndim)))
     found = first + (last - first) * tensor_of(shares)
+    found = PUBLIC["where"](tensor_of(shares == 1), last, found)  # not rounded
     found = PUBLIC["movedim"](found, 0, axis) if axis and found.ndim > 1 else found
     found = found if dtype is None else as_dtype(found, np.dtype(dtype))
     return (found, (last - first) / max(num - 1 if endpoint else num, 1)) if retstep else found
+
+
+@implements(np.geomspace)
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Tensor:
+    """Numbers at equal ratios."""
+    first, last = (as_dtype(one, np.result_type(array_dtype(one), 0.5)) for one in promoted([start, stop]))
+    shares = _steps(num, endpoint).reshape((-1, *(1,) * max(first.ndim, last.ndim)))
+    found = first * PUBLIC["pow"](last / first, tensor_of(shares))
+    found = PUBLIC["movedim"](found, 0, axis) if axis and found.ndim > 1 else found
+    return found if dtype is None else as_dtype(found, np.dtype(dtype))
 
 
 @implements(np.logspace)

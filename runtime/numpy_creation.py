@@ -18,9 +18,9 @@ from ..tracer.ops.movement import expand
 from ..tracer.spec import SUPPORTED
 from .creation import size_of
 from .functions.common import as_dtype
-from .functions.joining import stack
 from .local import local
-from .numpy_functions import FUNCTIONS, promoted
+from .numpy_functions import FUNCTIONS
+from .numpy_values import holds_tensor, joined
 from .tape import apply, wrap
 from .tensor import Tensor
 
@@ -90,18 +90,6 @@ def _tensor(array: np.ndarray) -> np.ndarray | Tensor:
 
 
 # --- from data ------------------------------------------------------------------------------------------
-
-
-def holds_tensor(data: Any) -> bool:
-    """Whether data for an array have a Tensor among them."""
-    return isinstance(data, Tensor) or (isinstance(data, list | tuple) and any(map(holds_tensor, data)))
-
-
-def joined(data: Any) -> Any:
-    """Nested lists with Tensors as one Tensor; data without any as they are."""
-    if not isinstance(data, list | tuple) or not holds_tensor(data):
-        return data
-    return stack(promoted([joined(one) for one in data]), 0)
 
 
 def array(

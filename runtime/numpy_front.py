@@ -1,16 +1,15 @@
 """NumPy's front: what np.sin(x), np.add(a, x, out=...), a + x and np.sum(x) do where x is a Tensor.
 
 NumPy hands such calls to `Tensor.__array_ufunc__` and `Tensor.__array_function__`, which are `array_ufunc`
-and
-`array_function` here. Names, defaults and dtype promotion are NumPy's (integers divide to float64, float32
-beside int32 is float64); the computing is done by the same functions as for PyTorch's front, so it is
-recorded on the tape, and traced, alike.
+and `array_function` here. Names, defaults and dtype promotion are NumPy's (integers divide to float64,
+float32 beside int32 is float64); the computing is done by the same functions as for PyTorch's front, so it
+is recorded on the tape, and traced, alike.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..tracer.operator import Value
 from ..tracer.spec import SUPPORTED
 from .functions import PUBLIC
 from .functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from .numpy_values import tensor_of
 from .tape import wrap
 from .tensor import Tensor
 
@@ -41,17 +41,19 @@ _SAME_NAME = """
     floor ceil trunc logaddexp logaddexp2 deg2rad rad2deg matmul
 """
 SAME_NAME = frozenset(_SAME_NAME.split())
-REDUCTIONS = {
-    "add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
-    "logical_or": "any",
-}  # fmt: skip
-ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
 NUMBERS = (bool, int, float)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
 VALUES = (Tensor, *NUMBERS)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's function -> what it does on Tensors; see `numpy_functions`."""
+OF_OTHERS: dict[str, Callable[..., Any]] = {}
+"""Ufuncs that are made of other functions; see `numpy_ufuncs`, as for the next two."""
+OPTIONS: dict[str, set[str]] = {}
+"""The options of those that have any."""
+METHODS: dict[str, Callable[..., Any]] = {}
+"""`reduce`, `accumulate`, ...: called with the ufunc, its inputs and options."""
+NO_OPTIONS: Mapping[str, Any] = {}
 OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic)
 
 
@@ -79,19 +81,11 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
             )
         result = _call_where(ufunc, inputs, options, mask, out[0])
     elif method == "__call__":
-        result = _call(ufunc, inputs, options)
-    elif method in ("reduce", "accumulate"):
-        result = _along(ufunc, method, inputs, options)
-    elif method == "outer":
-        result = _outer(ufunc, inputs, options)
-    elif method == "at" and ufunc in (np.add, np.subtract):
-        from .numpy_writes import add_at
-
-        array, index, values = inputs
-        add_at(array, index, values if ufunc is np.add else -values)
-        return None
+        result = called(ufunc, inputs, options)
+    elif method in METHODS:
+        result = METHODS[method](ufunc, *inputs, **options)
     else:
-        _unknown(f"{ufunc.__name__}.{method}")
+        unknown(f"{ufunc.__name__}.{method}")
     return result if out is None else written(result, out[0], ufunc.__name__)
 
 
@@ -101,7 +95,7 @@ def _is_operand(value: Any) -> bool:
     return getattr(type(value), "__array_ufunc__", None) is None and hasattr(value, "__array__")
 
 
-def _unknown(name: str) -> NoReturn:
+def unknown(name: str) -> NoReturn:
     fail(
         UnsupportedError,
         f"numpy.{name} is not supported on a Tensor. Write it with supported functions, or, where no "
@@ -109,19 +103,19 @@ def _unknown(name: str) -> NoReturn:
     )
 
 
-def _call(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = NO_OPTIONS) -> Any:
+    """What the ufunc gives for Tensors, numbers and whatever becomes an array."""
     name = ufunc.__name__
-    if name == "divmod":
-        return _call(np.floor_divide, inputs, options), _call(np.remainder, inputs, options)
+    given = {key: value for key, value in options.items() if key != "casting"}
+    dtype = None if name in OF_OTHERS else given.pop("dtype", None)
+    unsupported = set(given) - OPTIONS.get(name, set())
+    if unsupported:
+        fail(UnsupportedError, f"numpy.{name}: {', '.join(unsupported)} is not supported on a Tensor.")
     if name in OF_OTHERS:
-        return OF_OTHERS[name](*inputs)
+        return OF_OTHERS[name](*inputs, **given)
     public = RENAMED.get(name, name if name in SAME_NAME else None)
-    if public is None:
-        _unknown(name)
-    dtype = options.pop("dtype", None)
-    options.pop("casting", None)
-    if options:
-        fail(UnsupportedError, f"numpy.{name}: {', '.join(options)} is not supported on a Tensor.")
+    if public not in PUBLIC:
+        unknown(name)
     operands, result_dtype = converted(ufunc, inputs, dtype)
     return as_dtype(PUBLIC[str(public)](*operands), result_dtype)
 
@@ -133,28 +127,27 @@ def _call_where(
 
     There the ufunc gets numbers that are in its domain, so that nothing undefined reaches a gradient.
     """
-    chosen, harmless = wrap(np.asarray(mask)) if not isinstance(mask, Tensor) else mask, HARMLESS
-    harmless = 1.5 if ufunc is np.arccosh else harmless
+    chosen, harmless = tensor_of(mask), 1.5 if ufunc is np.arccosh else HARMLESS
     safe = []
     for one in inputs:
-        x = one if isinstance(one, Tensor) else wrap(np.asarray(one))
+        x = tensor_of(one)
         number = scalar_of(harmless if array_dtype(x).kind == "f" else True, array_dtype(x))
         safe.append(one if isinstance(one, NUMBERS) else PUBLIC["where"](chosen, x, number))
-    former = out if isinstance(out, Tensor) else wrap(np.asarray(out))
-    result = as_dtype(_call(ufunc, safe, options), array_dtype(former))
+    former = tensor_of(out)
+    result = as_dtype(called(ufunc, safe, options), array_dtype(former))
     return PUBLIC["where"](chosen, result, former)
 
 
 def _weak(value: Any) -> Any:
     """What NumPy's promotion takes for an input: a dtype, or the type of a Python number."""
     if isinstance(value, NUMBERS) and not isinstance(value, np.generic):
-        return np.dtype(bool) if isinstance(value, bool) else type(value)
+        return np.dtype(bool) if isinstance(value, bool) else int if isinstance(value, int) else float
     return array_dtype(value) if isinstance(value, Tensor) else np.asarray(value).dtype
 
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
     """The inputs in the dtypes that NumPy's own loop would have, and the dtype of its result."""
-    values = [one if isinstance(one, VALUES) else np.asarray(one) for one in inputs]
+    values = [one if isinstance(one, VALUES) else tensor_of(one) for one in inputs]
     asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
     loop = _loop(ufunc, tuple(map(_weak, values)), asked)
     if loop[-1].kind == "b":  # a bit needs no half precision, which compiled code does not have
@@ -164,7 +157,7 @@ def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tupl
         for one, kind in zip(values, loop)
     ]
     if not any(isinstance(one, Tensor) for one in operands):
-        operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]
+        operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]  # numbers alone
     return operands, loop[-1]
 
 
@@ -183,47 +176,6 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tu
             f"numpy.{ufunc.__name__}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
         )
     return loop
-
-
-def _heaviside(x: Any, at_zero: Any) -> Tensor:
-    (x, at_zero), dtype = converted(np.heaviside, (x, at_zero))
-    step = PUBLIC["where"](PUBLIC["lt"](x, 0), 0.0, 1.0)
-    step = PUBLIC["where"](PUBLIC["eq"](x, 0), at_zero, as_dtype(step, dtype))
-    return PUBLIC["where"](PUBLIC["isnan"](x), x, step)
-
-
-def _copysign(x: Any, sign: Any) -> Tensor:
-    (x, sign), dtype = converted(np.copysign, (x, sign))
-    x, sign = (one if isinstance(one, Tensor) else wrap(np.asarray(one, dtype)) for one in (x, sign))
-    return as_dtype(PUBLIC["where"](PUBLIC["signbit"](sign), -PUBLIC["abs"](x), PUBLIC["abs"](x)), dtype)
-
-
-def _modf(x: Any) -> tuple[Tensor, Tensor]:
-    whole = _call(np.trunc, (x,), {})
-    return _call(np.subtract, (x, whole), {}), whole
-
-
-OF_OTHERS: dict[str, Callable[..., Any]] = {
-    "heaviside": _heaviside, "copysign": _copysign, "modf": _modf,
-    "vecdot": lambda a, b: FUNCTIONS[np.sum](_call(np.multiply, (a, b), {}), -1),
-    "matvec": lambda a, b: FUNCTIONS[np.einsum]("...ij,...j->...i", a, b),
-    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", a, b),
-}  # fmt: skip
-"""Ufuncs that are made of others."""
-
-
-def _along(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    table = REDUCTIONS if method == "reduce" else ACCUMULATIONS
-    name = table.get(ufunc.__name__)
-    if name is None:
-        _unknown(f"{ufunc.__name__}.{method}")
-    (x,) = inputs
-    return FUNCTIONS[getattr(np, str(name))](x, **({"axis": 0} | options))
-
-
-def _outer(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    a, b = (one if isinstance(one, Tensor) else wrap(np.asarray(one)) for one in inputs)
-    return _call(ufunc, (a.reshape((*a.shape, *(1,) * b.ndim)), b), options)
 
 
 # --- out ----------------------------------------------------------------------------------------------
@@ -269,7 +221,7 @@ def array_function(
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         module = getattr(function, "__module__", "numpy").removeprefix("numpy").strip(".")
-        _unknown(f"{module}.{function.__name__}" if module else function.__name__)
+        unknown(f"{module}.{function.__name__}" if module else function.__name__)
     out = keywords.get("out")
     if out is None:
         return implementation(*arguments, **keywords)

@@ -8,17 +8,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..tracer.errors import ArgumentError, UnsupportedError
-from .functions import PUBLIC, contraction, joining, movement, parts, reduction, selection, statistics
+from .functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
 from .functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from .functions.einsum import einsum
-from .functions.padding import padded
 from .numpy_front import FUNCTIONS, converted
-from .tape import wrap
+from .numpy_values import averaged, known, promoted, tensor_of
 from .tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,11 +27,17 @@ def implements(*functions: Any) -> Callable[[F], F]:
     """Enter a function in the table; options that it does not have raise UnsupportedError."""
 
     def enter(implementation: F) -> F:
-        names = set(inspect.signature(implementation).parameters)
-        variadic = "options" in names
+        parameters = inspect.signature(implementation).parameters.values()
+        names = {one.name for one in parameters}
+        variadic = any(one.kind is one.VAR_KEYWORD for one in parameters)
+        count = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+        takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
         @functools.wraps(implementation)
         def call(*arguments: Any, **keywords: Any) -> Any:
+            if len(arguments) > count and not takes_any:
+                keywords |= _named(functions[0], arguments, count)
+                arguments = arguments[:count]
             if keywords and not variadic and not names.issuperset(keywords):
                 unknown = set(keywords) - names
                 fail(
@@ -49,216 +54,14 @@ def implements(*functions: Any) -> Callable[[F], F]:
     return enter
 
 
-def tensor_of(value: Any) -> Tensor:
-    return value if isinstance(value, Tensor) else wrap(np.asarray(value))
-
-
-def promoted(values: Sequence[Any]) -> list[Tensor]:
-    """The values as Tensors of NumPy's common dtype."""
-    weak = [
-        one if isinstance(one, int | float) and not isinstance(one, np.generic) else None for one in values
-    ]
-    tensors = [tensor_of(one) for one in values]
-    kinds: list[Any] = [array_dtype(x) if one is None else one for x, one in zip(tensors, weak)]
-    dtype = np.result_type(*kinds)
-    return [as_dtype(x, dtype) for x in tensors]
-
-
-def averaged(value: Any) -> Tensor:
-    """In the dtype in which NumPy averages: integers and bools as float64."""
-    x = tensor_of(value)
-    return x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
-
-
-def _axes(axis: Any) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
-# --- reductions ---------------------------------------------------------------------------------------
-
-
-def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
-    """x in the dtype that NumPy adds or multiplies in: small integers become the platform's."""
-    if dtype is None:
-        kind = array_dtype(x)
-        dtype = kind if kind.kind == "f" else ufunc.reduce(np.zeros(0, kind)).dtype
-    return as_dtype(x, np.dtype(getattr(dtype, "numpy", dtype)))
-
-
-def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
-    """x, and something else where the mask does not hold."""
-    return x if where is True else PUBLIC["where"](tensor_of(where), x, filled((), otherwise, array_dtype(x)))
-
-
-def _begun(total: Tensor, initial: Any, function: Callable[..., Tensor]) -> Tensor:
-    """What is reduced, begun with a number if one is given."""
-    return total if initial is None else function(total, scalar_of(initial, array_dtype(total)))
-
-
-@implements(np.sum)
-def _sum(
-    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
-    where: Any = True,
-) -> Tensor:  # fmt: skip
-    x = _chosen(_summed(tensor_of(a), dtype, np.add), where, 0)
-    return _begun(as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["add"])
-
-
-@implements(np.nansum)
-def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.add)
-    return as_dtype(reduction.nansum(x, _axes(axis), keepdims), array_dtype(x))
-
-
-@implements(np.prod)
-def _prod(
-    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
-    where: Any = True,
-) -> Tensor:  # fmt: skip
-    x = _chosen(_summed(tensor_of(a), dtype, np.multiply), where, 1)
-    return _begun(as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["mul"])
-
-
-@implements(np.cumsum)
-def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.add)
-    return _running(reduction.cumsum, x, axis)
-
-
-@implements(np.cumprod)
-def _cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.multiply)
-    return _running(reduction.cumprod, x, axis)
-
-
-def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Tensor:
-    result = function(x.reshape(-1), 0) if axis is None else function(x, axis)
-    return as_dtype(result, array_dtype(x))
-
-
-@implements(np.mean)
-def _mean(
-    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
-) -> Tensor:
-    x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
-    if where is not True:
-        mask = movement.broadcast_to(tensor_of(where), x.shape)
-        total = reduction.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
-        return total / as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x))
-    return reduction.mean(x, _axes(axis), keepdims)
-
-
-@implements(np.nanmean)
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return reduction.nanmean(averaged(a), _axes(axis), keepdims)
-
-
-@implements(np.average)
-def _average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = averaged(a)
-    if weights is None:
-        return reduction.mean(x, _axes(axis), keepdims)
-    x, w = promoted([x, weights])
-    if w.ndim < x.ndim:
-        w = w.reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
-    total = reduction.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
-    return reduction.sum(x * w, _axes(axis), keepdims) / total
-
-
-@implements(np.var)
-def _var(
-    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: float | None = None
-) -> Tensor:
-    return statistics.var(
-        averaged(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
-    )
-
-
-@implements(np.std)
-def _std(
-    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: float | None = None
-) -> Tensor:
-    return statistics.std(
-        averaged(a), _axes(axis), None, keepdims, correction=ddof if correction is None else correction
-    )
-
-
-def _extreme(name: str) -> Callable[..., Tensor]:
-    of_two = PUBLIC[{"amax": "maximum", "amin": "minimum"}.get(name, name)]
-
-    def function(
-        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
-    ) -> Tensor:
-        x = _chosen(tensor_of(a), where, initial)
-        return _begun(PUBLIC[name](x, _axes(axis), keepdims), initial, of_two)
-
-    return function
-
-
-def _place(name: str) -> Callable[..., Tensor]:
-    return lambda a, axis=None, *, keepdims=False: PUBLIC[name](tensor_of(a), axis, keepdims)
-
-
-implements(np.max, np.amax)(_extreme("amax"))
-implements(np.min, np.amin)(_extreme("amin"))
-implements(np.argmax)(_place("argmax"))
-implements(np.argmin)(_place("argmin"))
-
-
-@implements(np.ptp)
-def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return reduction.amax(tensor_of(a), _axes(axis), keepdims) - reduction.amin(
-        tensor_of(a), _axes(axis), keepdims
-    )
-
-
-def _truth(name: str) -> Callable[..., Tensor]:
-    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        return as_dtype(PUBLIC[name](tensor_of(a), _axes(axis), keepdims), np.dtype("bool"))
-
-    return function
-
-
-implements(np.all)(_truth("all"))
-implements(np.any)(_truth("any"))
-
-
-@implements(np.count_nonzero)
-def _count_nonzero(a: Any, axis: Any = None) -> Tensor:
-    return reduction.count_nonzero(tensor_of(a), _axes(axis))
-
-
-@implements(np.diff)
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
-    return reduction.diff(tensor_of(a), n, axis, *ends)
-
-
-@implements(np.linalg.norm)
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    values = averaged(x)
-    axis = _axes(axis)
-    is_matrix = (isinstance(axis, tuple) and len(axis) == 2) or (
-        axis is None and values.ndim == 2 and ord is not None
-    )
-    if is_matrix and ord is not None:
-        return statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims)
-    return statistics.vector_norm(values, 2 if ord is None else ord, axis, keepdims)
-
-
-@implements(np.trapezoid)
-def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    values = averaged(y)
-    width: Any = dx
-    if x is not None:
-        width = reduction.diff(tensor_of(x), 1, -1 if tensor_of(x).ndim == 1 else axis)
-        if width.ndim == 1 and values.ndim > 1:
-            width = width.reshape([-1 if dim == axis % values.ndim else 1 for dim in range(values.ndim)])
-    count = max(values.shape[axis] - 1, 0)
-    if not count:
-        return reduction.sum(values, axis) * 0.0
-    later, earlier = parts.narrow(values, axis, 1, count), parts.narrow(values, axis, 0, count)
-    return reduction.sum((later + earlier) * width * 0.5, axis)
+def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any]:
+    """The positional arguments from `start` on by the names that NumPy gives them, those left open apart."""
+    found = dict(list(zip(inspect.signature(function).parameters, arguments))[start:])
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not np._NoValue and not (name == "out" and value is None)
+    }
 
 
 # --- shapes -------------------------------------------------------------------------------------------
@@ -266,12 +69,18 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor
 
 @implements(np.reshape)
 def _reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
-    if order != "C":
+    extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    if order == "F":
+        return _transpose(movement.reshape(_transpose(a), extents[::-1]))
+    if order not in ("C", "A", "K"):
+        fail(ArgumentError, f"numpy.reshape: order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order != "C" and tensor_of(a).ndim > 1:
         fail(
             UnsupportedError,
-            f"numpy.reshape: order={order!r} is not supported on a Tensor, only 'C'. Transpose first.",
+            f"numpy.reshape: order={order!r} is not supported on a Tensor, only 'C' and 'F': it depends on "
+            "how the elements lie in memory.",
         )
-    return movement.reshape(tensor_of(a), (shape,) if isinstance(shape, int | np.integer) else tuple(shape))
+    return movement.reshape(tensor_of(a), extents)
 
 
 @implements(np.ravel)
@@ -310,7 +119,7 @@ def _squeeze(a: Any, axis: Any = None) -> Tensor:
                 f"cannot select an axis to squeeze out which has size not equal to one: axis {one} of "
                 f"{tuple(x.shape)}",
             )
-    return movement.squeeze(x, _axes(axis))
+    return movement.squeeze(x, tuple(axis) if isinstance(axis, list) else axis)
 
 
 implements(np.swapaxes)(lambda a, axis1, axis2: movement.transpose(tensor_of(a), axis1, axis2))
@@ -324,7 +133,11 @@ implements(np.broadcast_arrays)(lambda *args: movement.broadcast_tensors(*map(te
 implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, int) else tuple(reps))
 )
-implements(np.repeat)(lambda a, repeats, axis=None: movement.repeat_interleave(tensor_of(a), repeats, axis))
+implements(np.repeat)(
+    lambda a, repeats, axis=None: movement.repeat_interleave(
+        tensor_of(a), known("repeat", repeats)[0] if isinstance(repeats, Tensor) else repeats, axis
+    )
+)
 implements(np.rot90)(lambda m, k=1, axes=(0, 1): parts.rot90(tensor_of(m), k, axes))
 implements(np.fliplr)(lambda m: parts.fliplr(tensor_of(m)))
 implements(np.flipud)(lambda m: parts.flipud(tensor_of(m)))
@@ -363,58 +176,25 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     return parts.roll(tensor_of(a), shift, axis)
 
 
-PAD_MODES = {
-    "constant": "constant",
-    "edge": "replicate",
-    "reflect": "reflect",
-    "wrap": "circular",
-    "symmetric": "symmetric",
-}
-
-
-@implements(np.pad)
-def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    x = tensor_of(array)
-    if mode not in PAD_MODES:
-        fail(
-            UnsupportedError,
-            f"numpy.pad: mode={mode!r} is not supported on a Tensor, only {', '.join(PAD_MODES)}.",
-        )
-    widths = [(int(a), int(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))]
-    if mode == "constant" and np.ndim(constant_values):
-        for dim, pair in enumerate(np.broadcast_to(np.asarray(constant_values), (x.ndim, 2))):
-            for side in range(2):
-                one = [widths[dim] if axis == dim else (0, 0) for axis in range(x.ndim)]
-                one[dim] = (one[dim][0], 0) if side == 0 else (0, one[dim][1])
-                x = padded(x, one, "constant", pair[side].item())
-        return x
-    further = mode in ("reflect", "wrap") and any(
-        max(pair) > extent - (mode == "reflect") for pair, extent in zip(widths, x.shape)
-    )
-    if further or mode == "symmetric":
-        for dim, pair in enumerate(widths):
-            places = np.pad(np.arange(x.shape[dim]), [pair], cast(Any, mode))
-            x = selection.index_select(x, dim, tensor_of(places)) if any(pair) else x
-        return x
-    return padded(x, widths, PAD_MODES[mode], constant_values if mode == "constant" else None)
-
-
 # --- joining and splitting ----------------------------------------------------------------------------
+
+
+def _in_dtype(arrays: Any, dtype: Any) -> list[Tensor]:
+    values = promoted(list(arrays))
+    return values if dtype is None else [as_dtype(one, np.dtype(dtype)) for one in values]
 
 
 @implements(np.concatenate)
 def _concatenate(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None) -> Tensor:
-    values = promoted(list(arrays))
-    if dtype is not None:
-        values = [as_dtype(one, np.dtype(dtype)) for one in values]
+    values = _in_dtype(arrays, dtype)
     if axis is None:
         return joining.cat([one.reshape(-1) for one in values], 0)
     return joining.cat(values, axis)
 
 
-implements(np.stack)(lambda arrays, axis=0: joining.stack(promoted(list(arrays)), axis))
-implements(np.hstack)(lambda tup: joining.hstack(promoted(list(tup))))
-implements(np.vstack)(lambda tup: joining.vstack(promoted(list(tup))))
+implements(np.stack)(lambda arrays, axis=0, *, dtype=None: joining.stack(_in_dtype(arrays, dtype), axis))
+implements(np.hstack)(lambda tup, *, dtype=None: joining.hstack(_in_dtype(tup, dtype)))
+implements(np.vstack)(lambda tup, *, dtype=None: joining.vstack(_in_dtype(tup, dtype)))
 implements(np.dstack)(lambda tup: joining.dstack(promoted(list(tup))))
 implements(np.column_stack)(lambda tup: joining.column_stack(promoted(list(tup))))
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
@@ -444,8 +224,16 @@ implements(np.vsplit)(lambda ary, indices_or_sections: _split(ary, indices_or_se
 
 
 @implements(np.meshgrid)
-def _meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    return joining.meshgrid(*(tensor_of(one).reshape(-1) for one in xi), indexing=indexing)
+def _meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Tensor, ...]:
+    given = [tensor_of(one).reshape(-1) for one in xi]
+    if not sparse:
+        return joining.meshgrid(*given, indexing=indexing)
+    places = list(range(len(given)))
+    places[:2] = places[:2][::-1] if indexing == "xy" else places[:2]
+    return tuple(
+        one.reshape([-1 if dim == place else 1 for dim in range(len(given))])
+        for one, place in zip(given, places)
+    )
 
 
 # --- products -----------------------------------------------------------------------------------------
@@ -476,7 +264,7 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 @implements(np.cross)
 def _cross(a: Any, b: Any, axis: int = -1) -> Tensor:
-    x, y = promoted([a, b])
+    x, y = (one[(None,) * (max(np.ndim(a), np.ndim(b)) - one.ndim)] for one in promoted([a, b]))
     return contraction.cross(x, y, axis)
 
 
@@ -506,9 +294,11 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @implements(np.clip)
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
+def _clip(
+    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, dtype: Any = None
+) -> Tensor:
     low, high = a_min if min is None else min, a_max if max is None else max
-    x = tensor_of(a)
+    x = tensor_of(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(dtype))
     if low is None and high is None:
         return x
     given = [one for one in (low, high) if one is not None]
@@ -521,12 +311,23 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 @implements(np.round, np.around)
 def _round(a: Any, decimals: int = 0) -> Tensor:
-    return PUBLIC["round"](tensor_of(a), decimals=decimals)
+    x = tensor_of(a)
+    if array_dtype(x).kind == "f":
+        return PUBLIC["round"](x, decimals=decimals)
+    if decimals >= 0 or array_dtype(x).kind == "b":
+        return x
+    tens = as_dtype(x, np.dtype("float64")) / 10.0**-decimals
+    return as_dtype(PUBLIC["round"](tens) * 10.0**-decimals, array_dtype(x))
 
 
 @implements(np.take)
-def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
+def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     x, index = tensor_of(a), tensor_of(indices if np.size(indices) else np.zeros(np.shape(indices), int))
+    extent = x.numel() if axis is None else x.shape[axis]
+    if mode == "wrap":
+        index = PUBLIC["remainder"](index, extent)
+    elif mode == "clip":
+        index = PUBLIC["clamp"](index, 0, extent - 1)
     if axis is None:
         return selection.take(x, index)
     return x[(*(slice(None) for _ in range(axis % x.ndim)), index)]
@@ -534,7 +335,7 @@ def _take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 @implements(np.nan_to_num)
 def _nan_to_num(
-    x: Any, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
     return PUBLIC["nan_to_num"](tensor_of(x), nan, posinf, neginf)
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .functions import linalg, parts, statistics
-from .numpy_functions import FUNCTIONS, averaged, implements, promoted
+from .numpy_functions import FUNCTIONS, implements
+from .numpy_values import averaged, promoted
 from .tensor import Tensor
 
 
@@ -38,3 +39,30 @@ implements(np.linalg.vector_norm)(
 implements(np.linalg.matrix_norm)(
     lambda x, /, *, keepdims=False, ord="fro": statistics.matrix_norm(averaged(x), ord, (-2, -1), keepdims)
 )
+
+
+@implements(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Tensor:
+    """The norm of a matrix times that of its inverse."""
+    matrix = averaged(x)
+    kind = 2 if p is None else p
+    return statistics.matrix_norm(matrix, kind) * statistics.matrix_norm(linalg.inverse(matrix), kind)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Tensor:
+    """The inverse for `tensordot(a, x, ind)`."""
+    x = averaged(a)
+    front, back = tuple(x.shape[:ind]), tuple(x.shape[ind:])
+    return linalg.inverse(x.reshape((int(np.prod(front)), -1))).reshape((*back, *front))
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    """The x with `tensordot(a, x, x.ndim) = b`."""
+    x, y = (averaged(one) for one in promoted([a, b]))
+    if axes is not None:
+        rest = [dim for dim in range(x.ndim) if dim not in axes]
+        x = FUNCTIONS[np.transpose](x, (*rest, *axes))
+    shape = tuple(x.shape[y.ndim :])
+    return linalg.solved(x.reshape((y.numel(), -1)), y.reshape(-1), True).reshape(shape)

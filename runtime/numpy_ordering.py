@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
 from .functions import PUBLIC
-from .functions.common import fail
-from .numpy_functions import averaged, implements, tensor_of
+from .functions.common import array_dtype, as_dtype
+from .numpy_functions import FUNCTIONS, implements
+from .numpy_values import averaged, known, tensor_of
+from .tape import wrap
 from .tensor import Tensor
 
 
@@ -50,13 +51,73 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @implements(np.quantile)
 def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    if method != "linear":
-        fail(
-            UnsupportedError, f"numpy.quantile: method {method!r} is not supported on a Tensor; 'linear' is."
-        )
-    return PUBLIC["quantile"](averaged(a), q, axis, keepdims)
+    """Between the elements in order, at shares q of the way; every method of NumPy."""
+    x = averaged(a)
+    if method == "linear":
+        return PUBLIC["quantile"](x, known("quantile", q)[0], axis, keepdims)
+    ordered = _ordered(x, axis)
+    (shares,) = known("quantile", q)
+    places = np.quantile(np.arange(float(ordered.shape[-1])), shares, method=method)  # type: ignore[call-overload]
+    lower = np.floor(places).astype(int)
+    upper, weight = np.ceil(places).astype(int), wrap(np.asarray(places - lower, array_dtype(x)))
+    found = ordered[..., lower] + (ordered[..., upper] - ordered[..., lower]) * weight
+    last = ordered[..., -1:] if shares.ndim else ordered[..., -1]
+    found = PUBLIC["where"](PUBLIC["isnan"](last), np.nan, found)
+    return _shaped(found, x, axis, keepdims, shares.ndim)
 
 
 @implements(np.percentile)
 def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    return quantile(a, np.asarray(q) / 100.0, axis, method=method, keepdims=keepdims)
+    return quantile(a, known("percentile", q)[0] / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def _ordered(x: Tensor, axis: Any) -> Tensor:
+    """The elements that are combined, in order along the last dimension."""
+    axes = _axes(x, axis)
+    rest = [dim for dim in range(x.ndim) if dim not in axes]
+    moved = FUNCTIONS[np.transpose](x, (*rest, *axes))
+    flat = moved.reshape((*(x.shape[dim] for dim in rest), -1))
+    return PUBLIC["sort"](flat, -1).values
+
+
+def _axes(x: Tensor, axis: Any) -> list[int]:
+    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    return [one % x.ndim for one in given]
+
+
+def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:
+    """With the dimensions of the shares in front, and what was combined as dimensions of size 1 if wanted."""
+    if keepdims:
+        kept = [1 if dim in _axes(x, axis) else extent for dim, extent in enumerate(x.shape)]
+        found = found.reshape((*kept, *found.shape[found.ndim - extra :]))
+    return FUNCTIONS[np.moveaxis](found, -1, 0) if extra else found
+
+
+@implements(np.nanquantile)
+def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """`quantile` of what is not nan; nan where there is nothing else."""
+    x = averaged(a)
+    ordered = _ordered(x, axis)
+    (shares,) = known("nanquantile", q)
+    count = PUBLIC["sum"](PUBLIC["logical_not"](PUBLIC["isnan"](ordered)), -1, True)
+    places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * wrap(
+        np.asarray(shares.reshape(-1), array_dtype(x))
+    )
+    lower = PUBLIC["floor"](places)
+    upper = PUBLIC["ceil"](places)
+    low, high = (
+        PUBLIC["take_along_dim"](ordered, as_dtype(one, np.dtype("int64")), -1) for one in (lower, upper)
+    )
+    found = PUBLIC["where"](PUBLIC["eq"](count, 0), np.nan, low + (high - low) * (places - lower))
+    found = found if shares.ndim else found[..., 0]
+    return _shaped(found, x, axis, keepdims, shares.ndim)
+
+
+@implements(np.nanpercentile)
+def nanpercentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    return nanquantile(a, known("nanpercentile", q)[0] / 100.0, axis, keepdims=keepdims)
+
+
+@implements(np.nanmedian)
+def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    return nanquantile(a, 0.5, axis, keepdims=keepdims)

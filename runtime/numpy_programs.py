@@ -23,9 +23,9 @@ from ..tracer.spec import SUPPORTED
 from .closure import code_names, is_opaque, is_users
 from .lost_gradients import raised_in_store
 from .saved import saved_values
-from .stand_ins import JOINED, MODULES, WRITABLE, StandIns
+from .stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
 from .tensor import Tensor, make
-from .writes import writes_of
+from .writes import makes_lists, writes_of
 
 Function = Callable[..., Any]
 
@@ -38,7 +38,7 @@ class NumpyProgram:
         self._variables: list[_Variables] = []
         self._written: frozenset[str] | None = frozenset()
         """The parameters that the function writes into; None for perhaps all."""
-        plain = _plain_function(function)
+        plain = plain_function(function)
         if plain is not None:
             self._explore(function, plain)
 
@@ -55,7 +55,7 @@ class NumpyProgram:
                 variables.store()
 
     def _explore(self, function: Function, plain: FunctionType) -> None:
-        reached = _reached(plain, getattr(function, "__self__", function))
+        reached = reached_from(plain, getattr(function, "__self__", function))
         helpers = [one for one in reached.values() if one.function is not plain]
         writes = writes_of(plain.__code__)
         self._written = writes.parameters
@@ -64,7 +64,8 @@ class NumpyProgram:
         is_writing = writes.any or any(writes_of(one.function.__code__).any for one in helpers)
         if is_writing and (noted := saved_values()) is not None:
             noted.copies_arrays = True
-        copies = _Copies(reached, WRITABLE if is_writing else JOINED)
+        lists = any(makes_lists(one.function.__code__) for one in reached.values())
+        copies = _Copies(reached, stand_ins_for(is_writing, lists))
         if plain in copies.concerned:
             self._function = _rebuilt(function, copies.of(plain))
             self._variables = [*copies.variables.values()]
@@ -129,7 +130,7 @@ def _writes_arguments(function: FunctionType) -> bool:
     return writes.perhaps_more or bool(writes.parameters - {"self"})
 
 
-def _plain_function(function: Function) -> FunctionType | None:
+def plain_function(function: Function) -> FunctionType | None:
     """The Python function that is run; None for what was not written in Python, and for pullback's own."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -174,7 +175,7 @@ class _Reached:
         yield from self.cells.values()
 
 
-def _reached(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
+def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
     """All functions that `root` reaches by the names of variables, or of the attributes of modules.
 
     With them the methods that it reaches, those of its `owner` among them.
@@ -201,7 +202,9 @@ def _reached(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
 def _concerns(value: Any) -> bool:
     kind = type(value)
     if kind is ModuleType:
-        return value in MODULES or not is_opaque(value.__name__)
+        return (
+            WRITABLE.of(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
+        )
     if kind is FunctionType or WRITABLE.of(value, frozenset()) is not None:
         return True
     return not is_opaque((value if isinstance(value, type) else kind).__module__)

@@ -21,14 +21,25 @@ has_scalars = _current.get
 """Whether the function under way has NumPy's scalars; None outside of such functions."""
 
 
+_methods: ContextVar[bool] = ContextVar("has_numpy_methods", default=False)
+has_numpy_methods = _methods.get
+"""Whether methods and operators are NumPy's in this function: it has scalars, but is not PyTorch's."""
+
+
+def of_numpy() -> int:
+    """What the meaning of methods adds to the key of a call with Tensors: 2 in NumPy's programs."""
+    return 2 if has_scalars() else 0
+
+
 @contextmanager
-def with_scalars(wanted: bool) -> Iterator[None]:
-    """Inside, elements of arrays are numbers, or views."""
-    token = _current.set(wanted)
+def with_scalars(wanted: bool, methods: bool = True) -> Iterator[None]:
+    """Inside, elements of arrays are numbers, or views; and if they are, methods may be NumPy's."""
+    token, of_methods = _current.set(wanted), _methods.set(wanted and methods)
     try:
         yield
     finally:
         _current.reset(token)
+        _methods.reset(of_methods)
 
 
 def is_scalar(tensor: Tensor) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import ArgumentError
-from .functions import PUBLIC, joining, movement, parts, reduction, selection, statistics
-from .functions.common import array_dtype, as_dtype, fail
-from .numpy_functions import FUNCTIONS, implements, promoted, tensor_of
+from .functions import PUBLIC, joining, movement, parts, selection, statistics
+from .functions.common import array_dtype, as_dtype, fail, filled, is_traced
+from .numpy_functions import FUNCTIONS, implements
+from .numpy_values import promoted, tensor_of
 from .tensor import Tensor
 
 # --- by condition -------------------------------------------------------------------------------------------
@@ -188,15 +189,27 @@ def nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False)
 
 
 @implements(np.cov)
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Tensor:
-    """The covariances of variables in rows, or of columns unless `rowvar`."""
-    x = as_dtype(tensor_of(m), np.dtype("float64"))
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: Any = None, aweights: Any = None, *, dtype: Any = None,
+) -> Tensor:  # fmt: skip
+    """The covariances of variables in rows, or of columns unless `rowvar`; observations may have weights."""
+    kind = np.dtype("float64") if dtype is None else np.dtype(dtype)
+    x = as_dtype(tensor_of(m), kind)
     x = x.T if x.ndim == 2 and not rowvar and x.shape[0] != 1 else x
     if y is not None:
         other = as_dtype(tensor_of(y), array_dtype(x))
         other = other.T if other.ndim == 2 and not rowvar and other.shape[0] != 1 else other
         x = joining.cat([movement.atleast_2d(x), movement.atleast_2d(other)], 0)
-    return statistics.cov(x, correction=int(not bias) if ddof is None else ddof)
+    freedom = int(not bias) if ddof is None else ddof
+    if fweights is None and aweights is None:
+        return statistics.cov(x, correction=freedom)
+    repeats, shares = (1.0 if one is None else as_dtype(tensor_of(one), kind) for one in (fweights, aweights))
+    w = repeats * shares
+    total = PUBLIC["sum"](w)
+    centred = movement.atleast_2d(x) - PUBLIC["sum"](movement.atleast_2d(x) * w, 1)[:, None] / total
+    lost = freedom if aweights is None else freedom * PUBLIC["sum"](w * shares) / total
+    return movement.squeeze(PUBLIC["matmul"](centred * w, centred.T) / (total - lost))
 
 
 @implements(np.corrcoef)
@@ -212,9 +225,28 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights."""
     given = None if weights is None else as_dtype(tensor_of(weights), np.dtype("float64"))
-    return PUBLIC["bincount"](tensor_of(x), given, minlength)
+    values = tensor_of(x)
+    if not is_traced(values):
+        return PUBLIC["bincount"](values, given, minlength)
+    size = max(int(PUBLIC["amax"](values)) + 1, minlength)  # a question with a guard
+    added = filled(tuple(values.shape), 1, np.dtype("int64")) if given is None else given
+    return PUBLIC["index_add"](filled((size,), 0, array_dtype(added)), 0, values, added)
 
 
-implements(np.cumulative_sum)(
-    lambda x, *, axis=None: reduction.cumsum(tensor_of(x), 0 if axis is None else axis)
-)
+def _cumulative(real: Any, begin: int) -> Callable[..., Tensor]:
+    def function(
+        x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    ) -> Tensor:
+        given = tensor_of(x)
+        axis = (0 if axis is None else axis) % given.ndim
+        found = FUNCTIONS[real](given, axis, dtype)
+        if not include_initial:
+            return found
+        shape = [1 if dim == axis else extent for dim, extent in enumerate(found.shape)]
+        return joining.cat([filled(tuple(shape), begin, array_dtype(found)), found], axis)
+
+    return function
+
+
+implements(np.cumulative_sum)(_cumulative(np.cumsum, 0))
+implements(np.cumulative_prod)(_cumulative(np.cumprod, 1))

@@ -13,7 +13,8 @@ from .functions.indexing import updated
 from .functions.movement import broadcast_to
 from .functions.selection import index_put
 from .inplace import copy_, set_item
-from .numpy_functions import implements, tensor_of
+from .numpy_functions import implements
+from .numpy_values import tensor_of
 from .tensor import Tensor
 
 

@@ -19,6 +19,7 @@ from ..tracer.spec import SUPPORTED, Spec
 from . import dtypes
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import is_recording
+from .numpy_scalars import of_numpy
 from .tensor import Tensor
 
 ndarray = np.ndarray
@@ -225,7 +226,7 @@ class Signature:
             )
         if isinstance(leaf, Tensor):
             arrays.append(leaf)
-            return asked, value.dtype, value.shape
+            return asked + of_numpy(), value.dtype, value.shape
         arrays.append(conform(value))
         return arrays[-1].dtype, value.shape
 

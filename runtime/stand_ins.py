@@ -6,49 +6,63 @@ do what they do where no Tensor is concerned, and else the like of it on Tensors
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping
-from types import ModuleType
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..tracer.trace import is_tracing
 from .functions import PUBLIC
-from .numpy_creation import CREATION, JOINING, OF_SEVERAL, holds_tensor
+from .numpy_applying import JOINERS, Vectorized, enumerated
+from .numpy_creation import CREATION, JOINING, OF_SEVERAL, full
+from .numpy_front import FUNCTIONS
+from .numpy_polynomials import SERIES
+from .numpy_values import holds_tensor, joined
 from .saved import saved_values
+from .scipy_functions import SCIPY
 from .tensor import Tensor
 
 Function = Callable[..., Any]
-MODULES = (np, math)
+MODULES = (
+    np, math, np.linalg, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
+    np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
+)  # fmt: skip
 
 
 class StandIns:
     """What stands for modules and functions, where code reaches them."""
 
-    def __init__(self, functions: Mapping[Any, Function]) -> None:
-        self._functions = {id(real): _while_wanted(real, function) for real, function in functions.items()}
+    def __init__(self, functions: Mapping[Any, Any]) -> None:
+        self._functions = {id(real): function for real, function in functions.items()}
         self._modules: dict[int, tuple[frozenset[str], ModuleType]] = {}
-        for module in MODULES:
-            own = {real.__name__: self._functions[id(real)] for real in functions if _is_of(real, module)}
+        for module in reversed(MODULES):  # modules after those that have them
+            own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
             self._modules[id(module)] = frozenset(own), _Changed(module, own)
+
+    def _part(self, value: Any) -> Any:
+        """What stands for a function or a module that is part of a module."""
+        if type(value) is ModuleType:
+            return self._modules.get(id(value), (None, None))[1]
+        return self._functions.get(id(value))
 
     def of(self, value: Any, names: frozenset[str]) -> Any:
         """What stands for `value` where code reads the attributes `names`; None if it stays itself."""
         if type(value) is not ModuleType:
-            return self._functions.get(id(value))
+            return self._functions.get(id(value)) or _of_scipy(value)
+        if value.__name__.startswith("scipy"):
+            return _scipy_module(value)
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
         return None if changed.isdisjoint(names) else stand_in
-
-
-def _is_of(function: Function, module: ModuleType) -> bool:
-    return vars(module).get(function.__name__) is function
 
 
 class _Changed(ModuleType):
     """A module with other functions."""
 
-    def __init__(self, module: ModuleType, functions: dict[str, Function]) -> None:
+    def __init__(self, module: ModuleType, functions: Mapping[str, Any]) -> None:
         super().__init__(module.__name__)
         vars(self).update(functions, __getattr__=module.__getattribute__)
 
@@ -64,6 +78,55 @@ def _while_wanted(real: Function, function: Function) -> Function:
     call.__name__ = call.__qualname__ = real.__name__
     call.__doc__ = real.__doc__
     return _class_called(real, call) if isinstance(real, type) else call
+
+
+def _of_scipy(value: Any) -> Function | None:
+    """What stands for a function of SciPy, which is imported by those who use it alone."""
+    if type(value) is not FunctionType or not (value.__module__ or "").startswith("scipy."):
+        return None
+    for module, functions in SCIPY.items():
+        if value.__name__ in functions and value.__module__.startswith(module):
+            return _for_tensors(value, functions[value.__name__])
+    return None
+
+
+@functools.cache
+def _scipy_module(module: ModuleType) -> ModuleType | None:
+    """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
+    if module.__name__ == "scipy":
+        own = {
+            name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in SCIPY if name in sys.modules
+        }
+        return _Changed(module, own)
+    functions = SCIPY.get(module.__name__)
+    if functions is None:
+        return None
+    return _Changed(
+        module, {name: _for_tensors(getattr(module, name), one) for name, one in functions.items()}
+    )
+
+
+class _UfuncStandIn:
+    """A ufunc whose inputs may be lists that hold Tensors; for all else the ufunc itself."""
+
+    def __init__(self, real: np.ufunc) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        return _of_lists(found) if name in ("reduce", "accumulate", "outer", "reduceat") else found
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return _of_lists(self._real)(*arguments, **options)
+
+
+def _of_lists(real: Any) -> Function:
+    """NumPy's function, which is given arrays in the place of lists with Tensors."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return real(*map(joined, arguments), **{name: joined(one) for name, one in options.items()})
+
+    return call
 
 
 def _class_called(real: type, call: Function) -> Any:
@@ -110,8 +173,42 @@ MATH: dict[Any, Function] = {
 }  # fmt: skip
 """Functions of `math` -> what has the gradient."""
 
-_of_tensors = {real: _for_tensors(real, function) for real, function in (JOINING | MATH).items()}
+LISTS_OF_ARRAYS = frozenset((
+    np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.block, np.meshgrid,
+    np.append, np.linalg.multi_dot, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
+    np.shape, np.ndim, np.size, np.einsum, np.where, np.piecewise,
+))  # fmt: skip
+"""Functions that take lists of arrays, or do not look at elements."""
+LISTED: dict[Any, Any] = {
+    real: _UfuncStandIn(real) if isinstance(real, np.ufunc) else _of_lists(real)
+    for module in (np, np.linalg)
+    for real in vars(module).values()
+    if isinstance(real, np.ufunc)
+    or (isinstance(real, Hashable) and real in FUNCTIONS.keys() - CREATION.keys() - LISTS_OF_ARRAYS)
+}
+"""Functions of an array that people call with a list of numbers."""
+OBJECTS: dict[Any, Any] = {
+    np.r_: JOINERS["r_"],
+    np.c_: JOINERS["c_"],
+    np.vectorize: _class_called(np.vectorize, Vectorized),
+    np.ndenumerate: _class_called(np.ndenumerate, _for_tensors(np.ndenumerate, enumerated)),
+}
+_few = OBJECTS | {
+    real: _while_wanted(real, _for_tensors(real, function))
+    for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
+}
+_of_tensors = LISTED | _few
+_made = {real: _while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
 JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""
-WRITABLE = StandIns(_of_tensors | CREATION | OF_SEVERAL)
+WRITABLE = StandIns(_of_tensors | _made)
 """For those that do: the arrays that they make are Tensors."""
+JOINED_ALONE, WRITABLE_ALONE = StandIns(_few), StandIns(_few | _made)
+"""The same for functions that make no lists, most of which need no stand-in."""
+
+
+def stand_ins_for(writes: bool, lists: bool) -> StandIns:
+    """For functions that write into arrays, or make lists."""
+    if writes:
+        return WRITABLE if lists else WRITABLE_ALONE
+    return JOINED if lists else JOINED_ALONE

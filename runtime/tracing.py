@@ -22,7 +22,8 @@ from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
-from .numpy_scalars import with_scalars
+from .numpy_scalars import has_scalars, with_scalars
+from .numpy_style import calls_pullback
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -245,7 +246,8 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
-        with tracing(self.trace), with_scalars(not self.returns_tensors):
+        has_numbers = bool(has_scalars()) or not self.returns_tensors
+        with tracing(self.trace), with_scalars(has_numbers, not calls_pullback(self.function)):
             try:
                 result = function(*args, **kwargs)
             except RecursionError:

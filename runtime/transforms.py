@@ -29,8 +29,9 @@ from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_programs import NumpyProgram
 from .numpy_scalars import has_scalars, with_scalars
+from .numpy_style import calls_pullback
 from .saved import keeping_saved_values
-from .tape import apply, wrap
+from .tape import apply, cut_off, wrap
 from .tensor import Tensor, make
 
 Function = Callable[..., Any]
@@ -171,12 +172,13 @@ def jvp(
 
 
 def jacobian(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """The function that computes all derivatives of all elements of a result, one pull-back for each element.
+    """The function that computes all derivatives of all elements of a result.
 
     Returns:
         A function of the same arguments. For a result of shape `s` and an argument of shape `a` it gives an
-        array of shape `s + a`, nested as the result, then as the argument. Of a compiled function the
-        pull-backs are compiled; they are not fused with each other.
+        array of shape `s + a`, nested as the result, then as the argument. Compiled, or of a compiled
+        function, it is a loop over the elements of the result or of the argument, whichever are fewer;
+        else one pull-back for each element of the result.
 
     Raises:
         DTypeError: a differentiated argument or a result is no float.
@@ -186,21 +188,7 @@ def jacobian(function: Function, argnums: Argnums = 0, has_aux: bool = False) ->
         array([[2., 0.],
                [0., 4.]])
     """
-    name = function_name(function)
-
-    @functools.wraps(function)
-    def all_derivatives(*args: Any, **kwargs: Any) -> Any:
-        inputs = _Inputs(name, function, args, kwargs, argnums)
-        value, aux = _split(name, inputs.evaluate(function), has_aux)
-        leaves, structure = _flat(value)
-        outputs = [_floating_output(name, leaf) for leaf in leaves]
-        keep = inputs.recording and inputs.reach_outside(outputs)
-        rows = [inputs.results(_all_pulled(output, inputs.leaves, keep), keep) for output in outputs]
-        found = [row if inputs.several else row[0] for row in rows]
-        result = found[0] if structure is None else unflatten(structure, found)
-        return (result, inputs.shown(aux, False)) if has_aux else result
-
-    return all_derivatives
+    return _derived(function, lambda f: _jacobian(f, argnums, has_aux), "jacobian", argnums)
 
 
 jacrev = jacobian
@@ -218,6 +206,29 @@ def hessian(function: Function, argnums: Argnums = 0) -> Function:
 
 
 # --- from a function to its gradient ----------------------------------------------------------------------
+
+
+def _jacobian(function: Function, argnums: Argnums, has_aux: bool) -> Function:
+    name = function_name(function)
+
+    @functools.wraps(function)
+    def all_derivatives(*args: Any, **kwargs: Any) -> Any:
+        inputs = _Inputs(name, function, args, kwargs, argnums)
+        value, aux = _split(name, inputs.evaluate(function), has_aux)
+        leaves, structure = _flat(value)
+        outputs = [_floating_output(name, leaf) for leaf in leaves]
+        keep = inputs.recording and inputs.reach_outside(outputs)
+        derivatives: list[list[Tensor]] | None = None
+        if is_tracing() and not keep:
+            derivatives = inputs.jacobian_of_graph(outputs, aux)
+        if derivatives is None:
+            derivatives = [_all_pulled(output, inputs.leaves, keep) for output in outputs]
+        rows = [inputs.results(row, keep) for row in derivatives]
+        found = [row if inputs.several else row[0] for row in rows]
+        result = found[0] if structure is None else unflatten(structure, found)
+        return (result, inputs.shown(aux, False)) if has_aux else result
+
+    return all_derivatives
 
 
 def _derived(
@@ -308,7 +319,7 @@ class _Inputs:
         with (
             enable_grad(),
             keeping_saved_values(),
-            with_scalars(self.gives_arrays if scalars is None else scalars),
+            with_scalars(self.gives_arrays if scalars is None else scalars, not calls_pullback(function)),
         ):
             return NumpyProgram(function).run(self._args, self._kwargs)
 
@@ -361,6 +372,20 @@ class _Inputs:
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
         behind = self._behind if self.recording else targets_behind([output.grad_fn])
         return pull_back_rolled(output, behind, results, self.leaves, self._guards_before)
+
+    def jacobian_of_graph(self, outputs: Sequence[Tensor], aux: Any) -> list[list[Tensor]] | None:
+        """All derivatives of all outputs by the graph, its loops rolled; None where it does not show them."""
+        from .graph_gradient import roll_trace
+        from .graph_jacobian import jacobian_of_graph
+
+        ends = [one.grad_fn for one in outputs if one.grad_fn is not None]
+        behind = self._behind if self.recording else targets_behind(ends)
+        results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
+        rolled = roll_trace(outputs, behind, results, self.leaves, self._guards_before, only_loops=False)
+        if rolled is None:
+            return None
+        found = jacobian_of_graph(rolled.graph, rolled.outputs, rolled.inputs)
+        return [[make(cut_off(one)) for one in row] for row in found]
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""
@@ -519,13 +544,13 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     return cotangent
 
 
-def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> list[Tensor | None]:
+def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> list[Tensor]:
     """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`."""
     shape = tuple(output._value.shape)
     size = math.prod(shape)
     basis = np.eye(size, dtype=output._value.dtype).reshape(size, *shape)
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
-    found: list[Tensor | None] = []
+    found: list[Tensor] = []
     for position, variable in enumerate(inputs):
         own = tuple(variable._value.shape)
         parts = [row[position] for row in rows]

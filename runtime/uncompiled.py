@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .flatten import Results
-from .numpy_scalars import with_scalars
+from .numpy_scalars import has_scalars, with_scalars
+from .numpy_style import calls_pullback
 from .signature import Call
 from .substitution import Substitution
 from .tape import wrap
@@ -29,7 +30,7 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     args, kwargs = call.rebuild(leaves)
     given = [*call.arrays, *(source.value for source in reading.sources)]
     has_tensors = any(isinstance(one, Tensor) for one in given)
-    with with_scalars(not has_tensors):
+    with with_scalars(bool(has_scalars()) or not has_tensors, not calls_pullback(function)):
         value = substitution.root(0, function)(*args, **kwargs)
     substitution.check(name)
     results = Results(value, name)

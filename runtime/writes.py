@@ -44,6 +44,22 @@ def writes_of(code: CodeType) -> Writes:
     return Writes(found, parameters & targets, is_given)
 
 
+@lru_cache(maxsize=1024)
+def makes_lists(code: CodeType) -> bool:
+    """Whether a code object, or one nested in it, makes a list or a tuple that is not an index."""
+    instructions = list(dis.get_instructions(code))
+    if any(one.opname in ("BUILD_LIST", "LIST_APPEND") for one in instructions):
+        return True
+    for one, following in itertools.pairwise(instructions):
+        if one.opname == "BUILD_TUPLE" and following.opname not in (
+            "BINARY_SUBSCR",
+            "STORE_SUBSCR",
+            "RETURN_VALUE",
+        ):
+            return True
+    return any(makes_lists(one) for one in code.co_consts if isinstance(one, CodeType))
+
+
 def _names_out(code: CodeType) -> bool:
     """Whether some call has an argument `out=`."""
     return any(isinstance(one, tuple) and "out" in one for one in code.co_consts)

@@ -872,7 +872,7 @@ EAGER = "evaluated by NumPy and SciPy alone: tests/test_special.py"
 DECOMPOSED = "of matrices: tests/test_decompositions.py"
 NOT_IN_THE_TABLE = {
     **{operator.name: EAGER for operator in OPERATORS.values() if operator.family == "eager"},
-    **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "matrix"},
+    **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "decomposition"},
     "matrix_exp": DECOMPOSED,
     "pinv": DECOMPOSED,
     "parameter": "an input has a value only in a call",
@@ -885,4 +885,10 @@ NOT_IN_THE_TABLE = {
     "cholesky": MATRICES,
     "unit_like": MATRICES,
     "lower_half": MATRICES,
+    "triangle": MATRICES,
+    "triangular_solve": MATRICES,
+    "cholesky_factor": MATRICES,
+    "triangular_solution": MATRICES,
+    "eliminated": MATRICES,
+    "eliminated_solution": MATRICES,
 }

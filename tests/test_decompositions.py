@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.matrices import FUNCTIONS as FUNCTIONS_OF_MATRICES
+from pullback.codegen.whole_calls import function_of
+from pullback.tracer.graph import make_input, make_node
 from pullback.tracer.operator import OPERATORS, operators
-from pullback.tracer.spec import spec_of
+from pullback.tracer.spec import Spec, spec_of
 
-OPERATORS_HERE = [operator.name for operator in operators("matrix")]
+OPERATORS_HERE = [operator.name for operator in operators("decomposition")]
 Function = Callable[..., Any]
 
 
@@ -104,7 +105,7 @@ def test_loops_compute_what_lapack_does(name: str, shape: tuple[int, ...], dtype
         a = a + 4 * np.eye(a.shape[-1], dtype=dtype)
     planes = np.zeros((*a.shape[:-2], operator.infer(spec_of(a)).shape[-3], *a.shape[-2:]), a.dtype)
     for place in np.ndindex(a.shape[:-2]):
-        FUNCTIONS_OF_MATRICES[name](a[place], planes[place])
+        loops_of(name)(a[place], planes[place])
     wanted = operator.evaluate(a)
     if name in ("eigh", "svd"):  # the signs of vectors are anybody's
         planes, wanted = ([abs(one) for one in planes_of(name, both)] for both in (planes, wanted))
@@ -116,6 +117,11 @@ def test_loops_compute_what_lapack_does(name: str, shape: tuple[int, ...], dtype
         np.testing.assert_allclose(one, other, atol=1e-10 if dtype == "float64" else 2e-4)
 
 
+def loops_of(name: str) -> Function:
+    node = make_node(OPERATORS[name], (make_input(Spec((2, 2), np.dtype("float64")), "a"),), {})
+    return function_of(node)
+
+
 def planes_of(name: str, planes: np.ndarray) -> list[np.ndarray]:
     size = planes.shape[-1]
     parts = [planes[..., 0, :, :], planes[..., 1, 0, :]]
@@ -125,7 +131,7 @@ def planes_of(name: str, planes: np.ndarray) -> list[np.ndarray]:
 def test_singular_vectors_of_a_singular_matrix_are_orthonormal() -> None:
     for a in (np.outer(np.arange(5.0), np.ones(3)), np.zeros((4, 2)), np.eye(3)):
         planes = np.zeros((3, *a.shape))
-        FUNCTIONS_OF_MATRICES["svd"](a, planes)
+        loops_of("svd")(a, planes)
         left, values, right = planes[0], planes[1, 0], planes[2, : a.shape[1]]
         np.testing.assert_allclose(left * values @ right.T, a, atol=1e-12)
         np.testing.assert_allclose(left.T @ left, np.eye(a.shape[1]), atol=1e-12)

@@ -85,16 +85,52 @@ def test_compiled_they_are_as_eager(name: str) -> None:
 
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize(
-    "name", ["solve", "det", "logabsdet", "sign_of_det", "cholesky", "unit_like", "lower_half"]
+    ("name", "attributes"),
+    [
+        *((name, {}) for name in ("solve", "det", "logabsdet", "sign_of_det", "cholesky", "eliminated")),
+        *((name, {}) for name in ("unit_like", "lower_half")),
+        *(("triangle", {"lower": lower}) for lower in (True, False)),
+        *(
+            ("triangular_solve", {"lower": lower, "transposed": transposed})
+            for lower in (True, False)
+            for transposed in (True, False)
+        ),
+    ],
 )
-@pytest.mark.parametrize("size", [1, 3])
-def test_generated_code_computes_what_lapack_does(name: str, batch: tuple[int, ...], size: int) -> None:
-    operator, a = OPERATORS[name], matrices(*batch, size, size)
+@pytest.mark.parametrize("size", [1, 3, 35])
+def test_generated_code_computes_what_lapack_does(
+    name: str, attributes: dict[str, bool], batch: tuple[int, ...], size: int
+) -> None:
+    operator, a = OPERATORS[name], matrices(*batch, size, size) + (size > 3) * 5 * np.eye(size)
     arrays = [definite(a) if name == "cholesky" else a, matrices(*batch, size, 2)][: len(operator.operands)]
     inputs = tuple(make_input(spec_of(one), f"x_{place}") for place, one in enumerate(arrays))
-    program = build_forward(Graph("program", inputs, (make_node(operator, inputs, {}),)).check())
+    program = build_forward(Graph("program", inputs, (make_node(operator, inputs, attributes),)).check())
     (found,) = program.run_uncompiled(arrays)
-    np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found, operator.evaluate(*arrays, **attributes), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [33, 130])
+def test_large_matrices_in_blocks(size: int) -> None:
+    """Of several blocks, of rows that are exchanged, and of what threads share beside the calls."""
+
+    def loss(a: Any, b: Any) -> Any:
+        factor = np.linalg.cholesky(a @ a.T + np.eye(size))
+        inner = np.linalg.solve(factor.T, np.linalg.solve(factor, b))
+        return (inner * np.linalg.solve(a, b)).sum() + (np.linalg.solve(a.T, b) ** 2).sum()
+
+    a, b = matrices(size, size) / np.sqrt(size), matrices(size, 2)
+    wanted = pb.grad(loss, (0, 1))(a, b)
+    compiled = pb.compile(pb.grad(loss, (0, 1)))
+    for found, expected in zip(compiled(a, b), wanted):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    source = compiled.source()
+    assert source.count("eliminate(") == 1  # for equations and gradients, of the matrix and its transposed
+    assert "solve_lower(" in source  # with a factor of Cholesky's
+
+
+def test_a_singular_matrix_has_determinant_0() -> None:
+    assert pb.compile(np.linalg.det)(np.zeros((4, 4))) == 0
+    assert np.isnan(pb.compile(np.linalg.cholesky)(-np.eye(3))).any()
 
 
 def test_in_a_gaussian_process() -> None:

@@ -324,3 +324,13 @@ def test_brief_loops_are_not_made_of_vectors(
     vectors = re.findall(r"fmul [a-z ]*<\d+ x double>", optimised[-1][1])
     assert bool(vectors) == (len(brief) < 2)
     assert len(re.findall("!llvm.loop", optimised[-1][0])) == len(brief)
+
+
+def test_passes_that_are_spared_come_back(monkeypatch):
+    """LLVM's options are for the process: whoever compiles next finds them as they were."""
+    said = []
+    monkeypatch.setattr(numba_backend.llvm, "set_option", lambda name, option: said.append(option))
+    pb.compile(lambda x: x * 3.25 + 0.171)(np.ones(3))
+    before, after = said[::2], said[1::2]
+    assert before == ["-enable-constraint-elimination=false", "-disable-lsr=true"]
+    assert after == ["-enable-constraint-elimination=true", "-disable-lsr=false"]

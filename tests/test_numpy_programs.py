@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.special
+from scipy.special import logsumexp
 
 import pullback as pb
 from pullback.runtime import inplace
@@ -516,10 +519,98 @@ def test_size_is_a_number_and_a_method() -> None:
 def test_what_numpy_refuses_is_refused() -> None:
     with pytest.raises(pb.errors.DTypeError, match="cannot cast"):
         np.copyto(pb.zeros(2, dtype=pb.int64), pb.ones(2))
-    with pytest.raises(pb.errors.UnsupportedError, match="reshape"):
-        _ = pb.zeros(2).flat
     with pytest.raises(pb.errors.GradientError, match="like=tensor"):
         np.add.at(np.zeros(2), [0], pb.ones(1))
+
+
+# --- functions that do not ask their arguments what they are --------------------------------------------
+
+
+def given_lists(x: np.ndarray) -> Any:
+    largest = np.maximum.reduce([x[0], x[1] * 2, x[2] ** 2])
+    length = np.linalg.norm([x[0], x[1], largest])
+    weights = np.exp([x[0], 2 * x[1]]) / np.sum([np.abs(x[2]), 1.0])
+    return length * np.dot([x[1], 1.0], weights) + np.linalg.det([[x[0], 2.0], [1.0, x[2]]])
+
+
+def test_lists_of_numbers_are_arrays() -> None:
+    check(given_lists, random(3))
+
+
+def joined_by_index(x: np.ndarray) -> Any:
+    table = np.c_[x, x**2]
+    return (np.r_[0.0, x, table[0]] ** 2).sum() + np.r_["0,2", x, x].std() + np.r_[1.0, 2.0].sum()
+
+
+def test_arrays_joined_by_index() -> None:
+    check(joined_by_index, random(3))
+
+
+def vectorized(x: np.ndarray) -> Any:
+    bent = np.vectorize(lambda t, power: t**power if t > 1 else 2 * t)(x, [1, 2, 3])
+    sums = np.vectorize(np.sum, signature="(n)->()")(np.outer(x, bent))
+    places = [value * place for (place,), value in np.ndenumerate(sums)]
+    return (bent * sums).sum() + sum(places) + np.vectorize(np.sqrt)(2.0)
+
+
+def test_functions_of_numbers_are_vectorized() -> None:
+    check(vectorized, random(3))
+
+
+def series(x: np.ndarray, c: np.ndarray) -> Any:
+    total = np.polynomial.polynomial.polyval(x, c) + np.polynomial.chebyshev.chebval(x, c)
+    total += np.polynomial.legendre.legval(x, c) * np.polynomial.hermite.hermval(0.5 * x, c)
+    total += np.polynomial.laguerre.lagval(x, c) + np.polynomial.hermite_e.hermeval(x, c)
+    return total.sum()
+
+
+def test_series_of_polynomials() -> None:
+    check(series, random(3), random(4))
+
+
+def of_scipy(x: np.ndarray, a: np.ndarray) -> Any:
+    a = a @ a.T + np.eye(3)
+    factor = scipy.linalg.cholesky(a, lower=True, check_finite=False)
+    solved = scipy.linalg.cho_solve((factor, True), x) + scipy.linalg.solve(a, x, assume_a="pos")
+    solved += scipy.linalg.solve_triangular(factor, x, trans=1, lower=True)
+    shares = scipy.special.softmax(np.outer(x, x), axis=1) @ scipy.special.log_softmax(x)
+    weighted = scipy.special.logsumexp(x, b=np.array([1.0, 0.5, 2.0]), keepdims=True)
+    return solved @ shares + weighted[0] * logsumexp(a) + np.log(scipy.linalg.det(a))
+
+
+def test_functions_of_scipy() -> None:
+    check(of_scipy, random(3), random(3, 3))
+
+
+def methods_in_helpers(x: np.ndarray) -> Any:
+    inner = pb.compile(lambda y: y.std() + y.max(0).sum())
+    return inner(x * 2.0) * x.var()
+
+
+def test_methods_are_numpys_in_all_of_a_numpy_program() -> None:
+    check(methods_in_helpers, random(3, 2))
+    table = random(3, 2)
+    tensor = pb.tensor(table)
+    compiled = pb.compile(lambda y: y.var())
+    assert np.isclose(float(compiled(tensor)), table.var(ddof=1))
+    assert np.isclose(pb.value_and_grad(lambda y: compiled(y * 1.0))(table)[0], table.var())
+    assert np.isclose(float(compiled(tensor)), table.var(ddof=1))
+
+
+def test_methods_are_pytorchs_in_programs_that_call_pullback() -> None:
+    table = random(3, 2)
+
+    def function(x: Any) -> Any:
+        return pb.tanh(x).std()
+
+    for one in (function, pb.compile(function)):
+        assert np.isclose(pb.value_and_grad(one)(table)[0], np.tanh(table).std(ddof=1))
+    assert np.isclose(pb.value_and_grad(lambda x: pb.grad(pb.compile(np.sum))(x).std())(table)[0], 0.0)
+
+
+def test_a_number_made_of_a_tensor_would_lose_its_gradient() -> None:
+    with pytest.raises(pb.errors.GradientError, match="float64|no gradient"):
+        pb.grad(lambda x: np.float64(x[0]) * 2.0)(np.ones(2))
 
 
 # --- what a traced function makes without its arguments -----------------------------------------------

@@ -256,3 +256,42 @@ def test_gradients_do_not_share_recycled_memory() -> None:
     compiled(x * 2.0).backward()
     assert (first == 6.0).all()
     assert (x.grad == 24.0).all()
+
+
+def test_arguments_may_be_called_as_the_bounds_of_a_part():
+    def between(start, stop):
+        return start + (stop - start) * 0.25
+
+    compiled = pb.compile(between, parallel=True)
+    np.testing.assert_allclose(compiled(np.zeros(100), np.ones(100)), np.full(100, 0.25))
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_products_that_are_added_up_over_a_batch(parallel):
+    """Each part begins with zeros of its own; a start, and what other loops add, stays out of that."""
+    rng = np.random.default_rng(0)
+    x, w, start = (rng.standard_normal(shape) for shape in ((6, 64, 600), (64, 64), (60, 64)))
+
+    def loss(x, w):
+        return np.sum(np.tanh(w @ x) ** 2) + np.sum(np.tanh(w @ x[:, :, 1:]))
+
+    def gram(x, start):
+        return start + np.einsum("nij,nkj->ik", x[:, 4:], x)
+
+    compiled = pb.compile(pb.value_and_grad(loss, argnums=(0, 1)), parallel=parallel)
+    for found, wanted in zip(compiled(x, w)[1], pb.grad(loss, argnums=(0, 1))(x, w)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    found = pb.compile(gram, parallel=parallel)(x, start)
+    np.testing.assert_allclose(found, gram(x, start), rtol=1e-11, atol=1e-11)
+
+
+def test_the_gradient_of_a_kernel_is_made_in_the_loop_over_the_batch():
+    """Reads of the batch, the layer, and all gradients: one function that threads share."""
+
+    def layer(x, w):
+        return np.sum(np.tanh(w @ x) ** 2)
+
+    arrays = np.ones((6, 64, 600)), np.ones((64, 64))
+    source = pb.compile(pb.value_and_grad(layer, argnums=(0, 1)), parallel=True).source(*arrays)
+    shared = [part for part in source.split("\ndef ") if "start, stop" in part]
+    assert [part.count("gemm(") for part in shared] == [3]

@@ -214,3 +214,53 @@ def test_errors_name_the_function_and_the_argument(form: Any) -> None:
         grad(form(lambda w: w.sum()), has_aux=True)(W)
     with pytest.raises(ArgumentError, match="expected a function, found int"):
         grad(3)  # type: ignore[arg-type]
+
+
+WIDE, TALL = np.sin(np.arange(60.0)).reshape(5, 12), np.sin(np.arange(240.0)).reshape(20, 12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.tanh(WIDE @ x),
+        lambda x: np.tanh(TALL @ x),
+        lambda x: (np.tanh(TALL @ x), x.sum(), x * x, x),
+        lambda x: np.ones(12) + 0 * x[:1],
+        lambda x: (x[0] * x)[:, None] * x,
+    ],
+)
+def test_compiled_jacobians_are_loops(function: Any) -> None:
+    x = np.cos(np.arange(12.0))
+    compiled = pb.compile(jacobian(function))
+    found, wanted = compiled(x), jacobian(function)(x)
+    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, wanted)]):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    assert compiled.source().count("\n") < 80
+
+
+def test_a_compiled_jacobian_of_what_does_not_depend_on_an_argument() -> None:
+    found = pb.compile(jacobian(lambda x, y: x * 2, (0, 1)))(X, W)
+    np.testing.assert_array_equal(found[0], 2 * np.eye(len(X)))
+    np.testing.assert_array_equal(found[1], np.zeros((len(X), len(W))))
+
+
+def test_a_compiled_jacobian_of_a_long_loop_is_short() -> None:
+    def path(p: Any) -> Any:
+        y, rows = p[:2] * 1.0, []
+        for _ in range(60):
+            y = y + 0.01 * np.stack([y[1] * p[2], -y[0] * p[1]])
+            rows.append(y)
+        return np.stack(rows)
+
+    p = np.array([1.0, 0.5, 2.0])
+    compiled = pb.jacobian(pb.compile(path))
+    np.testing.assert_allclose(compiled(p), jacobian(path)(p), rtol=1e-12, atol=1e-14)
+    assert compiled.source().count("\n") < 150
+
+
+def test_jacobians_in_gradients() -> None:
+    for function in (jacobian(lambda x: np.tanh(TALL @ x)), hessian(lambda x: np.tanh(TALL @ x).sum())):
+        loss = grad(lambda x, function=function: (function(x) ** 2).sum())
+        x = np.cos(np.arange(12.0))
+        np.testing.assert_allclose(pb.compile(loss)(x), loss(x), rtol=1e-10)

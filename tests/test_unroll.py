@@ -159,3 +159,30 @@ def test_parts_of_parts_do_not_multiply() -> None:
     compiled = pb.compile(lambda x, y: sweeps(x * 1.0, y * 1.0))
     np.testing.assert_allclose(compiled(x, y), sweeps(x * 1.0, y * 1.0), rtol=1e-10)
     assert len(compiled.forward_source(x, y).splitlines()) < 3000
+
+
+def test_the_front_of_a_long_row_stays_a_loop() -> None:
+    """Ten of 55 columns are ten like each other; six of nine are the rest of a row that is taken apart."""
+
+    def front(x, y):
+        return np.sum(np.exp(x[:, :10]) * y, axis=1)
+
+    rng = np.random.default_rng(0)
+    source = pb.compile(front).forward_source(rng.normal(size=(100, 55)), rng.normal(size=(100, 10)))
+    assert source.count("exp(") == 2  # with its comment
+    short = pb.compile(front).forward_source(rng.normal(size=(100, 13)), rng.normal(size=(100, 10)))
+    assert short.count("exp(x") == 11
+
+
+def test_channels_in_front_of_rows_stay_a_loop() -> None:
+    """Rows are vectors already: in the kernel the channels are last, in the images they are not."""
+
+    def layer(x, kernel):
+        return np.sum(np.tanh(np.einsum("oc,ncl->nol", np.exp(kernel[:, :, 0]), x)) * kernel[0, 0, 0])
+
+    rng = np.random.default_rng(0)
+    arrays = rng.normal(size=(5, 4, 90)), rng.normal(size=(100, 4, 3))
+    both = pb.compile(pb.value_and_grad(layer, argnums=(0, 1)))
+    for found, wanted in zip(both(*arrays)[1], pb.grad(layer, argnums=(0, 1))(*arrays)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    assert "d_x[i, 0" not in both.source(*arrays)

@@ -264,12 +264,17 @@ def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 
 
 def rebuild(graph: Graph, change: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
-    """The graph with every node replaced by `change(node, new operands)`, from the inputs on."""
+    """The graph with every node replaced by `change(node, new operands)`, from the inputs on.
+
+    The graph itself if that changes nothing.
+    """
     new: dict[Node, Node] = {node: node for node in graph.inputs}
     for node in graph.nodes:
         if node not in new:
             new[node] = change(node, tuple(new[operand] for operand in node.operands))
-    return graph.with_outputs(new[output] for output in graph.outputs)
+    outputs = tuple(new[output] for output in graph.outputs)
+    is_same = all(one is other for one, other in zip(outputs, graph.outputs))
+    return graph if is_same else graph.with_outputs(outputs)
 
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:

@@ -49,7 +49,7 @@ _override: ContextVar[Origin | None] = ContextVar("origin", default=None)
 @contextmanager
 def located_at(origin: Origin) -> Iterator[None]:
     """Values made inside come from `origin`, whatever line is being executed."""
-    token = _override.set(replace(origin, target=""))
+    token = _override.set(replace(origin, target="") if origin.target else origin)
     try:
         yield
     finally:

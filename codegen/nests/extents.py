@@ -348,6 +348,17 @@ def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
 
 
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
+    """Square matrices, or such and sides of equations."""
+    *batch, rows, columns = operands[0]
+    if len(operands) == 2:
+        unify(columns, operands[1][-2])
+        return tuple(map(unify, batch, operands[1])) + operands[1][len(batch) :]
+    unify(rows, columns)
+    has_another_row = node.shape[-2] != node.shape[-1]
+    return (*batch, fresh(node.shape[-2]) if has_another_row else rows, columns)
+
+
+def _decomposition(node: Node, operands: list[Symbols]) -> Symbols:
     """Planes of each matrix's shape."""
     *batch, rows, columns = operands[0]
     return (*batch, fresh(node.shape[-3]), rows, columns)
@@ -426,6 +437,7 @@ _RULES: dict[str, Rule] = {
     "scan": _scan,
     "ordering": _ordering,
     "matrix": _matrix,
+    "decomposition": _decomposition,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,

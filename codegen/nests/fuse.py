@@ -28,6 +28,7 @@ from .stored import required_storage, worth_storing
 from .totals import sum_in_parts
 from .tree import Loop, LoopTree, Root
 from .versions import InPlace, find_late_reads
+from .whole_roots import dims_taken_whole
 
 
 def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
@@ -92,6 +93,7 @@ def _storage(
             users.setdefault(load.node, []).append(root)
     kept: dict[Node, tuple[int, ...]] = {}
     in_blocks: dict[Node, int] = {}
+    taken = dims_taken_whole(roots)
     for root in roots:
         every = tuple(range(root.node.spec.ndim))
         if root.node in outputs or root.kind in ("view", "scan", "update", "overwrite"):
@@ -102,7 +104,7 @@ def _storage(
             common = [mine for mine, _ in takewhile(lambda pair: pair[0] is pair[1], zip(common, user.path))]
         sized = zip(every, root.target, extents[root.node])
         own = {dim for dim, index, extent in sized if not _is_local(root, index, extent, common)}
-        kept[root.node] = tuple(sorted(own.union(kept.get(root.node, ()))))
+        kept[root.node] = tuple(sorted(own.union(kept.get(root.node, ()), taken.get(root.node, ()))))
         for dim in own:
             if (loop := _loop_of(root, root.target[dim])) and loop.outer and loop.outer in common:
                 in_blocks[root.node] = dim

@@ -16,7 +16,6 @@ from ..writing.layout import Line
 from .expression import (
     AnyIndex,
     Axis,
-    Expression,
     Index,
     Literal,
     Load,
@@ -28,8 +27,8 @@ from .expression import (
 )
 from .extents import ONE, Symbol
 from .lower import Lowering, NotPlain
-from .row_calls import write_row_call
 from .tree import Loop, Root
+from .whole_roots import write_whole_call
 
 if TYPE_CHECKING:
     from ..writing.indices import Scope
@@ -106,18 +105,22 @@ def starts_filled(node: Node) -> bool:
     return start_of(node) is not None or not set(indices.looped) <= set(indices.result)
 
 
-def start_element(node: Node, lowering: Lowering, at: tuple[Index, ...]) -> Expression:
-    """An element of what the products of a `gemm` are added to."""
-    start = start_of(node)
-    return Literal(0, node.dtype) if start is None else lowering.element(start, at)
+def starts_at_zero(root: Root) -> bool:
+    """Whether this call adds to zeros, with which its loops begin."""
+    return root.node.operator is gemm and bool(root.reduced) and start_of(root.node) is None
 
 
-def starts_loops(root: Root) -> bool:
-    """Whether a root fills with zeros what calls in loops add to: done first, it keeps no loops apart."""
-    if root.node.operator is not gemm or root.kind != "store" or root.reads:
-        return False
-    indices = pairs_of(root.node)[0][0].indices
-    return not set(indices.looped) & set(indices.result)
+def first_for_loops(roots: Sequence[Root]) -> list[Root]:
+    """The roots, first those of inputs that calls in loops read whole: later they would end the loops."""
+    whole = {
+        load.node
+        for root in roots
+        if root.kind == "call"
+        for load in root.reads[:2]
+        if root.axes and not any(axes_in(index) & {*root.axes} for index in load.indices)
+    }
+    waits = {root.node for root in roots if root.steps or not all(load.node.is_input for load in root.reads)}
+    return sorted(roots, key=lambda root: root.node not in whole - waits)
 
 
 def looped_dims(roots: Sequence[Root]) -> dict[Node, tuple[int, ...]]:
@@ -175,7 +178,7 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
 
     product = root.product
     if product is None:
-        return write_row_call(root, writer, scope)
+        return write_whole_call(root, writer, scope)
     rows, columns, summed = _sides(root)
     first, second = root.reads[:2]
     left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)

@@ -27,11 +27,14 @@ from .expression import AnyIndex, axes_in, is_number
 from .fuse import fuse
 from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
+from .lending import Loan, lent_memory
 from .reuse import shared_arrays
 from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages
 from .tree import Item, LoopTree, Root
 
 INT64 = np.dtype("int64")
+PART = ("start", "stop")
+"""The parameters of a function that threads share: which iterations to run."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,12 @@ class Plan:
         self.counts = list(dict.fromkeys(self.growing.values()))
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
-        self.names = self._array_names(NamePool({stem}), len(stored), residuals)
+        taken = {stem}.union(*(PART for stage in self.stages if stage.shared))
+        self.names = self._array_names(NamePool(taken), len(stored), residuals)
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
             self._write(stage, stem)
+        self.loans = self._loans(len(stored))
 
     @property
     def allocated(self) -> list[Spec]:
@@ -92,6 +97,12 @@ class Plan:
             grows = node in self.growing
             specs.append(spec.with_shape((room[self.growing[node]], *spec.shape[1:])) if grows else spec)
         return specs
+
+    def _loans(self, outputs: int) -> dict[Node, Loan]:
+        fixed = [node for node in self.filled if not node.is_input and node not in self.growing]
+        stored = [node for node in self.filled[:outputs] if node in fixed]
+        scratch = [node for node in fixed if node not in stored]
+        return lent_memory(scratch, stored, self.stages, self.storage_spec)
 
     def storage_spec(self, node: Node) -> Spec:
         if node.is_input:
@@ -154,7 +165,7 @@ class Plan:
     # --- stages -------------------------------------------------------------------------------------------
 
     def _write(self, stage: Stage, stem: str) -> None:
-        pool = NamePool({"start", "stop", stem, *self.names.values()})
+        pool = NamePool({*PART, stem, *self.names.values()})
         rooms = {symbol: self.names[node] for node, symbol in reversed(self.growing.items())}
         growing = {symbol: rooms[symbol] for symbol in self.counts}
         arrays = Arrays(self.names, pool, stage.integers, growing)
@@ -166,7 +177,7 @@ class Plan:
         stage.brief = brief_loops(stage.body)
         words = set(re.findall(r"\w+", repr((stage.prologue, stage.body))))
         stage.arrays = [node for node in (*self.inputs, *self.filled) if self.names[node] in words]
-        bounds = ("start", "stop") if stage.shared else ()
+        bounds = PART if stage.shared else ()
         stage.parameters = (*(self.names[node] for node in stage.arrays), *stage.integers, *bounds)
         if stage.shared:
             self._find_own(stage)

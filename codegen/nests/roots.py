@@ -12,7 +12,8 @@ from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.windows import update_at
 
-from ..rewriting.calls import gemm
+from ..rewriting.calls import gemm, start_of
+from ..whole_calls import takes_wholes
 from .expression import (
     ZERO,
     AnyIndex,
@@ -20,6 +21,7 @@ from .expression import (
     Compute,
     Expression,
     Index,
+    Literal,
     Load,
     loads,
     number,
@@ -29,14 +31,14 @@ from .expression import (
     values_in,
 )
 from .extents import ONE, Extents, Symbol
-from .library import call_roots, start_element, starts_filled, starts_loops
+from .library import call_roots, first_for_loops, starts_filled
 from .loops import StepLoop
 from .lower import Lowering, merges_dimensions
-from .row_calls import row_root
 from .stored import is_copy_in_layout
 from .tree import Root
 from .updates import MOST_CHOICES, row_of_updates, visible_updates
 from .versions import InPlace
+from .whole_roots import whole_root
 
 
 def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
@@ -59,7 +61,7 @@ def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop])
             result.append(_row_root(*rows[node], node, lowering.computed, lowering))
         elif node not in stacks and node in lowering.stored and not node.is_input and node not in early:
             result.extend(_roots_of(node, lowering))
-    return sorted(result, key=lambda root: not (starts_loops(root) and not root.steps))
+    return first_for_loops(result)
 
 
 def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> Iterator[Root]:
@@ -107,8 +109,8 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
         value = elements[0] if len(elements) == 1 else Compute(node, elements)
         yield _root(node, "scan", axes, value, _at(axes))
-    elif node.operator.family in ("ordering", "matrix"):
-        yield row_root(node, lowering)
+    elif takes_wholes(node):
+        yield whole_root(node, lowering)
     elif node.operator is ix.scatter_add:
         updates, *indices = node.operands
         for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):
@@ -165,10 +167,15 @@ def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
 def _roots_of_gemm(
     node: Node, lowering: Lowering, storage: Node, row: tuple[Index, ...] = ()
 ) -> Iterator[Root]:
-    """What the products are added to, then the products, one after another, all in one array."""
-    if starts_filled(node):
+    """What the products are added to, then the products, one after another, all in one array.
+
+    Calls in loops begin with zeros there, if the array is theirs.
+    """
+    start = start_of(node)
+    if start is not None or (row and starts_filled(node)):
         at = _at(axes := _axes(lowering.extents[node]))
-        yield _root(storage, "store", axes, start_element(node, lowering, at), (*row, *at))
+        element = lowering.element(start, at) if start is not None else Literal(0, node.dtype)
+        yield _root(storage, "store", axes, element, (*row, *at))
     yield from call_roots(node, lowering, storage, row)
 
 

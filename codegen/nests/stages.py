@@ -17,11 +17,14 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Node
 
 from ..machine.compile import Sharing
+from ..rewriting.calls import gemm
+from ..whole_calls import operations_of_call
 from ..writing.layout import Block, ForLoop, Kernel, Line
 from .cost import arithmetic
 from .expression import AnyIndex, Axis, Index, of_axis
 from .extents import Symbol
 from .growing import counts_steps
+from .library import starts_at_zero
 from .tree import Item, Loop, LoopTree, Root
 
 WORTH_THREADS = 60_000.0
@@ -72,11 +75,16 @@ class Stage:
         if self.shared is None:
             return None
         places = {node: place for place, node in enumerate(self.arrays)}
-        totals = tuple((places[node], node.operator.name) for node in self.partial if node in places)
+        totals = tuple((places[node], _combining(node)) for node in self.partial if node in places)
         return Sharing(tuple(places[node] for node in self.private), totals)
 
     def kernel(self, name: str) -> Kernel:
         return Kernel(name, self.parameters, self.prologue, self.body)
+
+
+def _combining(total: Node) -> str:
+    """The operator that makes one total of those of two parts."""
+    return "sum" if total.operator is gemm else total.operator.name
 
 
 def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
@@ -231,9 +239,12 @@ def _note(
 def _can_be_shared(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
     if loop.steps or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
         return False
-    scattered = {root.node for root in roots if root.kind == "scatter"}
-    elsewhere = (root for root in tree.roots if root.kind == "scatter" and root not in roots)
-    return not any(root.node in scattered for root in elsewhere)
+    added = {root.node for root in roots if root.kind == "scatter" or (root.kind == "call" and root.reduced)}
+    return not any(root.node in added for root in tree.roots if _makes(root) and root not in roots)
+
+
+def _makes(root: Root) -> bool:
+    return root.kind not in ("check", "view")
 
 
 def _can_share(root: Root, loop: Loop) -> bool:
@@ -242,7 +253,8 @@ def _can_share(root: Root, loop: Loop) -> bool:
     if root.kind == "check":
         return True
     if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
-        return axis not in root.reduced or root.node.operator.name in COMBINED
+        is_combined = root.node.operator.name in COMBINED or starts_at_zero(root)
+        return axis not in root.reduced or is_combined
     return root.kind == "scan" and not _scans(root, axis)
 
 
@@ -252,7 +264,7 @@ def _scans(root: Root, axis: Axis | None) -> bool:
 
 def _is_product(root: Root, tree: LoopTree) -> bool:
     """Whether this is a call of gemm on whole matrices, large enough for a part of the rows each."""
-    if root.kind != "call" or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
+    if root.product is None or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
         return False
     operands = [load.node for load in root.reads[:2]]
     plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
@@ -275,6 +287,9 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     for root in roots:
         if root.product is not None:
             total += root.product.indices.nanoseconds
+            continue
+        if root.kind == "call":
+            total += operations_of_call(root.node) * NANOSECONDS_PER_COST
             continue
         points = math.prod(axis.extent.value for axis in root.axes)
         new_loads = {load.node for load in root.reads} - seen

@@ -13,6 +13,7 @@ from pullback.tracer.ops.windows import PLACE
 from ..rewriting.calls import gemm, matrices_of
 from ..rewriting.extremes import compared_with_extreme
 from ..rewriting.unroll import SMALL
+from ..whole_calls import takes_wholes
 from .blocking import row_values
 from .cost import EXPENSIVE
 from .expression import Compute, parts
@@ -41,9 +42,9 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
     every = bodies(graph)
     for node in (node for one in every for node in one.nodes):
-        if node.operator.family in ("reduction", "scan", "contraction", "ordering", "matrix"):
+        if node.operator.family in ("reduction", "scan", "contraction") or takes_wholes(node):
             stored.add(node)
-        if node.operator.family in ("ordering", "matrix"):
+        if takes_wholes(node):
             stored.update(one for one in node.operands if not one.is_input)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)

@@ -3,45 +3,29 @@
 A loop of three iterations inside a loop over a batch is mostly overhead, and no vector instruction helps it.
 So a value with a small dimension behind a large one is split into pieces, one for each position along the
 small dimension. Sums over it are additions, slices and stacks choose pieces, products of small matrices are
-sums of products; only the batch remains as a loop, and that vectorises.
-
-Pieces keep their rank, with size 1 where they were split. So operators apply to them as they are.
+sums of products; only the batch remains as a loop, and that vectorises. `in_pieces.py` says what becomes of
+each operator.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Iterator
 
-import numpy as np
-
-from pullback.tracer.graph import Graph, Node, constant, make_node, with_operands
-from pullback.tracer.ops import creation
-from pullback.tracer.ops import elementwise as e
-from pullback.tracer.ops import indexing as ix
+from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops import reduction as r
-from pullback.tracer.origin import located_at
-from pullback.tracer.spec import BOOL
 
-from ..nests.extents import ONE, Extents, Symbol, find_extents, reshape_groups
-from .slices import Region, bounds_of, region_of
+from ..nests.extents import ONE, Extents, Symbol, find_extents
+from ..whole_calls import takes_wholes
+from .in_pieces import FOLDS, MOST_PIECES, Dims, Unroller, rule_of
 
 SMALL = 8
 """The largest dimension that is unrolled, and twice that where the program slices, stacks or pads it:
 the positions of such a dimension mean different things."""
 SMALLEST_BATCH = 64
 """Elements of the other dimensions from which the loop over them is worth having alone."""
-MOST_PIECES = 32
-"""Into which one value is split."""
 MOST_NODES = 600
 """By which the whole graph may grow; each costs some milliseconds to compile. Above, less is unrolled."""
-
-Dims = frozenset[int]
-NONE: Dims = frozenset()
 
 
 def unroll_small_dimensions(graph: Graph) -> Graph:
@@ -51,7 +35,7 @@ def unroll_small_dimensions(graph: Graph) -> Graph:
         split = _split_dimensions(graph, extents, largest)
         growth = sum(math.prod(node.shape[dim] for dim in dims) for node, dims in split.items())
         if growth <= MOST_NODES:
-            return _Unroller(split).rebuild(graph) if split else graph
+            return Unroller(split).rebuild(graph) if split else graph
     return graph
 
 
@@ -64,7 +48,7 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
     split: dict[Node, Dims] = {}
     in_loops = _used_in_loops(graph)
     for node in graph.nodes if small else ():
-        if node.is_input or _is_call(node) or _rule_of(node) is None or node not in in_loops:
+        if node.is_input or _is_call(node) or rule_of(node) is None or node not in in_loops:
             continue
         dims = [dim for dim, symbol in enumerate(extents[node]) if symbol in small]
         while math.prod(node.shape[dim] for dim in dims) > MOST_PIECES:
@@ -77,24 +61,27 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
 
 def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:
     """Whether it sums up a batch in pieces: joined for that, they would be written row by row."""
-    if node.operator.name not in _FOLDS or node.operands[0] not in split:
+    if node.operator.name not in FOLDS or node.operands[0] not in split:
         return False
     (x,) = node.operands
     return math.prod(x.shape[dim] for dim in node.attributes["dims"]) >= SMALLEST_BATCH
 
 
 def _small_symbols(graph: Graph, extents: Extents, largest: int) -> set[Symbol]:
-    by_place = {symbol for node in graph.nodes for symbol in _used_by_place(node, extents)}
+    by_place = {symbol for node in graph.nodes for symbol in _used_by_place(node, extents, 2 * largest)}
     called = {symbol for node in graph.nodes if _is_call(node) for symbol in extents[node]}
-    small = {symbol for symbol in by_place - called if 1 < symbol.value <= 2 * largest}
-    for node in graph.nodes:
-        batch = 1
-        for symbol in extents[node]:
-            behind_batch = batch >= SMALLEST_BATCH and 1 < symbol.value <= largest
-            if behind_batch and _is_last_large(node, symbol, extents):
-                small.add(symbol)
-            batch *= symbol.value
-    return small - _in_loops(graph, extents)
+    small = {symbol for symbol in by_place - called if symbol.value > 1}
+    places = [
+        (node, symbol) for node in graph.nodes for symbol in extents[node] if 1 < symbol.value <= largest
+    ]
+    behind = {symbol for node, symbol in places if _is_behind_batch(node, symbol, extents)}
+    before = {symbol for node, symbol in places if not _is_last_large(node, symbol, extents)}
+    return (small | (behind - before)) - _in_loops(graph, extents)
+
+
+def _is_behind_batch(node: Node, symbol: Symbol, extents: Extents) -> bool:
+    symbols = extents[node]
+    return math.prod(one.value for one in symbols[: symbols.index(symbol)]) >= SMALLEST_BATCH
 
 
 def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
@@ -106,12 +93,7 @@ def _in_loops(graph: Graph, extents: Extents) -> set[Symbol]:
 
 def _is_call(node: Node) -> bool:
     """Whether it takes its operands as wholes."""
-    return node.operator.family in ("contraction", "ordering", "matrix")
-
-
-def _rule_of(node: Node) -> Rule | None:
-    """How it is computed in pieces; without a rule it is computed as a whole, and would only be cut."""
-    return _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
+    return node.operator.family == "contraction" or takes_wholes(node)
 
 
 def _used_in_loops(graph: Graph) -> set[Node]:
@@ -129,419 +111,15 @@ def _is_last_large(node: Node, symbol: Symbol, extents: Extents) -> bool:
     return all(one.value <= SMALL for one in symbols[symbols.index(symbol) :])
 
 
-def _used_by_place(node: Node, extents: Extents) -> Iterator[Symbol]:
-    """The symbols of dimensions in which an operator treats some positions of a batch unlike others."""
+def _used_by_place(node: Node, extents: Extents, largest: int) -> Iterator[Symbol]:
+    """The symbols of dimensions in which an operator treats some positions of a batch unlike others.
+
+    None if the whole of which it takes or makes a part is larger: in the part all positions are alike.
+    """
     if node.operator in (m.slice_, m.pad, m.dilate, m.slice_update, m.concatenate):
         for operand in node.operands:
             for before, after in zip(extents[operand], extents[node]):
                 large = max(node.spec.size, operand.spec.size)
-                if before is not after:
+                if before is not after and max(before.value, after.value) <= largest:
                     found = (one for one in (before, after) if one is not ONE)
                     yield from (one for one in found if large >= SMALLEST_BATCH * one.value)
-
-
-# --- pieces -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A value in pieces along `dims`: an array of nodes, with one place in all other dimensions."""
-
-    dims: Dims
-    grid: np.ndarray
-
-    @property
-    def whole(self) -> Node:
-        return self.grid.item()
-
-
-def _grid(shape: tuple[int, ...], dims: Dims, piece: Callable[[tuple[int, ...]], Node]) -> Pieces:
-    """Pieces of a value of the shape, each made for its place."""
-    grid = np.empty(_grid_shape(shape, dims), object)
-    for place in np.ndindex(*grid.shape):
-        grid[place] = piece(place)
-    return Pieces(dims, grid)
-
-
-def _grid_shape(shape: tuple[int, ...], dims: Dims) -> tuple[int, ...]:
-    return tuple(extent if dim in dims else 1 for dim, extent in enumerate(shape))
-
-
-def _piece_shape(shape: tuple[int, ...], dims: Iterable[int]) -> tuple[int, ...]:
-    return tuple(1 if dim in dims else extent for dim, extent in enumerate(shape))
-
-
-def _at(place: tuple[int, ...], pieces: Pieces) -> Node:
-    """The piece at a place, broadcast as elementwise operators do."""
-    shape = pieces.grid.shape
-    own = place[len(place) - len(shape) :]
-    return pieces.grid[tuple(min(one, extent - 1) for one, extent in zip(own, shape))]
-
-
-def _cut(node: Node, cuts: dict[int, tuple[int, int, int]]) -> Node:
-    """The node sliced by (start, stop, step) in some dimensions."""
-    bounds = [cuts.get(dim, (0, extent, 1)) for dim, extent in enumerate(node.shape)]
-    starts, stops, steps = zip(*bounds) if bounds else ((), (), ())
-    return m.slice_(node, starts=tuple(starts), stops=tuple(stops), steps=tuple(steps))
-
-
-class _Unroller:
-    """The new pieces of each old node."""
-
-    def __init__(self, split: dict[Node, Dims]) -> None:
-        self.split = split
-        self.made: dict[Node, Pieces] = {}
-        self._along: dict[tuple[Node, Dims], Pieces] = {}
-
-    def rebuild(self, graph: Graph) -> Graph:
-        for node in (*graph.inputs, *graph.nodes):
-            if node not in self.made:
-                with located_at(node.origin):
-                    self.made[node] = self._named(node, self._pieces(node))
-        return graph.with_outputs(self.along(output, NONE).whole for output in graph.outputs)
-
-    def _pieces(self, node: Node) -> Pieces:
-        dims = self.split.get(node, NONE)
-        untouched = not dims and all(not self.made[operand].dims for operand in node.operands)
-        rule = None if untouched else _rule_of(node)
-        return (rule or _whole)(self, node, dims)
-
-    def _named(self, node: Node, pieces: Pieces) -> Pieces:
-        """The user's name, with the place behind it: `axis_0`, `axis_1`."""
-        for place, piece in np.ndenumerate(pieces.grid) if node.name else ():
-            if piece.operands and not piece.name:
-                position = [str(place[dim]) for dim in sorted(pieces.dims)]
-                piece.renamed("_".join([node.name, *position]))
-        return pieces
-
-    def along(self, node: Node, dims: Dims) -> Pieces:
-        """The pieces of an old node along the given dimensions: joined, or cut, if it was split otherwise."""
-        key = (node, dims)
-        if key not in self._along:
-            with located_at(node.origin):
-                self._along[key] = self._regrouped(node, dims)
-        return self._along[key]
-
-    def _regrouped(self, node: Node, dims: Dims) -> Pieces:
-        pieces = self.made[node]
-        moves_wholes = not any(self.made[one].dims for one in node.operands)
-        if not dims and pieces.dims and node.operator.family == "movement" and moves_wholes:
-            return _whole(self, node, NONE)  # it was only cut, and is there in one piece
-        for dim in sorted(pieces.dims - dims):
-            pieces = _joined(pieces, dim)
-        for dim in sorted(dims - pieces.dims):
-            pieces = _cut_along(pieces, dim, node.shape[dim])
-        if not dims and pieces is not self.made[node] and node.name:
-            pieces.whole.renamed(node.name)
-        return pieces
-
-    def aligned(self, node: Node, operand: Node, dims: Dims) -> Pieces:
-        """The pieces of an operand that broadcasts against the node, along the node's `dims`."""
-        shift = node.spec.ndim - operand.spec.ndim
-        own = frozenset(dim - shift for dim in dims if dim >= shift and operand.shape[dim - shift] != 1)
-        return self.along(operand, own)
-
-
-def _joined(pieces: Pieces, dim: int) -> Pieces:
-    grid = pieces.grid
-    shape = _piece_shape(grid.shape, (dim,))
-    dims = pieces.dims - {dim}
-
-    def join(place: tuple[int, ...]) -> Node:
-        parts = [grid[(*place[:dim], position, *place[dim + 1 :])] for position in range(grid.shape[dim])]
-        return m.concatenate(*parts, dim=dim)
-
-    return _grid(shape, dims, join)
-
-
-def _cut_along(pieces: Pieces, dim: int, extent: int) -> Pieces:
-    grid = pieces.grid
-    shape = (*grid.shape[:dim], extent, *grid.shape[dim + 1 :])
-
-    def cut(place: tuple[int, ...]) -> Node:
-        source = grid[(*place[:dim], 0, *place[dim + 1 :])]
-        if source.is_constant:
-            spec = source.spec.with_shape(_piece_shape(source.shape, (dim,)))
-            return constant(source.attributes["value"], spec)
-        return _cut(source, {dim: (place[dim], place[dim] + 1, 1)})
-
-    return _grid(shape, pieces.dims | {dim}, cut)
-
-
-# --- rules: the pieces of a node from those of its operands -------------------------------------------------
-
-
-def _whole(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    """The operator on whole operands, its result cut afterwards."""
-    operands = tuple(unroller.along(operand, NONE).whole for operand in node.operands)
-    pieces = Pieces(NONE, np.full((1,) * node.spec.ndim, with_operands(node, operands), object))
-    for dim in sorted(dims):
-        pieces = _cut_along(pieces, dim, node.shape[dim])
-    return pieces
-
-
-def _elementwise(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    operands = [unroller.aligned(node, operand, dims) for operand in node.operands]
-
-    def piece(place: tuple[int, ...]) -> Node:
-        return make_node(
-            node.operator, tuple(_at(place, one) for one in operands), node.attributes, origin=node.origin
-        )
-
-    return _grid(node.shape, dims, piece)
-
-
-def _full(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    spec = node.spec.with_shape(_piece_shape(node.shape, dims))
-    return _grid(node.shape, dims, lambda place: constant(node.attributes["value"], spec))
-
-
-def _iota(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    if not dims:
-        return _whole(unroller, node, dims)
-    return _grid(node.shape, dims, lambda place: constant(place[0], node.spec.with_shape((1,))))
-
-
-_FOLDS: dict[str, Callable[[Node, Node], Node]] = {
-    "sum": e.add,
-    "prod": e.multiply,
-    "amax": e.maximum,
-    "amin": e.minimum,
-    "all": e.logical_and,
-    "any": e.logical_or,
-}
-
-
-def _reduction(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    """First over the pieces, as elements, then over what is left in them."""
-    (x,), reduced = node.operands, node.attributes["dims"]
-    fold = _FOLDS.get(node.operator.name)
-    if fold is None:
-        return _whole(unroller, node, dims)
-    keepdim = node.attributes["keepdim"]
-    sources = [dim for dim in range(x.spec.ndim) if keepdim or dim not in reduced]
-    along = frozenset(sources[dim] for dim in dims) | (unroller.made[x].dims & frozenset(reduced))
-    parts = unroller.along(x, along)
-
-    def piece(place: tuple[int, ...]) -> Node:
-        at = dict(zip(sources, place))
-        ranges = [
-            range(parts.grid.shape[dim]) if dim in reduced else (at[dim],) for dim in range(x.spec.ndim)
-        ]
-        folded = reduce(fold, (_truth(parts.grid[one], node) for one in itertools.product(*ranges)))
-        return make_node(node.operator, (folded,), node.attributes, origin=node.origin)
-
-    return _grid(node.shape, dims, piece)
-
-
-def _truth(piece: Node, node: Node) -> Node:
-    """`all` and `any` take numbers as well, the operators between pieces do not."""
-    wants_truth = node.dtype == BOOL and piece.dtype != BOOL and node.operator in (r.all_, r.any_)
-    return e.not_equal(piece, 0) if wants_truth else piece
-
-
-def _scan(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    dim = node.attributes["dim"]
-    if dim in dims:
-        return _whole(unroller, node, dims)
-    return _elementwise(unroller, node, dims)
-
-
-def _expand(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    x = unroller.aligned(node, node.operands[0], dims)
-    shape = _piece_shape(node.shape, dims)
-    return _grid(node.shape, dims, lambda place: m.expand(_at(place, x), shape=shape))
-
-
-def _permute(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    order = node.attributes["dims"]
-    x = unroller.along(node.operands[0], frozenset(order[dim] for dim in dims))
-    grid = np.transpose(x.grid, order)
-    return _grid(node.shape, dims, lambda place: m.permute(grid[place], dims=order))
-
-
-def _reshape(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    """Groups of dimensions that are split, before and after, permute pieces; others must not be split."""
-    (x,) = node.operands
-    groups = reshape_groups(x.shape, node.shape)
-    along: set[int] = set()
-    for old, new in groups:
-        if len(old) == len(new) == 1 and new[0] in dims:
-            along.add(old[0])
-        elif dims.issuperset(new) and math.prod(x.shape[dim] for dim in old) <= MOST_PIECES:
-            along.update(old)
-        elif not dims.isdisjoint(new):
-            return _whole(unroller, node, dims)
-    parts = unroller.along(x, frozenset(along))
-    shape = _piece_shape(node.shape, dims)
-
-    def piece(place: tuple[int, ...]) -> Node:
-        source = [0] * x.spec.ndim
-        for old, new in groups:
-            if along.issuperset(old):
-                flat = 0
-                for dim in new:
-                    flat = flat * node.shape[dim] + place[dim]
-                for dim in reversed(old):
-                    flat, source[dim] = divmod(flat, x.shape[dim])
-        return m.reshape(parts.grid[tuple(source)], shape=shape)
-
-    return _grid(node.shape, dims, piece)
-
-
-def _slice(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    (x,) = node.operands
-    region = region_of(node)
-    chosen = frozenset(dim for dim in unroller.made[x].dims if dim in dims or len(region[dim]) == 1)
-    parts = unroller.along(x, chosen)
-    cuts = {dim: (one.start, one.stop, one.step) for dim, one in enumerate(region) if dim not in chosen}
-
-    def piece(place: tuple[int, ...]) -> Node:
-        source = tuple(region[dim][at] if dim in chosen else 0 for dim, at in enumerate(place))
-        return _cut(parts.grid[source], cuts)
-
-    pieces = _grid(node.shape, chosen & dims, piece)
-    for dim in sorted(dims - chosen):
-        pieces = _cut_along(pieces, dim, node.shape[dim])
-    return pieces
-
-
-def _placed(
-    unroller: _Unroller,
-    node: Node,
-    dims: Dims,
-    x: Node,
-    region: list[range],
-    outside: Callable[[tuple[int, ...]], Node],
-    inside: Callable[[tuple[int, ...], Node], Node],
-) -> Pieces:
-    """Pieces of a node that holds `x` in a region: those beside it in split dimensions, and those in it."""
-    parts = unroller.along(x, frozenset(dim for dim in dims if x.shape[dim] > 1))
-
-    def piece(place: tuple[int, ...]) -> Node:
-        if any(place[dim] not in region[dim] for dim in dims):
-            return outside(place)
-        source = tuple(region[dim].index(at) if dim in dims else 0 for dim, at in enumerate(place))
-        return inside(place, parts.grid[source])
-
-    return _grid(node.shape, dims, piece)
-
-
-def _pad(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    (x,), widths, value = node.operands, node.attributes["widths"], node.attributes["value"]
-    region = [range(before, before + extent) for (before, _), extent in zip(widths, x.shape)]
-    spec = node.spec.with_shape(_piece_shape(node.shape, dims))
-    left = tuple((0, 0) if dim in dims else width for dim, width in enumerate(widths))
-    return _placed(
-        unroller, node, dims, x, region,
-        lambda place: constant(value, spec),
-        lambda place, piece: m.pad(piece, widths=left, value=value),
-    )  # fmt: skip
-
-
-def _within(region: Region, dims: Dims) -> dict[str, tuple[int, ...]]:
-    """A region's attributes for pieces, which have one position in `dims`."""
-    return bounds_of([range(1) if dim in dims else one for dim, one in enumerate(region)])
-
-
-def _dilate(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    spec = node.spec.with_shape(_piece_shape(node.shape, dims))
-    region = region_of(node)
-    return _placed(
-        unroller, node, dims, node.operands[0], region,
-        lambda place: constant(0, spec),
-        lambda place, piece: m.dilate(piece, shape=spec.shape, **_within(region, dims)),
-    )  # fmt: skip
-
-
-def _slice_update(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    x, update = node.operands
-    base, region = unroller.along(x, dims), region_of(node)
-    return _placed(
-        unroller, node, dims, update, region,
-        lambda place: base.grid[place],
-        lambda place, piece: m.slice_update(base.grid[place], piece, **_within(region, dims)),
-    )  # fmt: skip
-
-
-def _concatenate(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    dim = node.attributes["dim"]
-    parts = [
-        unroller.along(one, frozenset(own for own in dims if one.shape[own] > 1)) for one in node.operands
-    ]
-    if dim not in dims:
-        return _grid(
-            node.shape, dims, lambda place: m.concatenate(*(part.grid[place] for part in parts), dim=dim)
-        )
-    grid = np.concatenate([part.grid for part in parts if part.grid.size], axis=dim)
-    return Pieces(dims, grid)
-
-
-def _flip(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    backwards = node.attributes["dims"]
-    x = unroller.along(node.operands[0], dims)
-    grid = np.flip(x.grid, tuple(dim for dim in backwards if dim in dims))
-    left = tuple(dim for dim in backwards if dim not in dims)
-    return _grid(node.shape, dims, lambda place: m.flip(grid[place], dims=left))
-
-
-def _gather(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    x, *indices = node.operands
-    rank, count = indices[0].spec.ndim, len(indices)
-    of_index = frozenset(dim for dim in dims if dim < rank)
-    table = unroller.along(x, frozenset(dim - rank + count for dim in dims - of_index))
-    positions = [unroller.along(index, of_index) for index in indices]
-
-    def piece(place: tuple[int, ...]) -> Node:
-        return ix.gather(
-            table.grid[(0,) * count + place[rank:]], *(one.grid[place[:rank]] for one in positions)
-        )
-
-    return _grid(node.shape, dims, piece)
-
-
-def _scatter_add(unroller: _Unroller, node: Node, dims: Dims) -> Pieces:
-    """Updates that are split along the index arrays are added one after another."""
-    updates, *indices = node.operands
-    rank, count = indices[0].spec.ndim, len(indices)
-    behind = frozenset(dim for dim in dims if dim >= count)
-    of_index = frozenset(dim for dim in unroller.made[updates].dims if dim < rank)
-    parts = unroller.along(updates, of_index | frozenset(dim - count + rank for dim in behind))
-    positions = [unroller.along(index, of_index) for index in indices]
-    shape = _piece_shape(node.shape, behind)
-
-    def piece(place: tuple[int, ...]) -> Node:
-        added = [
-            ix.scatter_add(
-                parts.grid[one + place[count:]], *(index.grid[one] for index in positions), shape=shape
-            )
-            for one in np.ndindex(*positions[0].grid.shape)
-        ]
-        return reduce(e.add, added)
-
-    pieces = _grid(node.shape, behind, piece)
-    for dim in sorted(dims - behind):
-        pieces = _cut_along(pieces, dim, node.shape[dim])
-    return pieces
-
-
-Rule = Callable[[_Unroller, Node, Dims], Pieces]
-_RULES: dict[str, Rule] = {
-    "elementwise": _elementwise,
-    "reduction": _reduction,
-    "scan": _scan,
-    creation.full.name: _full,
-    creation.iota.name: _iota,
-    e.convert.name: _elementwise,
-    m.expand.name: _expand,
-    m.permute.name: _permute,
-    m.reshape.name: _reshape,
-    m.slice_.name: _slice,
-    m.pad.name: _pad,
-    m.dilate.name: _dilate,
-    m.slice_update.name: _slice_update,
-    m.concatenate.name: _concatenate,
-    m.flip.name: _flip,
-    ix.gather.name: _gather,
-    ix.scatter_add.name: _scatter_add,
-}

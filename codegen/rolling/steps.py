@@ -178,9 +178,14 @@ def _places_of(column: Sequence[Node]) -> list[list[int]]:
     for slot, operand in enumerate(column[0].operands):
         if operand.is_constant and operand.dtype.kind in "if":
             values = [node.operands[slot].scalar_value for node in column]
-            if all(value is not None and float(value).is_integer() for value in values):
+            if all(value is not None and _is_whole(value) for value in values):
                 columns.append([int(value) for value in values])  # type: ignore[arg-type]
     return columns
+
+
+def _is_whole(value: float) -> bool:
+    """Whether a number may count steps; larger ones are not exact as floats."""
+    return float(value).is_integer() and abs(value) < 2**53
 
 
 class _Shorter(CannotRoll):

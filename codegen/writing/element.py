@@ -34,7 +34,7 @@ from ..nests.expression import (
     parts,
 )
 from ..nests.extents import Symbol
-from ..nests.tree import Item, Loop, LoopTree, Root
+from ..nests.tree import Item, Loop, LoopTree
 from . import spelling as sp
 from .indices import Arrays, IndexWriter, Scope
 from .layout import Block, Line
@@ -62,7 +62,6 @@ class ElementWriter(IndexWriter):
         self._views: dict[Node, str] = {}
         self.shared: Sequence[Item] = ()
         """The outermost items, if threads share them."""
-        self._best_names: dict[Root, str] = {}
 
     def key(self, expression: Expression | AnyIndex) -> int:
         """A number that is the same for expressions with the same value in the current loops.

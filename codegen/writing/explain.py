@@ -12,6 +12,7 @@ from pullback.tracer.ops.control import loop_result
 from ..nests.cost import EXPENSIVE, arithmetic
 from ..nests.expression import Select, parts
 from ..nests.tree import Item, Loop, Root
+from ..whole_calls import operations_of_call
 
 if TYPE_CHECKING:
     from ..nests.plan import Plan
@@ -62,7 +63,7 @@ def _operations(root: Root) -> int:
     """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
     if root.kind == "call":
         if root.product is None:
-            return root.node.spec.size * max(root.node.shape[-1], 2).bit_length()
+            return operations_of_call(root.node)
         return 2 * math.prod(root.product.indices.extents.values())
     points = math.prod(axis.extent.value for axis in root.axes)
     own = arithmetic(root.value, set()) if root.value is not None else 0
@@ -134,9 +135,13 @@ def _reason(root: Root, plan: Plan) -> str:
 
 def _memory_lines(plan: Plan) -> Iterable[str]:
     scratch = [node for node in plan.filled if not any(output.node is node for output in plan.outputs)]
+    own = [node for node in scratch if node not in plan.loans]
     if scratch:
-        total = sum(plan.storage_spec(node).nbytes for node in scratch)
-        yield f"  scratch: {_bytes(total)} in {_number(len(scratch), 'array')}"
+        total = sum(plan.storage_spec(node).nbytes for node in own)
+        yield f"  scratch: {_bytes(total)} in {_number(len(own), 'array')}"
+    for node, loan in plan.loans.items():
+        array = f"{plan.names[node]} ({_spec_text(node, plan)})"
+        yield f"    {array} lies in {plan.names[loan.owner]} while that is not in use"
     for node, owner in plan.shared.items():
         ends_here = any(output.node is owner for output in plan.outputs)
         first, then = (node, owner) if ends_here else (owner, node)

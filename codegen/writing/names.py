@@ -9,7 +9,7 @@ import re
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import SUPPORTED
 
-from .. import matrices, ordering
+from ..whole_calls import FUNCTIONS
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
@@ -23,6 +23,8 @@ NOUNS = {
     "power_constant": "powered", "sqrt": "root", "convert": "converted", "loop_result": "result",
     "slice": "part", "slice_at": "part", "slice_update": "state", "update_at": "state",
     "sorted_positions": "order",
+    "cholesky_factor": "factor", "triangular_solution": "solution", "eliminated_solution": "solution",
+    "eliminated": "elimination",
 }  # fmt: skip
 
 
@@ -36,9 +38,9 @@ def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name, as operators do in their scalar templates."""
     templates = " ".join(operator.scalar or "" for operator in OPERATORS.values())
     others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
-    rows = [function.__name__ for module in (matrices, ordering) for function in module.FUNCTIONS.values()]
+    wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]
-    return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *rows, *dtypes))
+    return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *wholes, *dtypes))
 
 
 class NamePool:

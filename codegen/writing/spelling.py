@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,8 @@ def _parsed(template: str, names: tuple[str, ...]) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-class _Fill(ast.NodeTransformer):
-    """Replaces the placeholders of a template, and gives its literals the dtype of the operator."""
+class _Fill(ast.NodeVisitor):
+    """A copy of a template with its placeholders replaced, and with literals of the operator's dtype."""
 
     def __init__(self, operands: dict[str, ast.expr], dtype: np.dtype) -> None:
         self.operands = operands
@@ -34,13 +35,20 @@ class _Fill(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         return literal(node.value, self.dtype)  # type: ignore[arg-type]
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        return type(node)(**{field: self._copied(value) for field, value in ast.iter_fields(node)})
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.visit(one) for one in value]
+        return self.visit(value) if isinstance(value, ast.AST) else value
+
 
 def fill(template: str, operands: dict[str, ast.expr], dtype: np.dtype) -> ast.expr:
     """A scalar template with expressions for its operands; brackets come from ast.unparse."""
     names = tuple(operands)
-    tree = _parsed(template, names)
-    copied = ast.parse(ast.unparse(tree), mode="eval").body if not isinstance(tree, ast.Name) else tree
-    return _Fill({f"__{name}__": value for name, value in operands.items()}, dtype).visit(copied)
+    filled = _Fill({f"__{name}__": value for name, value in operands.items()}, dtype)
+    return filled.visit(_parsed(template, names))
 
 
 def literal(value: bool | int | float, dtype: np.dtype) -> ast.expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...tracer.errors import ArgumentError
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import normalised_dim
@@ -13,6 +13,7 @@ from ..tape import apply
 from ..tensor import Tensor
 from .common import (
     Operand,
+    array_dtype,
     as_dtype,
     fail,
     floating,
@@ -25,9 +26,9 @@ from .common import (
 from .joining import chunk
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax",
-    "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "silu", "softmax", "softmin", "softplus",
-    "softsign", "tanhshrink", "threshold",
+    "celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
+    "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "silu", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
 ]  # fmt: skip
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -65,8 +66,16 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         tensor([-0.2500,  2.0000])
     """
     x, slope = floating(input, "prelu"), floating(weight, "prelu", "weight")
+    if slope.ndim > 1 or (slope.numel() > 1 and not x.ndim):
+        fail(
+            ShapeError,
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, for an input of {x.ndim} dimensions, but "
+            f"got: ndim = {slope.ndim}",
+        )
     if slope.numel() > 1 and x.ndim > 1:
         slope = slope.reshape(-1, *(1,) * (x.ndim - 2))
+    elif not x.ndim and slope.numel() == 1:
+        slope = slope.reshape(())
     return apply(
         e.where, apply(e.greater, x, 0.0), x, apply(e.multiply, x, slope), grad_name="PreluKernelBackward0"
     )
@@ -202,7 +211,12 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
         >>> hardtanh(tensor([-2.0, 0.5, 2.0]))
         tensor([-1.0000,  0.5000,  1.0000])
     """
-    return _between(floating(input, "hardtanh"), float(min_val), float(max_val), "HardtanhBackward0")
+    if min_val > max_val:
+        fail(ArgumentError, f"hardtanh: min_val {min_val} cannot be greater than max_val {max_val}")
+    x = tensor(input, "hardtanh")
+    if array_dtype(x).kind in "iu":
+        return apply(e.minimum, apply(e.maximum, x, int(min_val)), int(max_val))
+    return _between(floating(x, "hardtanh"), float(min_val), float(max_val), "HardtanhBackward0")
 
 
 def relu6(input: Tensor) -> Tensor:
@@ -266,7 +280,10 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
         >>> threshold(tensor([0.5, 2.0]), 1.0, 0.0)
         tensor([0., 2.])
     """
-    x = floating(input, "threshold")
+    x = tensor(input, "threshold")
+    if array_dtype(x).kind in "iu":
+        return apply(e.where, apply(e.greater, x, int(threshold)), x, int(value))
+    x = floating(x, "threshold")
     return apply(
         e.where, apply(e.greater, x, float(threshold)), x, float(value), grad_name="ThresholdBackward0"
     )
@@ -348,3 +365,31 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
         tensor([0.5000, 0.5000])
     """
     return softmax(-tensor(input, "softmin"), dim, dtype)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where |x| > lambd, else 0.
+
+    Example:
+        >>> hardshrink(tensor([-1.0, 0.2]))
+        tensor([-1.,  0.])
+    """
+    x = floating(input, "hardshrink")
+    above, below = apply(e.less_equal, x, float(lambd)), apply(e.greater_equal, x, -float(lambd))
+    return apply(e.where, apply(e.logical_and, above, below), 0.0, x)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, and 0 where it would pass it.
+
+    Example:
+        >>> softshrink(tensor([-1.0, 0.2]))
+        tensor([-0.5000,  0.0000])
+    """
+    if lambd < 0:
+        fail(ArgumentError, f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    x = floating(input, "softshrink")
+    bound = float(lambd)
+    near = apply(e.multiply, x, 0.0)  # nan stays nan
+    found = apply(e.where, apply(e.greater, x, bound), apply(e.subtract, x, bound), near)
+    return apply(e.where, apply(e.less, x, -bound), apply(e.add, x, bound), found)

@@ -58,14 +58,15 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return solved(a, b, is_vector, left)
 
 
-def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True) -> Tensor:
-    """`solve`, told whether b holds vectors."""
+def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool | None = None) -> Tensor:
+    """`solve`, told whether b holds vectors; `lower`: with the lower or the upper triangle of a alone."""
     dtype = common_dtype(a, b)
     a, b = as_dtype(a, dtype), as_dtype(b, dtype)
     if is_vector:
         return reshape_to(found := solved(a, b.unsqueeze(-1), False), tuple(found.shape[:-1]))
     if not left:
-        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False), -2, -1)
+        other = None if lower is None else not lower
+        return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False, lower=other), -2, -1)
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         fail(
             ShapeError,
@@ -73,7 +74,10 @@ def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True) -> Tensor:
             f"{tuple(b.shape)}",
         )
     batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-    return apply(la.solve, expand_to(a, (*batch, *a.shape[-2:])), expand_to(b, (*batch, *b.shape[-2:])))
+    a, b = expand_to(a, (*batch, *a.shape[-2:])), expand_to(b, (*batch, *b.shape[-2:]))
+    if lower is not None:
+        return apply(la.triangular_solve, a, b, lower=lower, transposed=False)
+    return apply(la.solve, a, b)
 
 
 def inverse(input: Tensor) -> Tensor:
@@ -151,10 +155,11 @@ def solve_triangular(
                 [2.]])
     """
     a = square(A, "solve_triangular")
-    kept = (triu if upper else tril)(a, (1 if upper else -1) if unitriangular else 0)
+    b = floating(B, "solve_triangular", "B")
     if unitriangular:
-        kept = apply(e.add, kept, apply(la.unit_like, a.detach()))
-    return solved(kept, floating(B, "solve_triangular", "B"), False, left)
+        kept = (triu if upper else tril)(a, 1 if upper else -1)
+        a = apply(e.add, kept, apply(la.unit_like, a.detach()))
+    return solved(a, b, False, left, lower=not upper)
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:

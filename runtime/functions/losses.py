@@ -1,10 +1,8 @@
-"""Losses and normalisations, under the names of torch.nn.functional."""
+"""Losses, under the names of torch.nn.functional; those of pairs and margins are in `margins`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -34,16 +32,16 @@ from .movement import movedim, reshape_to
 from .reduction import mean, sum
 
 __all__ = [
-    "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
-    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "layer_norm",
-    "mse_loss", "nll_loss", "poisson_nll_loss", "rms_norm", "smooth_l1_loss", "soft_margin_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss",
+    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss",
+    "smooth_l1_loss", "soft_margin_loss",
 ]  # fmt: skip
 
 EXCLUDED = -100
 """PyTorch's default for the class that `ignore_index` leaves out."""
 
 
-def _reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
+def reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
     """The losses themselves ("none"), or their "sum" or "mean"."""
     if reduction == "none":
         return losses
@@ -62,7 +60,7 @@ def _titled(losses: Tensor, reduction: str, title: str) -> Tensor:
         return apply(c.mean, losses, dims=dims, keepdim=False, grad_name=title)
     if reduction == "sum":
         return apply(r.sum_, losses, dims=dims, keepdim=False, grad_name=title)
-    return _reduced(losses, reduction, title.removesuffix("Backward0"))
+    return reduced(losses, reduction, title.removesuffix("Backward0"))
 
 
 def mse_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
@@ -91,7 +89,7 @@ def l1_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
         tensor(1.)
     """
     a, b = float_pair("l1_loss", input, target)
-    return _reduced(apply(e.absolute, apply(e.subtract, a, b)), reduction, "l1_loss")
+    return reduced(apply(e.absolute, apply(e.subtract, a, b)), reduction, "l1_loss")
 
 
 def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor:
@@ -291,7 +289,7 @@ def _soft_cross_entropy(
     losses = apply(e.negative, sum(products, -1))
     if reduction == "mean" and losses.ndim:
         return apply(e.divide, sum(losses), float(losses.numel()), grad_name="DivBackward1")
-    return _reduced(losses, "sum" if reduction == "mean" else reduction, "cross_entropy")
+    return reduced(losses, "sum" if reduction == "mean" else reduction, "cross_entropy")
 
 
 def _smoothed(
@@ -307,7 +305,7 @@ def _smoothed(
     total = apply(e.add, apply(e.multiply, losses, 1.0 - smoothing), apply(e.multiply, spread, share))
     if reduction == "mean":
         return apply(e.divide, sum(total), sum(counted if weights is None else weights))
-    return _reduced(total, reduction, "cross_entropy")
+    return reduced(total, reduction, "cross_entropy")
 
 
 def binary_cross_entropy(
@@ -387,7 +385,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         losses = apply(e.subtract, xlogy(t, t), apply(e.multiply, t, x))
     if reduction == "batchmean":
         return apply(e.divide, sum(losses), float(x._value.shape[0]))
-    return _reduced(losses, reduction, "kl_div")
+    return reduced(losses, reduction, "kl_div")
 
 
 def poisson_nll_loss(
@@ -413,7 +411,7 @@ def poisson_nll_loss(
         log_safe = apply(e.log, safe)
         stirling = safe * log_safe - safe + 0.5 * (log_safe + math.log(2.0 * math.pi))
         losses = apply(e.add, losses, apply(e.where, large, stirling, 0.0))
-    return _reduced(losses, reduction, "poisson_nll_loss")
+    return reduced(losses, reduction, "poisson_nll_loss")
 
 
 def gaussian_nll_loss(
@@ -434,6 +432,8 @@ def gaussian_nll_loss(
     """
     from .common import promoted
 
+    if isinstance(var, Tensor) and input.ndim and tuple(var.shape) == tuple(input.shape[:-1]):
+        var = var.unsqueeze(-1)  # one for each row
     x, t, spread = promoted("gaussian_nll_loss", floating(input, "gaussian_nll_loss"), target, var)
     spread = spread if isinstance(spread, Tensor) else apply(e.add, apply(e.zeros_like, x), spread)
     held = apply(
@@ -443,7 +443,7 @@ def gaussian_nll_loss(
     losses = apply(e.multiply, apply(e.add, apply(e.log, held), distance), 0.5)
     if full:
         losses = apply(e.add, losses, 0.5 * math.log(2.0 * math.pi))
-    return _reduced(losses, reduction, "gaussian_nll_loss")
+    return reduced(losses, reduction, "gaussian_nll_loss")
 
 
 def hinge_embedding_loss(
@@ -457,9 +457,9 @@ def hinge_embedding_loss(
     """
     x, t = float_pair("hinge_embedding_loss", input, target)
     far = apply(e.relu, apply(e.subtract, float(margin), x))
-    near = apply(e.where, apply(e.not_equal, t, 1.0), 0.0, x)
-    losses = apply(e.add, near, apply(e.where, apply(e.not_equal, t, -1.0), 0.0, far))
-    return _reduced(losses, reduction, "hinge_embedding_loss")
+    near = apply(e.where, apply(e.not_equal, t, -1.0), x, 0.0)
+    losses = apply(e.add, near, apply(e.where, apply(e.not_equal, t, 1.0), far, 0.0))
+    return reduced(losses, reduction, "hinge_embedding_loss")
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
@@ -472,109 +472,3 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     x, t = float_pair("soft_margin_loss", input, target)
     losses = apply(e.softplus, apply(e.negative, apply(e.multiply, t, x)))
     return _titled(losses, reduction, "SoftMarginLossBackward0")
-
-
-# --- normalisations ---------------------------------------------------------------------------------------
-
-
-def layer_norm(
-    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None,
-    bias: Tensor | None = None, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) over the last dimensions, times weight, plus bias. Source: Ba et al.
-    (2016).
-
-    Args:
-        input: a floating tensor.
-        normalized_shape: the sizes of the last dimensions, which are normalised together.
-        weight, bias: of that shape.
-
-    Raises:
-        ShapeError: the input does not end in that shape.
-
-    Example:
-        >>> layer_norm(tensor([1.0, 3.0]), (2,))
-        tensor([-1.0000,  1.0000])
-    """
-    x = floating(input, "layer_norm")
-    dims = _last_dims(x, normalized_shape, "layer_norm")
-    centred = apply(e.subtract, x, mean(x, dims, True))
-    spread = apply(c.var, x, dims=dims, keepdim=True, correction=0)
-    scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
-    return _affine(
-        apply(e.multiply, centred, scale, grad_name="NativeLayerNormBackward0"), weight, bias, "layer_norm"
-    )
-
-
-def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, function: str) -> Tensor:
-    name = "NativeLayerNormBackward0" if function == "layer_norm" else None
-    if weight is not None:
-        x = elementwise(e.multiply, x, weight, function=function, grad_name=name)
-    return x if bias is None else elementwise(e.add, x, bias, function=function, grad_name=name)
-
-
-def _last_dims(x: Tensor, shape: int | Sequence[int], function: str) -> tuple[int, ...]:
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-    if not wanted or tuple(x._value.shape[-len(wanted) :]) != wanted:
-        fail(
-            ShapeError,
-            f"{function}: Given normalized_shape={list(wanted)}, expected input with shape [*, "
-            f"{', '.join(map(str, wanted))}], but got input of size {list(x.shape)}",
-        )
-    return tuple(range(x.ndim - len(wanted), x.ndim))
-
-
-def rms_norm(
-    input: Tensor,
-    normalized_shape: int | Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
-    """x / sqrt(mean(x * x) + eps) over the last dimensions, times weight. Source: Zhang and Sennrich (2019).
-
-    Example:
-        >>> rms_norm(tensor([1.0, 1.0]), (2,))
-        tensor([1., 1.])
-    """
-    x = floating(input, "rms_norm")
-    dims = _last_dims(x, normalized_shape, "rms_norm")
-    smallest = float(np.finfo(array_dtype(x)).eps) if eps is None else float(eps)
-    scale = apply(e.rsqrt, apply(e.add, mean(apply(e.square, x), dims, True), smallest))
-    return _affine(apply(e.multiply, x, scale), weight, None, "rms_norm")
-
-
-def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) of each channel (dimension 1), times weight, plus bias.
-
-    In training the mean and variance are the batch's, else the running ones. The running ones are not updated
-    here: results are returned, not written into arguments. Source: Ioffe and Szegedy (2015).
-
-    Raises:
-        ArgumentError: not training, and no running mean and variance.
-
-    Example:
-        >>> batch_norm(tensor([[1.0], [3.0]]), None, None, training=True).flatten()
-        tensor([-1.0000,  1.0000])
-    """
-    x = floating(input, "batch_norm")
-    if training:
-        dims = tuple(axis for axis in range(x.ndim) if axis != 1)
-        centre, spread = mean(x, dims, True), apply(c.var, x, dims=dims, keepdim=True, correction=0)
-    elif running_mean is None or running_var is None:
-        fail(
-            ArgumentError,
-            "batch_norm: Expected running_mean and running_var to be defined when training=False",
-        )
-    else:
-        centre, spread = _per_channel(running_mean, x), _per_channel(running_var, x)
-    scale = apply(e.rsqrt, apply(e.add, spread, float(eps)))
-    result = apply(e.multiply, apply(e.subtract, x, centre), scale, grad_name="NativeBatchNormBackward0")
-    factors: list[Any] = [None if one is None else _per_channel(one, x) for one in (weight, bias)]
-    return _affine(result, factors[0], factors[1], "batch_norm")
-
-
-def _per_channel(values: Tensor, x: Tensor) -> Tensor:
-    return reshape_to(values, (values.numel(), *(1,) * (x.ndim - 2)))

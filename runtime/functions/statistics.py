@@ -26,9 +26,11 @@ from .common import (
     numpy_dtype,
     numpy_names,
     one_dim,
+    require_broadcast,
     require_float,
     tensor,
 )  # fmt: skip
+from .movement import expand_to
 from .reduction import amax, amin, mean, require_elements, sum
 
 __all__ = [
@@ -294,6 +296,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 0.0]]))
         tensor([1.])
     """
+    if x1.shape != x2.shape:
+        require_broadcast("cosine_similarity", [x1, x2])
+        shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+        x1, x2 = expand_to(x1, shape), expand_to(x2, shape)
     unit1, unit2 = normalize(x1, 2.0, dim, eps), normalize(x2, 2.0, dim, eps)
     return sum(elementwise(e.multiply, unit1, unit2, function="cosine_similarity"), dim)
 

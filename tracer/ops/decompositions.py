@@ -1,5 +1,5 @@
 """Decompositions of matrices, alone or in batches. NumPy evaluates them, with LAPACK; generated code calls
-plain loops (`codegen/matrices.py`).
+plain loops (`codegen/decompositions.py`).
 
 An operator has one result, so what belongs to one decomposition lies in planes of the matrix's shape, in
 front of its two dimensions; `plane_of` takes one. The rules: Giles, "An extended collection of matrix
@@ -40,7 +40,7 @@ def matrix(
         _require_matrix(name, a, square)
         return a.with_shape((*a.shape[:-2], planes, *a.shape[-2:]))
 
-    return declare(name, "matrix", "a", infer=infer, evaluate=evaluate, vjp=vjp, **fields)
+    return declare(name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp, **fields)
 
 
 def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:

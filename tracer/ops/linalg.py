@@ -1,7 +1,7 @@
 """Square matrices, alone or in batches: linear equations, determinants, Cholesky's factor.
 
-NumPy evaluates them, with LAPACK. In generated code each is a loop over the columns: elimination with row
-pivots after Gauss and Jordan, or a column of the factor at a time. Where there is no result, LAPACK raises
+NumPy and SciPy evaluate them, with LAPACK. Generated code calls functions of whole matrices (`matrices.py`),
+which share the elimination of a matrix among all that is asked of it. Where there is no result, LAPACK raises
 LinAlgError and generated code gives inf or nan. The rules are in Giles, "An extended collection of matrix
 derivative results" (2008).
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import ShapeError
 from ..operator import Array, declare
 from ..spec import INT64, Spec
 from .contraction import contract
@@ -23,15 +22,25 @@ from .elementwise import (
     greater_equal,
     log,
     multiply,
-    sqrt,
     where,
     zeros_like,
 )  # fmt: skip
 from .elementwise import (
     sign as sign_of,
 )
-from .movement import expand, permute, reshape
-from .reduction import argmax, prod, sum_
+from .matrices import (
+    cholesky_factor,
+    eliminated,
+    eliminated_solution,
+    infer_square,
+    of_each_matrix,
+    require_sides,
+    require_square,
+    triangular_solution,
+)
+from .matrices import solve_triangular as solve_one_triangular
+from .movement import expand, permute, reshape, slice_
+from .reduction import prod, sum_
 
 BATCH = "abcdefgh"
 
@@ -83,72 +92,50 @@ lower_half = declare(
 )  # fmt: skip
 
 
-def _chosen(x: Array, mask: Array, dim: int) -> Array:
-    """The one row (dim -2) or column (-1) that a mask names; what is not in it does no harm, inf neither."""
-    return sum_(where(mask, x, 0.0), dims=(len(x.shape) + dim,), keepdim=True)
-
-
 # --- elimination --------------------------------------------------------------------------------------------
 
 
-def _eliminated(a: Array, b: Array) -> tuple[Array, Array]:
-    """The solution of a x = b, and the pivots of shape (n, ...), negative where rows were exchanged."""
-    from ..graph import Graph, make_input
-    from ..loop import make_loop
-
-    size = a.shape[-1]
-    left, right = make_input(a.spec, "matrix"), make_input(b.spec, "sides")
-    step = make_input(Spec((), INT64), "step")
-    rows, columns = _rows_and_columns(size)
-    at_row, at_column = equal(rows, step), equal(columns, step)
-    column = _chosen(left, at_column, -1)
-    sizes = where(greater_equal(rows, step), absolute(column), -1.0)
-    place = argmax(sizes, dims=(len(sizes.shape) - 2,), keepdim=True)
-    at_pivot = equal(rows, place)
-    pivot_row, pivot_side, pivot = (_chosen(one, at_pivot, -2) for one in (left, right, column))
-
-    def exchanged(one: Array, instead: Array) -> Array:
-        return where(at_row, instead, where(at_pivot, _chosen(one, at_row, -2), one))
-
-    factor = where(at_row, 0.0, exchanged(column, pivot) / pivot)
-    after = [
-        where(at_row, row / pivot, exchanged(one, row) - factor * row)
-        for one, row in ((left, pivot_row), (right, pivot_side))
-    ]
-    signed = reshape(where(equal(place, step), pivot, -1.0 * pivot), shape=tuple(a.shape[:-2]))
-    body = Graph("elimination", (left, right, step), (*after, signed))
-    loop = make_loop(body, [a, b], [_numbers(size)], [], size)
-    return loop.result(1), loop.result(2)
-
-
 def _pivots(a: Array) -> Array:
-    from ..graph import constant
+    """Of shape (..., n), negative where rows were exchanged."""
+    size, batch = a.shape[-1], tuple(a.shape[:-2])
+    found = eliminated(_untransposed(a)[0])
+    start, steps = (0,) * len(batch), (1,) * len(a.shape)
+    upper = slice_(found, starts=(*start, 0, 0), stops=(*batch, size, size), steps=steps)
+    last = slice_(found, starts=(*start, size, 0), stops=(*batch, size + 1, size), steps=steps)
+    rows, columns = _rows_and_columns(size)
+    diagonal = sum_(where(equal(rows, columns), upper, 0.0), dims=(len(batch),), keepdim=True)
+    stays = equal(last, convert(columns, dtype=a.dtype))
+    return reshape(where(stays, diagonal, -1.0 * diagonal), shape=(*batch, size))
 
-    return _eliminated(a, constant(0.0, a.spec.with_shape((*a.shape[:-1], 0))))[1]
+
+def _untransposed(a: Array) -> tuple[Array, bool]:
+    """The matrices of which these are the transposed, if they are, and whether they are."""
+    rank, is_transposed = len(a.shape), False
+    while a.operator is permute and a.attributes["dims"] == (*range(rank - 2), rank - 1, rank - 2):
+        a, is_transposed = a.operands[0], not is_transposed
+    return a, is_transposed
 
 
-def _require_square(name: str, a: Spec) -> None:
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"{name}: square matrices expected, found shape {a.shape}.")
+def _solution(a: Array, b: Array) -> Array:
+    inner, is_transposed = _untransposed(a)
+    if inner.operator is cholesky_factor:
+        return triangular_solution(inner, b, lower=True, transposed=is_transposed)
+    return eliminated_solution(eliminated(inner), b, transposed=is_transposed)
 
 
 def _infer_solve(a: Spec, b: Spec) -> Spec:
-    _require_square("solve", a)
-    if b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
-        raise ShapeError(
-            f"solve: sides of shape (..., {a.shape[-1]}, m) expected, found {b.shape} for {a.shape}."
-        )
-    return b
+    require_square("solve", a)
+    return require_sides("solve", a, b)
 
 
 def _infer_number(a: Spec) -> Spec:
-    _require_square("det", a)
+    require_square("det", a)
     return a.with_shape(a.shape[:-2])
 
 
 solve = declare(
     "solve", "composite", "a b", infer=_infer_solve, evaluate=np.linalg.solve,
-    body=lambda a, b: _eliminated(a, b)[0], grad_fn="LinalgSolveEx",
+    body=_solution, grad_fn="LinalgSolveEx",
     vjp={
         "a": lambda g, a, y: -1.0 * product(solve(transposed(a), g), transposed(y)),
         "b": lambda g, a: solve(transposed(a), g),
@@ -167,59 +154,89 @@ def _inverse_transposed(a: Array) -> Array:
 
 det = declare(
     "det", "composite", "a", infer=_infer_number, evaluate=np.linalg.det, grad_fn="LinalgDet",
-    body=lambda a: prod(_pivots(a), dims=(0,), keepdim=False),
+    body=lambda a: prod(_pivots(a), dims=(len(a.shape) - 2,), keepdim=False),
     vjp={"a": lambda g, a, y: multiply(_for_each_matrix(multiply(g, y), a), _inverse_transposed(a))},
     doc="the determinant; the derivative needs an inverse",
 )  # fmt: skip
 logabsdet = declare(
     "logabsdet", "composite", "a", infer=_infer_number, evaluate=lambda a: np.linalg.slogdet(a)[1],
-    body=lambda a: sum_(log(absolute(_pivots(a))), dims=(0,), keepdim=False), grad_fn="LinalgSlogdet",
+    body=lambda a: sum_(log(absolute(_pivots(a))), dims=(len(a.shape) - 2,), keepdim=False),
+    grad_fn="LinalgSlogdet",
     vjp={"a": lambda g, a: multiply(_for_each_matrix(g, a), _inverse_transposed(a))},
     doc="the logarithm of the determinant's size, without overflow",
 )  # fmt: skip
 sign_of_det = declare(
     "sign_of_det", "composite", "a", infer=_infer_number, evaluate=lambda a: np.linalg.slogdet(a)[0],
-    body=lambda a: prod(sign_of(_pivots(a)), dims=(0,), keepdim=False), grad_fn="LinalgSlogdet",
+    body=lambda a: prod(sign_of(_pivots(a)), dims=(len(a.shape) - 2,), keepdim=False),
+    grad_fn="LinalgSlogdet",
     vjp={"a": lambda a: zeros_like(a)},
     doc="the sign of the determinant",
+)  # fmt: skip
+
+# --- triangles ----------------------------------------------------------------------------------------------
+
+
+def _triangle(x: Array, lower: bool) -> Array:
+    rows, columns = _rows_and_columns(x.shape[-1])
+    return where(greater_equal(rows, columns) if lower else greater_equal(columns, rows), x, 0.0)
+
+
+triangle = declare(
+    "triangle", "composite", "x", infer=lambda x, lower: x, body=_triangle,
+    evaluate=lambda x, lower: np.tril(x) if lower else np.triu(x),
+    vjp={"x": lambda g, lower: triangle(g, lower=lower)}, doc="the lower or upper triangle of every matrix",
+)  # fmt: skip
+
+
+def _triangular_solution(a: Array, b: Array, lower: bool, transposed: bool) -> Array:
+    inner, is_transposed = _untransposed(a)
+    return triangular_solution(inner, b, lower=lower != is_transposed, transposed=transposed != is_transposed)
+
+
+_swapped = transposed
+
+
+def _infer_triangular_solve(a: Spec, b: Spec, lower: bool, transposed: bool) -> Spec:
+    require_square("triangular_solve", a)
+    return require_sides("triangular_solve", a, b)
+
+
+def _triangle_cotangent(g: Array, a: Array, y: Array, lower: bool, transposed: bool) -> Array:
+    across = triangular_solve(a, g, lower=lower, transposed=not transposed)
+    first, second = (y, across) if transposed else (across, y)
+    return -1.0 * triangle(product(first, _swapped(second)), lower=lower)
+
+
+triangular_solve = declare(
+    "triangular_solve", "composite", "a b", infer=_infer_triangular_solve, body=_triangular_solution,
+    evaluate=lambda a, b, lower, transposed: of_each_matrix(
+        lambda a, b: solve_one_triangular(a, b, lower, transposed), a, b
+    ),
+    grad_fn="LinalgSolveTriangular",
+    vjp={
+        "a": _triangle_cotangent,
+        "b": lambda g, a, lower, transposed: triangular_solve(a, g, lower=lower, transposed=not transposed),
+    },
+    doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
 )  # fmt: skip
 
 # --- Cholesky -----------------------------------------------------------------------------------------------
 
 
-def _infer_cholesky(a: Spec) -> Spec:
-    _require_square("cholesky", a)
-    return a
-
-
-def _cholesky(a: Array) -> Array:
-    """A column of the factor in each step, whose square is taken from what is left of the matrix."""
-    from ..graph import Graph, make_input
-    from ..loop import make_loop
-
-    size, rank = a.shape[-1], len(a.shape)
-    left, step = make_input(a.spec, "matrix"), make_input(Spec((), INT64), "step")
-    rows, columns = _rows_and_columns(size)
-    column = _chosen(left, equal(columns, step), -1)
-    pivot = _chosen(column, equal(rows, step), -2)
-    found = where(greater_equal(rows, step), column / sqrt(pivot), 0.0)
-    rest = left - found * transposed(found)
-    body = Graph("cholesky", (left, step), (rest, reshape(found, shape=tuple(a.shape[:-1]))))
-    factor = make_loop(body, [a], [_numbers(size)], [], size).result(1)
-    return permute(factor, dims=(*range(1, rank), 0))
+def _solved_with(y: Array, b: Array) -> Array:
+    return triangular_solve(y, b, lower=True, transposed=True)
 
 
 def _cholesky_cotangent(g: Array, y: Array) -> Array:
     """With half of the diagonal of the lower triangle of y' g; symmetric, as a is."""
     middle = lower_half(product(transposed(y), g))
-    across = solve(transposed(y), transposed(solve(transposed(y), transposed(middle))))
+    across = _solved_with(y, transposed(_solved_with(y, transposed(middle))))
     return 0.5 * (across + transposed(across))
 
 
 cholesky = declare(
-    "cholesky", "composite", "a", infer=_infer_cholesky, evaluate=np.linalg.cholesky, body=_cholesky,
+    "cholesky", "composite", "a", infer=infer_square("cholesky"), evaluate=np.linalg.cholesky,
+    body=cholesky_factor,
     vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx",
     doc="the lower triangular L with L L' = a, of whose lower triangle alone it is read",
 )  # fmt: skip
-MADE_OF_LOOPS = frozenset((solve, det, logabsdet, sign_of_det, cholesky))
-"""Those whose bodies are loops."""

@@ -43,7 +43,7 @@ def optimise(module: llvm.ModuleRef) -> None:
     tuning.loop_vectorization = True
     tuning.slp_vectorization = False  # loops are what kernels consist of
     builder = llvm.create_pass_builder(kernels.target_machine(), tuning)
-    with _without_constraint_elimination():
+    with _set("enable-constraint-elimination", False):
         builder.getModulePassManager().run(module, builder)
     rare.inline_variants(module, builder)
     drop_unused_variants(module, builder)
@@ -53,20 +53,29 @@ LAST_KNOWN_LLVM = 22
 """An option that a later version does not know would end the process."""
 
 
-@contextlib.contextmanager
-def _without_constraint_elimination() -> Iterator[None]:
-    """Spare a pass that takes a quarter of the time: it looks for comparisons that generated code has not.
+def emit(module: llvm.ModuleRef) -> bytes:
+    """The machine code of an optimised module."""
+    with _set("disable-lsr", True):
+        return kernels.target_machine().emit_object(module)
 
-    The option is one for the process; Numba's lock is held meanwhile, so nobody else compiles.
+
+@contextlib.contextmanager
+def _set(option: str, value: bool) -> Iterator[None]:
+    """Spare LLVM a pass that generated code gains nothing from.
+
+    Constraint elimination takes a quarter of the time, for comparisons that are not there. Loop strength
+    reduction takes minutes where a loop walks dozens of arrays; to add an index to an address costs nothing.
+
+    Options are for the process; Numba's lock is held meanwhile, so nobody else compiles.
     """
     is_known = llvm.llvm_version_info[0] <= LAST_KNOWN_LLVM
     if is_known:
-        llvm.set_option("", "-enable-constraint-elimination=false")
+        llvm.set_option("", f"-{option}={str(value).lower()}")
     try:
         yield
     finally:
         if is_known:
-            llvm.set_option("", "-enable-constraint-elimination=true")
+            llvm.set_option("", f"-{option}={str(not value).lower()}")
 
 
 def _keep_only(module: llvm.ModuleRef, symbol: str) -> None:
@@ -98,7 +107,7 @@ def compile_kernel(
         module.verify()
         optimise(module)
         needed = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
-        return kernels.target_machine().emit_object(module), needed
+        return emit(module), needed
 
 
 def _numba_type(argument: kernels.ArrayType | kernels.ScalarType) -> NumbaType:

@@ -24,7 +24,7 @@ from .contexts import Contexts
 from .translate import choose
 
 VECTOR_MATH = "pullback.codegen.vector_math"
-LOOPS = ("pullback.codegen.ordering", "pullback.codegen.matrices")
+OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in ("ordering", "matrices", "decompositions"))
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -75,13 +75,13 @@ def callees(
             namespace[name] = _gemm(contexts)
         elif used.__module__.startswith(VECTOR_MATH):
             namespace[name] = _vector_math(used, contexts)
-        elif used.__module__ in (function.__module__, *LOOPS):
+        elif used.__module__ in (function.__module__, *OF_WHOLES):
             namespace[name] = _kernel(used, contexts, lower)
     return namespace
 
 
 def _kernel(function: FunctionType, contexts: Contexts, lower: Callable[..., Any]) -> Callee:
-    """A function of the generated module, or one that sorts; an exception in it leaves the caller as well."""
+    """A function of the generated module, or of whole rows or matrices; its exceptions leave the caller."""
 
     def typing(*arguments: NumbaType) -> tuple[Any, Emitter]:
         lowered = lower(function, arguments)

@@ -200,7 +200,7 @@ class _Translator:
             raise SyntaxError(f"a kernel loops over ranges only (line {node.lineno})")
         bounds = [*call.args] if len(call.args) > 1 else [ast.Constant(0), *call.args]
         start, stop = self._value(bounds[0]), self._assign(self._value(bounds[1]))
-        step = ast.literal_eval(bounds[2]) if len(bounds) > 2 else 1
+        step = self._number(bounds[2]) if len(bounds) > 2 else 1
         if step < 1:
             raise SyntaxError(f"a kernel counts upwards (line {node.lineno})")
         back = BriefJump if self.loops in self.brief_loops else ir.Jump
@@ -217,6 +217,10 @@ class _Translator:
         self._assign(self._binary(operator.add, self._variable(counter), self._constant(step)), counter)
         self._jump(head, back)
         self._enter(end)
+
+    def _number(self, node: ast.expr) -> int:
+        """A number, or a constant of the module."""
+        return self.namespace[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
 
     def _statement_While(self, node: ast.While) -> None:
         head = self._new_block()

@@ -1,0 +1,79 @@
+"""Calls of functions that take whole rows or matrices (`whole_calls.py`): as roots, and as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pullback.tracer.graph import Node
+
+from ..whole_calls import DIMS, function_of, takes_wholes
+from ..writing import spelling as sp
+from ..writing.layout import Line
+from .expression import AnyIndex, Axis, Index, Load, of_axis
+from .extents import ONE
+from .lower import Lowering, NotPlain
+from .tree import Root
+
+if TYPE_CHECKING:
+    from ..writing.indices import Scope
+    from ..writing.write import Writer
+
+
+def whole_root(node: Node, lowering: Lowering) -> Root:
+    """The call for an operator, in loops over the dimensions of operands that it does not take whole."""
+    extents, taken = lowering.extents, DIMS[node.operator.family]
+    batch = tuple(map(Axis, extents[node.operands[0]][:-taken]))
+    around = tuple(map(of_axis, batch))
+    reads = tuple(_read(x, around, lowering) for x in node.operands)
+    target = (*around, *map(of_axis, map(Axis, extents[node][len(batch) :])))
+    looped = tuple(axis for axis in batch if axis.extent is not ONE)
+    return Root(node, "call", looped, None, target, reads=reads)
+
+
+def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
+    """Of operands and results of calls the dimensions that each call takes, also where their size is 1."""
+    found: dict[Node, range] = {}
+    for root in roots:
+        if takes_wholes(root.node):
+            batch = root.node.operands[0].spec.ndim - DIMS[root.node.operator.family]
+            for node in (root.node, *(load.node for load in root.reads)):
+                found[node] = range(batch, node.spec.ndim)
+    return found
+
+
+def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
+    """What a call reads: it must be in memory, and is, unless it is an input that something moves."""
+    inner = map(of_axis, map(Axis, lowering.extents[x][len(around) :]))
+    read = lowering.element(x, (*around, *inner))
+    if not isinstance(read, Load):
+        raise NotPlain(x)
+    return read
+
+
+def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line:
+    """`sort_positions(x[i], positions[i])` in the loops over rows."""
+    from ..writing.element import comment_of
+
+    function = function_of(root.node).__name__
+    taken = DIMS[root.node.operator.family]
+    operands = [
+        _part(read.node, read.indices[: len(read.indices) - taken], writer, scope) for read in root.reads
+    ]
+    if root.node.operator.name == "triangular_solution" and root.node.attributes["transposed"]:
+        operands[0] += ".T"
+    batch = root.node.operands[0].spec.ndim - taken
+    out = _part(root.node, root.target[:batch], writer, scope)
+    writer.called.add(function)
+    return Line(f"{function}({', '.join(operands)}, {out})", comment_of([root.node.origin]))
+
+
+def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -> str:
+    """What of an array the loops have come to: `x`, `x[i]`."""
+    stored = range(node.spec.ndim) if node.is_input else writer.tree.kept[node]
+    indices = [
+        sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))
+        for dim in stored
+        if dim < len(place)
+    ]
+    return writer.array(node) + (f"[{', '.join(indices)}]" if indices else "")

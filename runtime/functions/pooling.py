@@ -1,0 +1,492 @@
+"""Pooling: the largest or the mean of each window, under the names of torch.nn.functional."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.ops import elementwise as e
+from ..tape import apply, wrap
+from ..tensor import Tensor
+from .arithmetic import div, pow
+from .common import array_dtype, fail, filled, iota, tensor
+from .joining import cat, stack
+from .movement import expand_to, reshape_to
+from .padding import padded
+from .parts import part
+from .reduction import max as largest
+from .reduction import mean, sum
+from .selection import scatter, scatter_add, take_along_dim
+from .windows import Sizes, places_of, sizes_of
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d",
+    "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
+    "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d",
+]  # fmt: skip
+
+
+class _Windows:
+    """The sizes of windows, checked, and how much they need around the tensor."""
+
+    def __init__(
+        self, rank: int, x: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
+        dilation: Sizes, ceil_mode: bool, function: str,
+    ) -> None:  # fmt: skip
+        if x.ndim not in (rank + 1, rank + 2):
+            fail(
+                ShapeError,
+                f"{function}(): Expected {rank + 1}D or {rank + 2}D input, but got input of size "
+                f"{list(x.shape)}",
+            )
+        self.rank, self.function = rank, function
+        self.extents = tuple(x.shape[x.ndim - rank :])
+        self.kernel = sizes_of(kernel_size, rank, function, "kernel_size")
+        given = self.kernel if stride is None or stride in ((), []) else stride
+        self.jumps = sizes_of(given, rank, function, "stride")
+        self.around = sizes_of(padding, rank, function, "padding")
+        self.steps = sizes_of(dilation, rank, function, "dilation")
+        if any(one < 0 or 2 * one > size for one, size in zip(self.around, self.kernel)):
+            fail(ArgumentError, f"{function}(): pad should be at most half of effective kernel size")
+        self.behind = tuple(map(self._behind, range(rank))) if ceil_mode else self.around
+
+    def _behind(self, dim: int) -> int:
+        """What is added at the end for a last window that begins inside but ends outside."""
+        extent, around, jump = self.extents[dim], self.around[dim], self.jumps[dim]
+        reach = self.steps[dim] * (self.kernel[dim] - 1) + 1
+        count = -((reach - extent - 2 * around) // jump) + 1
+        if (count - 1) * jump >= extent + around:
+            count -= 1
+        return max(around, (count - 1) * jump + reach - extent - around)
+
+    def of(self, x: Tensor, filler: float) -> tuple[Tensor, tuple[int, ...]]:
+        """The elements of each window along a new last dimension; and how many windows there are."""
+        widths = [(0, 0)] * (x.ndim - self.rank) + list(zip(self.around, self.behind))
+        x = padded(x, widths, "constant", filler) if any(map(any, widths)) else x
+        places, counts = places_of(x, self.kernel, self.jumps, self.steps, self.function)
+        return stack(places, -1), counts
+
+
+# --- the largest --------------------------------------------------------------------------------------------
+
+
+def _max_pool(
+    rank: int, input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes,
+    ceil_mode: bool, return_indices: bool,
+) -> Any:  # fmt: skip
+    x = tensor(input, f"max_pool{rank}d")
+    sizes = _Windows(rank, x, kernel_size, stride, padding, dilation, ceil_mode, f"max_pool{rank}d")
+    kind = array_dtype(x)
+    windows, counts = sizes.of(x, -math.inf if kind.kind == "f" else int(np.iinfo(kind).min))
+    values, places = largest(windows, -1)
+    return (values, _positions(sizes, places, counts)) if return_indices else values
+
+
+def _positions(sizes: _Windows, places: Tensor, counts: tuple[int, ...]) -> Tensor:
+    """Where in the last dimensions of the tensor, flattened, each window's largest element is."""
+    position: Tensor | None = None
+    offsets = np.unravel_index(np.arange(math.prod(sizes.kernel)), sizes.kernel)
+    for dim, extent in enumerate(sizes.extents):
+        begin = np.arange(counts[dim]) * sizes.jumps[dim] - sizes.around[dim]
+        begin = begin.reshape([-1 if one == dim else 1 for one in range(sizes.rank)])
+        offset = take_along_dim(
+            wrap(offsets[dim] * sizes.steps[dim]), reshape_to(places, (places.numel(),)), 0
+        )
+        along = apply(e.add, reshape_to(offset, tuple(places.shape)), wrap(begin))
+        position = along if position is None else apply(e.add, apply(e.multiply, position, extent), along)
+    assert position is not None
+    return position
+
+
+def max_pool1d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest of each window along the last dimension; the first of equal ones has the gradient.
+
+    Args:
+        input: of shape (batch, channels, length), or without batch.
+        kernel_size, stride, padding, dilation: of the windows; they follow each other without `stride`.
+        ceil_mode: let a last window end outside.
+        return_indices: give the positions as well.
+
+    Raises:
+        ShapeError: the window is larger than the padded input. ArgumentError: padding is more than half
+            of it.
+
+    Example:
+        >>> max_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+    """
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest of each window over the last two dimensions; see `max_pool1d`.
+
+    Example:
+        >>> max_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+        tensor([[[3.]]])
+    """
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest of each window over the last three dimensions; see `max_pool1d`.
+
+    Example:
+        >>> max_pool3d(tensor([[[[1.0, 3.0]]]]), (1, 1, 2))
+        tensor([[[[3.]]]])
+    """
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`max_pool1d`, with the positions of the largest elements.
+
+    Example:
+        >>> max_pool1d_with_indices(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool2d_with_indices(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`max_pool2d`, with the positions of the largest elements.
+
+    Example:
+        >>> max_pool2d_with_indices(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+        (tensor([[[3.]]]), tensor([[[1]]]))
+    """
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`max_pool3d`, with the positions of the largest elements.
+
+    Example:
+        >>> max_pool3d_with_indices(tensor([[[[1.0, 3.0]]]]), (1, 1, 2))
+        (tensor([[[[3.]]]]), tensor([[[[1]]]]))
+    """
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+def _max_unpool(
+    rank: int, input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
+    output_size: Sequence[int] | None,
+) -> Tensor:  # fmt: skip
+    function = f"max_unpool{rank}d"
+    x, places = tensor(input, function), tensor(indices, function, "indices")
+    kernel = sizes_of(kernel_size, rank, function, "kernel_size")
+    jumps = kernel if stride is None else sizes_of(stride, rank, function, "stride")
+    around = sizes_of(padding, rank, function, "padding")
+    ahead, extents = tuple(x.shape[: x.ndim - rank]), tuple(x.shape[x.ndim - rank :])
+    if output_size is None:
+        sizes = [
+            (extent - 1) * jump - 2 * one + size
+            for extent, jump, one, size in zip(extents, jumps, around, kernel)
+        ]
+    else:
+        sizes = list(output_size)[-rank:]
+    flat = (*ahead, math.prod(extents))
+    nothing = filled((*ahead, math.prod(sizes)), 0, array_dtype(x))
+    elements, places, dim = reshape_to(x, flat), reshape_to(places, flat), x.ndim - rank
+    found = scatter(nothing, dim, places, elements.detach())
+    # as in PyTorch, elements that are written to one place all get its gradient
+    added = scatter_add(nothing, dim, places, elements)
+    found = apply(e.add, found, apply(e.subtract, added, added.detach()))
+    return reshape_to(found, (*ahead, *sizes))
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:  # fmt: skip
+    """Zeros, with the elements at the positions that `max_pool1d` has given.
+
+    Example:
+        >>> max_unpool1d(tensor([[3.0, 2.0]]), tensor([[1, 2]]), 2)
+        tensor([[0., 3., 2., 0.]])
+    """
+    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:  # fmt: skip
+    """The same over two dimensions; see `max_unpool1d`.
+
+    Example:
+        >>> max_unpool2d(tensor([[[3.0]]]), tensor([[[1]]]), 2)
+        tensor([[[0., 3.],
+                 [0., 0.]]])
+    """
+    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:  # fmt: skip
+    """The same over three dimensions; see `max_unpool1d`.
+
+    Example:
+        >>> max_unpool3d(tensor([[[[3.0]]]]), tensor([[[[1]]]]), (1, 1, 2))
+        tensor([[[[0., 3.]]]])
+    """
+    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+# --- the mean -----------------------------------------------------------------------------------------------
+
+
+def _avg_pool(
+    rank: int, input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Tensor:  # fmt: skip
+    x = tensor(input, f"avg_pool{rank}d")
+    sizes = _Windows(rank, x, kernel_size, stride, padding, 1, ceil_mode, f"avg_pool{rank}d")
+    windows, counts = sizes.of(x, 0)
+    if divisor_override is not None:
+        if divisor_override == 0:
+            fail(ArgumentError, "divisor must be not zero")
+        return _shared(sum(windows, -1), wrap(np.asarray(divisor_override)))
+    divisor = np.ones((), int)
+    for dim, extent in enumerate(sizes.extents):
+        around, size = sizes.around[dim], sizes.kernel[dim]
+        begin = np.arange(counts[dim]) * sizes.jumps[dim] - around
+        end = np.minimum(begin + size, extent + around)
+        if not count_include_pad:
+            begin, end = np.maximum(begin, 0), np.minimum(end, extent)
+        divisor = np.multiply.outer(divisor, end - begin)
+    is_whole = bool((divisor == math.prod(sizes.kernel)).all())
+    if is_whole and array_dtype(x).kind == "f":
+        return mean(windows, -1)
+    return _shared(sum(windows, -1), wrap(divisor))
+
+
+def _shared(total: Tensor, divisor: Tensor) -> Tensor:
+    if array_dtype(total).kind != "f":
+        return div(total, apply(e.convert, divisor, dtype=array_dtype(total)), rounding_mode="trunc")
+    return apply(e.divide, total, apply(e.convert, divisor, dtype=array_dtype(total)))
+
+
+def avg_pool1d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """The mean of each window along the last dimension; padding counts as zeros, if `count_include_pad`.
+
+    Example:
+        >>> avg_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[2., 1.]])
+    """
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window over the last two dimensions; or its sum over `divisor_override`.
+
+    Example:
+        >>> avg_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+        tensor([[[1.5000]]])
+    """
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window over the last three dimensions; see `avg_pool2d`.
+
+    Example:
+        >>> avg_pool3d(tensor([[[[1.0, 3.0]]]]), (1, 1, 2))
+        tensor([[[[2.]]]])
+    """
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def _lp_pool(
+    rank: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None, ceil_mode: bool
+) -> Tensor:
+    size = math.prod(sizes_of(kernel_size, rank, f"lp_pool{rank}d", "kernel_size"))
+    power = pow(tensor(input, f"lp_pool{rank}d"), norm_type)
+    found = _avg_pool(rank, power, kernel_size, stride, 0, ceil_mode, True, None)
+    positive = apply(e.multiply, apply(e.sign, found), apply(e.relu, apply(e.absolute, found)))
+    return pow(apply(e.multiply, positive, size), 1.0 / norm_type)
+
+
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The sum of the powers of each window, and its root.
+
+    Example:
+        >>> lp_pool1d(tensor([[3.0, 4.0]]), 2, 2)
+        tensor([[5.]])
+    """
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The same over two dimensions; see `lp_pool1d`.
+
+    Example:
+        >>> lp_pool2d(tensor([[[3.0, 4.0]]]), 2, (1, 2))
+        tensor([[[5.]]])
+    """
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """The same over three dimensions; see `lp_pool1d`.
+
+    Example:
+        >>> lp_pool3d(tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+        tensor([[[[5.]]]])
+    """
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+# --- as many windows as wanted ------------------------------------------------------------------------------
+
+
+def _wanted(rank: int, x: Tensor, output_size: Any, function: str) -> list[int]:
+    if x.ndim not in (rank + 1, rank + 2):
+        fail(
+            ShapeError,
+            f"{function}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(x.shape)}",
+        )
+    extents = tuple(x.shape[x.ndim - rank :])
+    sizes = (output_size,) * rank if isinstance(output_size, int) or output_size is None else output_size
+    sizes = tuple(sizes) * rank if len(sizes) == 1 else sizes
+    found = [extent if one is None else one for one, extent in zip(sizes, extents)]
+    if len(found) != rank or len(sizes) != rank or any(size < 0 for size in found):
+        fail(ArgumentError, f"{function}(): output_size must be {rank} integers, found {output_size!r}")
+    return found
+
+
+def _bounds(extent: int, count: int) -> list[tuple[int, int]]:
+    """Where each of so many windows begins and ends."""
+    return [(place * extent // count, -(-(place + 1) * extent // count)) for place in range(count)]
+
+
+def _adaptive_mean(rank: int, input: Tensor, output_size: Any) -> Tensor:
+    function = f"adaptive_avg_pool{rank}d"
+    x = tensor(input, function)
+    wanted = _wanted(rank, x, output_size, function)
+    extents = tuple(x.shape[x.ndim - rank :])
+    if all(size and extent % size == 0 for size, extent in zip(wanted, extents)):
+        kernel = tuple(extent // size for size, extent in zip(wanted, extents))
+        return _avg_pool(rank, x, kernel, None, 0, False, True, None)
+    for dim, size in enumerate(wanted, x.ndim - rank):
+        pieces = [mean(part(x, dim, *one), dim, True) for one in _bounds(x.shape[dim], size)]
+        x = cat(pieces, dim) if pieces else part(x, dim, 0, 0)
+    return x
+
+
+def _adaptive_max(rank: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
+    function = f"adaptive_max_pool{rank}d"
+    x = tensor(input, function)
+    wanted = _wanted(rank, x, output_size, function)
+    extents = tuple(x.shape[x.ndim - rank :])
+    places = expand_to(reshape_to(iota(math.prod(extents)), extents), tuple(x.shape))
+    for dim in reversed(range(x.ndim - rank, x.ndim)):
+        values, positions = [], []
+        for begin, end in _bounds(x.shape[dim], wanted[dim - x.ndim + rank]):
+            value, index = largest(part(x, dim, begin, end), dim, True)
+            values.append(value)
+            positions.append(take_along_dim(part(places, dim, begin, end), index, dim))
+        x = cat(values, dim) if values else part(x, dim, 0, 0)
+        places = cat(positions, dim) if positions else part(places, dim, 0, 0)
+    return (x, places) if return_indices else x
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means over `output_size` windows, whose sizes differ by one where that does not divide the extent.
+
+    Example:
+        >>> adaptive_avg_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 1)
+        tensor([[1.5000]])
+    """
+    return _adaptive_mean(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means over windows of the last two dimensions; see `adaptive_avg_pool1d`. None keeps an extent.
+
+    Example:
+        >>> adaptive_avg_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), (1, 1))
+        tensor([[[1.5000]]])
+    """
+    return _adaptive_mean(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Means over windows of the last three dimensions; see `adaptive_avg_pool1d`.
+
+    Example:
+        >>> adaptive_avg_pool3d(tensor([[[[1.0, 3.0]]]]), 1)
+        tensor([[[[2.]]]])
+    """
+    return _adaptive_mean(3, input, output_size)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of `output_size` windows; see `adaptive_avg_pool1d`.
+
+    Example:
+        >>> adaptive_max_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 1)
+        tensor([[3.]])
+    """
+    return _adaptive_max(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of windows of the last two dimensions; see `adaptive_avg_pool1d`.
+
+    Example:
+        >>> adaptive_max_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), (1, 1))
+        tensor([[[3.]]])
+    """
+    return _adaptive_max(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of windows of the last three dimensions; see `adaptive_avg_pool1d`.
+
+    Example:
+        >>> adaptive_max_pool3d(tensor([[[[1.0, 3.0]]]]), 1)
+        tensor([[[[3.]]]])
+    """
+    return _adaptive_max(3, input, output_size, return_indices)

@@ -1,0 +1,177 @@
+"""NumPy's functions that call functions, on Tensors: `np.apply_along_axis`, `np.piecewise`, `np.vectorize`.
+
+And `np.r_` and `np.c_`, which are indexed as if they were arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import ArgumentError
+from .functions import PUBLIC, joining, movement
+from .functions.common import array_dtype, as_dtype, fail
+from .functions.indexing import updated
+from .numpy_functions import FUNCTIONS, implements
+from .numpy_values import holds_tensor, promoted, tensor_of
+from .tensor import Tensor
+
+Function = Callable[..., Any]
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
+    """What a function gives of each row along a dimension, in the place of the row."""
+    x = tensor_of(arr)
+    axis = axis % x.ndim
+    rows = movement.movedim(x, axis, -1)
+    outside = tuple(rows.shape[:-1])
+    found = [func1d(row, *args, **options) for row in rows.reshape(-1, rows.shape[-1])]
+    results = joining.stack(promoted(found), 0)
+    inside = tuple(results.shape[1:])
+    results = results.reshape((*outside, *inside))
+    count = len(inside)
+    return FUNCTIONS[np.moveaxis](
+        results, tuple(range(len(outside), len(outside) + count)), tuple(range(axis, axis + count))
+    )
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Function, a: Any, axes: Any) -> Tensor:
+    """A function of an array and a dimension, for several dimensions one after the other."""
+    x = tensor_of(a)
+    for axis in np.atleast_1d(axes).tolist():
+        found = func(x, axis)
+        x = found if found.ndim == x.ndim else FUNCTIONS[np.expand_dims](found, axis)
+    return x
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
+    """Functions of the elements where their conditions hold, the last of those that do; or constants."""
+    values = tensor_of(x)
+    single = isinstance(condlist, np.ndarray | Tensor) and condlist.ndim == values.ndim
+    listed = [condlist] if single or not np.iterable(condlist) else list(condlist)
+    if values.ndim and np.ndim(listed[0]) == 0:
+        listed = [listed]
+    masks = [tensor_of(one) for one in listed]
+    masks = [as_dtype(one, np.dtype("bool")) for one in masks]
+    if len(masks) == len(funclist) - 1:
+        covered = masks[0]
+        for mask in masks[1:]:
+            covered = PUBLIC["logical_or"](covered, mask)
+        masks.append(PUBLIC["logical_not"](covered))
+    if len(masks) != len(funclist):
+        fail(
+            ArgumentError,
+            f"numpy.piecewise: with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} "
+            "functions are expected",
+        )
+    result = values * 0
+    for mask, function in zip(masks, funclist):
+        if not callable(function):
+            result = PUBLIC["where"](mask, as_dtype(tensor_of(function), array_dtype(values)), result)
+        elif not values.ndim:
+            chosen = as_dtype(tensor_of(function(values, *args, **kw)), array_dtype(values))
+            result = PUBLIC["where"](mask, chosen, result)
+        else:
+            chosen = as_dtype(tensor_of(function(values[mask], *args, **kw)), array_dtype(values))
+            result = updated(result, mask, chosen)
+    return result
+
+
+class Vectorized:
+    """`np.vectorize(function)` for Tensors as well: a function of numbers, called for each element."""
+
+    def __init__(
+        self, pyfunc: Function, otypes: Any = None, doc: Any = None, excluded: Any = None,
+        cache: bool = False, signature: str | None = None,
+    ) -> None:  # fmt: skip
+        self.pyfunc, self.signature = pyfunc, signature
+        self.excluded = set(excluded or ())
+        self._real = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not any(map(holds_tensor, (*args, *kwargs.values()))):
+            return self._real(*args, **kwargs)
+        names = [key for key in (*range(len(args)), *kwargs) if key not in self.excluded]
+        given: dict[Any, Any] = dict(enumerate(args)) | kwargs
+        arrays = [tensor_of(given[name]) for name in names]
+        inner = self._inner(arrays)
+        outer = [tuple(one.shape[: one.ndim - rank]) for one, rank in zip(arrays, inner)]
+        shape = np.broadcast_shapes(*outer)
+        flat = [
+            movement.broadcast_to(one, (*shape, *one.shape[one.ndim - rank :])).reshape(
+                (-1, *one.shape[one.ndim - rank :])
+            )
+            for one, rank in zip(arrays, inner)
+        ]
+        found = [self._called(given, len(args), names, row) for row in zip(*flat)]
+        if isinstance(found[0], tuple):
+            return tuple(self._shaped(list(one), shape) for one in zip(*found))
+        return self._shaped(found, shape)
+
+    def _inner(self, arrays: Sequence[Tensor]) -> list[int]:
+        """How many dimensions of each argument the function takes."""
+        if self.signature is None:
+            return [0] * len(arrays)
+        left = self.signature.replace(" ", "").split("->")[0]
+        return [len([one for one in part.split(",") if one]) for part in left.strip("()").split("),(")]
+
+    def _called(self, given: dict[Any, Any], count: int, names: Sequence[Any], row: Sequence[Tensor]) -> Any:
+        chosen = given | dict(zip(names, row))
+        return self.pyfunc(
+            *(chosen[place] for place in range(count)),
+            **{name: value for name, value in chosen.items() if isinstance(name, str)},
+        )
+
+    @staticmethod
+    def _shaped(results: list[Any], shape: tuple[int, ...]) -> Tensor:
+        rows = joining.stack(promoted(results), 0)
+        return rows.reshape((*shape, *rows.shape[1:]))
+
+
+def enumerated(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """`np.ndenumerate`: the place and the value of each element."""
+    return ((place, arr[place]) for place in np.ndindex(*np.shape(arr)))
+
+
+class Joiner:
+    """What `np.r_` and `np.c_` are, which take Tensors as well."""
+
+    def __init__(self, real: Any, axis: int, ndmin: int, trans1d: int) -> None:
+        self._real = real
+        self._defaults = axis, ndmin, trans1d
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        if not any(map(holds_tensor, items)):
+            return self._real[key]
+        axis, ndmin, trans1d = self._defaults
+        if isinstance(items[0], str):
+            if items[0] in ("r", "c"):
+                return self._real[key]
+            numbers = [int(one) for one in items[0].split(",")]
+            axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
+            items = items[1:]
+        parts = [self._part(one, ndmin, trans1d) for one in items]
+        return joining.cat(promoted(parts), axis)
+
+    @staticmethod
+    def _part(item: Any, ndmin: int, trans1d: int) -> Any:
+        """One of the arrays that are joined, with at least so many dimensions."""
+        x = tensor_of(np.r_[item] if isinstance(item, slice) else item)
+        missing = ndmin - x.ndim
+        if missing <= 0:
+            return x
+        if not x.ndim or trans1d == -1:
+            return x.reshape((*(1,) * missing, *x.shape))
+        front = trans1d if trans1d >= 0 else trans1d + missing + 1
+        places = list(range(ndmin))
+        order = places[:front] + places[missing:] + places[front:missing]
+        return movement.permute(x.reshape((*(1,) * missing, *x.shape)), tuple(order))
+
+
+JOINERS = {"r_": Joiner(np.r_, 0, 1, -1), "c_": Joiner(np.c_, -1, 2, 0)}

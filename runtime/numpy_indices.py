@@ -1,0 +1,184 @@
+"""NumPy's functions of places and of what arrays are: `np.unravel_index`, `np.choose`, `np.result_type`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ..tracer.errors import UnsupportedError
+from .functions import PUBLIC, joining, movement, selection
+from .functions.common import array_dtype, as_dtype, fail, filled, is_traced
+from .numpy_functions import implements
+from .numpy_values import averaged, known, promoted, tensor_of
+from .tape import wrap
+from .tensor import Tensor
+
+# --- places -------------------------------------------------------------------------------------------------
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
+    """The place in each dimension, of positions in the order of memory."""
+    rest = as_dtype(tensor_of(indices), np.dtype("int64"))
+    extents = tuple(map(int, shape)) if np.iterable(shape) else (int(shape),)
+    found = []
+    for extent in extents if order == "F" else reversed(extents):
+        found.append(PUBLIC["remainder"](rest, extent))
+        rest = PUBLIC["floor_divide"](rest, extent)
+    return tuple(found) if order == "F" else tuple(reversed(found))
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Tensor:
+    """Positions in the order of memory, of places in each dimension."""
+    if mode != "raise":
+        fail(UnsupportedError, f"numpy.ravel_multi_index: mode={mode!r} is not supported on a Tensor.")
+    pairs = list(zip(map(tensor_of, multi_index), dims))
+    total = pairs[0][0] * 0
+    for place, extent in reversed(pairs) if order == "F" else pairs:
+        total = total * int(extent) + place
+    return total
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Sequences as an open grid of indices; masks are the places where they hold."""
+    found = []
+    for place, one in enumerate(map(tensor_of, args)):
+        index = PUBLIC["nonzero"](one, as_tuple=True)[0] if array_dtype(one).kind == "b" else one
+        found.append(index.reshape([-1 if dim == place else 1 for dim in range(len(args))]))
+    return tuple(found)
+
+
+def _of_shape(function: Any) -> None:
+    """`np.triu_indices_from(x)` and its kin, which look at the shape alone."""
+    implements(function)(lambda arr, k=0: function(np.empty(tuple(arr.shape), bool), k))
+
+
+_of_shape(np.triu_indices_from)
+_of_shape(np.tril_indices_from)
+implements(np.diag_indices_from)(lambda arr: np.diag_indices_from(np.empty(tuple(arr.shape), bool)))
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
+    """At each place the element of the choice that an integer there numbers."""
+    several = promoted(list(choices))
+    which = tensor_of(a)
+    count = len(several)
+    if mode != "raise":
+        which = PUBLIC["remainder"](which, count) if mode == "wrap" else PUBLIC["clamp"](which, 0, count - 1)
+    elif not is_traced(which):
+        values = which.numpy()
+        if values.size and not (values.min() >= 0 and values.max() < count):
+            raise ValueError("invalid entry in choice array")
+    shape = np.broadcast_shapes(tuple(which.shape), *(tuple(one.shape) for one in several))
+    table = joining.stack([movement.broadcast_to(one, shape) for one in several], 0)
+    places = as_dtype(movement.broadcast_to(which, shape), np.dtype("int64"))
+    return selection.take_along_dim(table, places[None], 0)[0]
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
+    """All windows of a shape, in new last dimensions; a copy, where NumPy's is a view."""
+    found = tensor_of(x)
+    sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    axes = range(found.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
+    for dim, size in zip([one % found.ndim for one in axes], sizes):
+        found = PUBLIC["unfold"](found, dim, int(size), 1)
+    return found
+
+
+def shifted(x: Any, axes: Any, direction: int) -> Tensor:
+    """Each dimension rotated by half of its extent."""
+    array = tensor_of(x)
+    chosen = range(array.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
+    for axis in chosen:
+        extent = array.shape[axis]
+        array = PUBLIC["roll"](array, extent // 2 if direction > 0 else -(extent // 2), axis)
+    return array
+
+
+implements(np.fft.fftshift)(lambda x, axes=None: shifted(x, axes, 1))
+implements(np.fft.ifftshift)(lambda x, axes=None: shifted(x, axes, -1))
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb") -> Tensor:
+    """Without zeros in front and at the end."""
+    x = tensor_of(filt)
+    places = np.flatnonzero(known("trim_zeros", x)[0])
+    if not places.size:
+        return x[:0]
+    start = int(places[0]) if "f" in trim.lower() else 0
+    return x[start : int(places[-1]) + 1 if "b" in trim.lower() else x.shape[0]]
+
+
+# --- what arrays are ----------------------------------------------------------------------------------------
+
+
+def _kinds(values: Sequence[Any]) -> list[Any]:
+    return [array_dtype(one) if isinstance(one, Tensor) else one for one in values]
+
+
+implements(np.result_type)(lambda *arrays_and_dtypes: np.result_type(*_kinds(arrays_and_dtypes)))
+implements(np.common_type)(
+    lambda *arrays: np.common_type(*(np.empty(0, array_dtype(tensor_of(one))) for one in arrays))
+)
+implements(np.can_cast)(
+    lambda from_, to, casting="safe": np.can_cast(_kinds([from_])[0], _kinds([to])[0], casting)
+)
+implements(np.may_share_memory, np.shares_memory)(
+    lambda a, b, max_work=None: (
+        not (is_traced(tensor_of(a)) or is_traced(tensor_of(b)))
+        and np.shares_memory(*(tensor_of(one).detach().numpy() for one in (a, b)))
+    )
+)
+implements(np.einsum_path)(
+    lambda *operands, optimize="greedy": np.einsum_path(
+        *[cast(Any, np.empty(tuple(one.shape)) if isinstance(one, Tensor) else one) for one in operands],
+        optimize=optimize,
+    )
+)
+implements(np.array_equiv)(
+    lambda a1, a2: _broadcasts(a1, a2) and bool(PUBLIC["all"](PUBLIC["eq"](*promoted([a1, a2]))))
+)
+
+
+def _broadcasts(a: Any, b: Any) -> bool:
+    try:
+        np.broadcast_shapes(*(tuple(tensor_of(one).shape) for one in (a, b)))
+    except ValueError:
+        return False
+    return True
+
+
+# --- real numbers as complex ones ---------------------------------------------------------------------------
+
+implements(np.imag)(lambda val: tensor_of(val) * 0)
+implements(np.real_if_close)(lambda a, tol=100: tensor_of(a))
+implements(np.isreal)(lambda x: PUBLIC["eq"](tensor_of(x) * 0, tensor_of(x) * 0) | True)
+implements(np.iscomplex)(lambda x: PUBLIC["ne"](tensor_of(x), tensor_of(x)) & False)
+
+
+@implements(np.angle)
+def angle(z: Any, deg: bool = False) -> Tensor:
+    """0 or pi, by sign."""
+    x = tensor_of(z)
+    half = 180.0 if deg else np.pi
+    x = averaged(x)
+    found = PUBLIC["where"](PUBLIC["signbit"](x), filled((), half, array_dtype(x)), 0.0)
+    return PUBLIC["where"](PUBLIC["isnan"](x), x, found)
+
+
+def _of_bits(function: Any) -> None:
+    """Functions of integers that NumPy computes from values, of which there is no gradient."""
+    implements(function)(
+        lambda a, axis=None, **options: wrap(function(known(function.__name__, a)[0], axis, **options))
+    )
+
+
+_of_bits(np.packbits)
+_of_bits(np.unpackbits)

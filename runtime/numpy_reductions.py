@@ -1,0 +1,215 @@
+"""NumPy's functions on Tensors that combine elements along dimensions: sums, means, extremes, norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .functions import PUBLIC, joining, movement, parts, reduction, statistics
+from .functions.common import array_dtype, as_dtype, filled, scalar_of
+from .numpy_functions import implements
+from .numpy_values import averaged, promoted, tensor_of
+from .tensor import Tensor
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
+    """x in the dtype that NumPy adds or multiplies in: small integers become the platform's."""
+    if dtype is None:
+        kind = array_dtype(x)
+        dtype = kind if kind.kind == "f" else ufunc.reduce(np.zeros(0, kind)).dtype
+    return as_dtype(x, np.dtype(getattr(dtype, "numpy", dtype)))
+
+
+def _chosen(x: Tensor, where: Any, otherwise: Any) -> Tensor:
+    """x, and something else where the mask does not hold."""
+    return x if where is True else PUBLIC["where"](tensor_of(where), x, filled((), otherwise, array_dtype(x)))
+
+
+def _begun(total: Tensor, initial: Any, function: Callable[..., Tensor]) -> Tensor:
+    """What is reduced, begun with a number if one is given."""
+    return total if initial is None else function(total, scalar_of(initial, array_dtype(total)))
+
+
+@implements(np.sum)
+def _sum(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Tensor:  # fmt: skip
+    x = _chosen(_summed(tensor_of(a), dtype, np.add), where, 0)
+    return _begun(as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["add"])
+
+
+@implements(np.nansum)
+def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+    x = _summed(tensor_of(a), dtype, np.add)
+    return as_dtype(reduction.nansum(x, _axes(axis), keepdims), array_dtype(x))
+
+
+@implements(np.prod)
+def _prod(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+    where: Any = True,
+) -> Tensor:  # fmt: skip
+    x = _chosen(_summed(tensor_of(a), dtype, np.multiply), where, 1)
+    return _begun(as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["mul"])
+
+
+@implements(np.cumsum)
+def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    x = _summed(tensor_of(a), dtype, np.add)
+    return _running(reduction.cumsum, x, axis)
+
+
+@implements(np.cumprod)
+def _cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    x = _summed(tensor_of(a), dtype, np.multiply)
+    return _running(reduction.cumprod, x, axis)
+
+
+def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Tensor:
+    result = function(x.reshape(-1), 0) if axis is None else function(x, axis)
+    return as_dtype(result, array_dtype(x))
+
+
+@implements(np.mean)
+def _mean(
+    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
+) -> Tensor:
+    x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+    if where is not True:
+        mask = movement.broadcast_to(tensor_of(where), x.shape)
+        total = reduction.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
+        return total / as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x))
+    return reduction.mean(x, _axes(axis), keepdims)
+
+
+@implements(np.nanmean)
+def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    return reduction.nanmean(averaged(a), _axes(axis), keepdims)
+
+
+@implements(np.average)
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    x = averaged(a)
+    x, w = promoted([x, 1.0 if weights is None else weights])
+    if w.ndim and w.ndim < x.ndim:
+        w = w.reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
+    total = reduction.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
+    mean = reduction.mean(x, _axes(axis), keepdims)
+    found = mean if weights is None else reduction.sum(x * w, _axes(axis), keepdims) / total
+    return (found, total) if returned else found
+
+
+def _spread(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def call(
+        a: Any, axis: Any = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False,
+        where: Any = True, mean: Any = None, correction: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
+        ddof = ddof if correction is None else correction
+        if where is True and mean is None:
+            return function(x, _axes(axis), None, keepdims, correction=ddof)
+        centre = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor_of(mean)
+        squares = PUBLIC["square"](x - centre)
+        mask = movement.broadcast_to(tensor_of(where), x.shape)
+        count = as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x)) - float(ddof)
+        found = reduction.sum(_chosen(squares, mask, 0), _axes(axis), keepdims) / count
+        return PUBLIC["sqrt"](found) if function is statistics.std else found
+
+    return call
+
+
+implements(np.var)(_spread(statistics.var))
+implements(np.std)(_spread(statistics.std))
+
+
+def _extreme(name: str) -> Callable[..., Tensor]:
+    of_two = PUBLIC[{"amax": "maximum", "amin": "minimum"}.get(name, name)]
+
+    def function(
+        a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Tensor:
+        x = _chosen(tensor_of(a), where, initial)
+        return _begun(PUBLIC[name](x, _axes(axis), keepdims), initial, of_two)
+
+    return function
+
+
+def _place(name: str) -> Callable[..., Tensor]:
+    return lambda a, axis=None, *, keepdims=False: PUBLIC[name](tensor_of(a), axis, keepdims)
+
+
+implements(np.max, np.amax)(_extreme("amax"))
+implements(np.min, np.amin)(_extreme("amin"))
+implements(np.argmax)(_place("argmax"))
+implements(np.argmin)(_place("argmin"))
+
+
+@implements(np.ptp)
+def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    return reduction.amax(tensor_of(a), _axes(axis), keepdims) - reduction.amin(
+        tensor_of(a), _axes(axis), keepdims
+    )
+
+
+def _truth(name: str) -> Callable[..., Tensor]:
+    def function(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
+        x = tensor_of(a)
+        x = x if where is True else _chosen(as_dtype(x, np.dtype("bool")), where, name == "all")
+        return as_dtype(PUBLIC[name](x, _axes(axis), keepdims), np.dtype("bool"))
+
+    return function
+
+
+implements(np.all)(_truth("all"))
+implements(np.any)(_truth("any"))
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    return _sum(PUBLIC["ne"](tensor_of(a), 0), axis, keepdims=keepdims)
+
+
+@implements(np.diff)
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    x = tensor_of(a)
+    ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
+    shape = [1 if dim == axis % x.ndim else extent for dim, extent in enumerate(x.shape)]
+    ends = [one if one is None or one.ndim else movement.broadcast_to(one, shape) for one in ends]
+    given = [one for one in (ends[0], x, ends[1]) if one is not None]
+    return reduction.diff(joining.cat(promoted(given), axis) if len(given) > 1 else x, n, axis)
+
+
+@implements(np.linalg.norm)
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    values = averaged(x)
+    axis = _axes(axis)
+    is_matrix = (isinstance(axis, tuple) and len(axis) == 2) or (
+        axis is None and values.ndim == 2 and ord is not None
+    )
+    if is_matrix and ord is not None:
+        return statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims)
+    return statistics.vector_norm(values, 2 if ord is None else ord, axis, keepdims)
+
+
+@implements(np.trapezoid)
+def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+    values = averaged(y)
+    width: Any = dx
+    if x is not None:
+        width = reduction.diff(tensor_of(x), 1, -1 if tensor_of(x).ndim == 1 else axis)
+        if width.ndim == 1 and values.ndim > 1:
+            width = width.reshape([-1 if dim == axis % values.ndim else 1 for dim in range(values.ndim)])
+    count = max(values.shape[axis] - 1, 0)
+    if not count:
+        return reduction.sum(values, axis) * 0.0
+    later, earlier = parts.narrow(values, axis, 1, count), parts.narrow(values, axis, 0, count)
+    return reduction.sum((later + earlier) * width * 0.5, axis)

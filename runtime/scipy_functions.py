@@ -1,0 +1,127 @@
+"""SciPy's functions on Tensors, with its names and options: `scipy.special.logsumexp`, `scipy.linalg.solve`.
+
+Its ufuncs, `scipy.special.erf` and the like, come by way of NumPy: see `numpy_ufuncs`. What is here does not
+ask its arguments what they are, so that code is given these functions in the place of SciPy's (`stand_ins`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tracer.errors import UnsupportedError
+from .functions import PUBLIC, linalg, parts, reduction
+from .functions.common import fail
+from .numpy_front import FUNCTIONS
+from .numpy_values import averaged, promoted, tensor_of
+from .tensor import Tensor
+
+# --- scipy.special ------------------------------------------------------------------------------------------
+
+
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Tensor:
+    """log(sum(b * exp(a))), without overflow; nan where the sum is negative."""
+    x = averaged(a)
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    if return_sign:
+        fail(UnsupportedError, "scipy.special.logsumexp: return_sign is not supported on a Tensor.")
+    if b is None:
+        return PUBLIC["logsumexp"](x, axes, keepdims) if x.ndim else x
+    x, factor = promoted([x, b])
+    top = PUBLIC["amax"](x.detach(), axes, True)
+    top = PUBLIC["where"](PUBLIC["isfinite"](top), top, 0.0)
+    total = PUBLIC["log"](reduction.sum(factor * PUBLIC["exp"](x - top), axes, True)) + top
+    return total if keepdims else reduction.sum(total, axes)
+
+
+def softmax(x: Any, axis: Any = None) -> Tensor:
+    """exp(x) / sum(exp(x))."""
+    values = averaged(x)
+    if isinstance(axis, int):
+        return PUBLIC["softmax"](values, axis)
+    return PUBLIC["exp"](values - logsumexp(values, axis, keepdims=True))
+
+
+def log_softmax(x: Any, axis: Any = None) -> Tensor:
+    """x - logsumexp(x)."""
+    values = averaged(x)
+    if isinstance(axis, int):
+        return PUBLIC["log_softmax"](values, axis)
+    return values - logsumexp(values, axis, keepdims=True)
+
+
+# --- scipy.linalg -------------------------------------------------------------------------------------------
+
+HARMLESS = frozenset(
+    ("assume_a", "check_finite", "debug", "overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver")
+)
+"""Options that change how the result is computed, not what it is."""
+
+
+def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which ignores SciPy's harmless options."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return function(*arguments, **{name: one for name, one in options.items() if name not in HARMLESS})
+
+    return call
+
+
+def solve(a: Any, b: Any, lower: bool = False, transposed: bool = False) -> Tensor:
+    x, y = (averaged(one) for one in promoted([a, b]))
+    return linalg.solved(x.mT if transposed else x, y, y.ndim == 1)
+
+
+def cholesky(a: Any, lower: bool = False) -> Tensor:
+    """The triangular factor: an upper one unless `lower`, from the upper half."""
+    x = averaged(a)
+    half = parts.tril(x) if lower else parts.triu(x)
+    whole = half + half.mT - PUBLIC["diag_embed"](parts.diagonal(half, 0, -2, -1))
+    return linalg.cholesky(whole, not lower)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Tensor:
+    x, y = (averaged(one) for one in promoted([a, b]))
+    if trans in (1, 2, "T", "C"):
+        x, lower = x.mT, not lower
+    right = y[:, None] if y.ndim == 1 else y
+    found = linalg.solve_triangular(x, right, upper=not lower, unitriangular=unit_diagonal)
+    return found[:, 0] if y.ndim == 1 else found
+
+
+def cho_solve(c_and_lower: Any, b: Any) -> Tensor:
+    """The solution, given Cholesky's factor."""
+    factor, lower = c_and_lower
+    first = solve_triangular(factor, b, trans=0 if lower else 1, lower=lower)
+    return solve_triangular(factor, first, trans=1 if lower else 0, lower=lower)
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    return FUNCTIONS[np.linalg.norm](a, ord, axis, keepdims)
+
+
+# --- all ----------------------------------------------------------------------------------------------------
+
+SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
+    "scipy.special": {
+        "logsumexp": logsumexp, "softmax": softmax, "log_softmax": log_softmax,
+        "polygamma": lambda n, x: PUBLIC["polygamma"](n, averaged(x)),
+    },
+    "scipy.linalg": {
+        "solve": _plainly(solve), "inv": _plainly(lambda a: linalg.inverse(averaged(a))),
+        "det": _plainly(lambda a: linalg.det(averaged(a))), "cholesky": _plainly(cholesky),
+        "cho_factor": _plainly(lambda a, lower=False: (cholesky(a, lower), lower)),
+        "cho_solve": _plainly(cho_solve), "solve_triangular": _plainly(solve_triangular),
+        "norm": _plainly(norm),
+    },
+    "scipy.integrate": {
+        "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),
+    },
+}  # fmt: skip
+"""The modules, and by name what their functions do on Tensors."""

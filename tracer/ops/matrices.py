@@ -1,0 +1,109 @@
+"""Linear algebra as generated code calls it: what the bodies in `linalg.py` are made of.
+
+Each takes whole matrices, and has no rule: gradients have been taken when bodies are put in. LAPACK evaluates
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..operator import declare
+from ..spec import Spec
+
+
+def require_square(name: str, a: Spec) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"{name}: square matrices expected, found shape {a.shape}.")
+
+
+def require_sides(name: str, a: Spec, b: Spec) -> Spec:
+    if b.ndim != a.ndim or b.shape[:-2] != a.shape[:-2] or b.shape[-2] != a.shape[-1]:
+        raise ShapeError(
+            f"{name}: sides of shape (..., {a.shape[-1]}, m) expected, found {b.shape} for {a.shape}."
+        )
+    return b
+
+
+def infer_square(name: str) -> Callable[[Spec], Spec]:
+    def infer(a: Spec) -> Spec:
+        require_square(name, a)
+        return a
+
+    return infer
+
+
+def _infer_eliminated(a: Spec) -> Spec:
+    require_square("eliminated", a)
+    return a.with_shape((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]))
+
+
+def _infer_triangular(a: Spec, b: Spec, lower: bool, transposed: bool) -> Spec:
+    require_square("triangular_solution", a)
+    return require_sides("triangular_solution", a, b)
+
+
+def of_each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
+    """`compute` of each of a batch, stacked; once of a batch without any."""
+    batch = operands[0].shape[:-2]
+    if not batch or 0 in batch:
+        return compute(*operands)
+    results = [compute(*(one[place] for one in operands)) for place in np.ndindex(batch)]
+    return np.stack(results).reshape(*batch, *results[0].shape)
+
+
+def _eliminate(a: np.ndarray) -> np.ndarray:
+    from scipy.linalg import lu_factor
+
+    if not a.size:
+        return np.empty((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), a.dtype)
+    factors, exchanged = lu_factor(a, check_finite=False)
+    return np.concatenate([factors, exchanged[None].astype(a.dtype)])
+
+
+def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool) -> np.ndarray:
+    """For one matrix, by LAPACK; LinAlgError for a zero on the diagonal."""
+    from scipy.linalg import solve_triangular
+
+    if not a.size:
+        return b
+    found: Any = solve_triangular(a, b, lower=lower, trans=int(transposed), check_finite=False)
+    return found
+
+
+def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
+    from scipy.linalg import lu_solve
+
+    if not b.size:
+        return b
+    factors = (eliminated[:-1], eliminated[-1].astype(np.int32))
+    return lu_solve(factors, b, trans=int(transposed), check_finite=False)
+
+
+cholesky_factor = declare(
+    "cholesky_factor", "matrix", "a", infer=infer_square("cholesky_factor"), evaluate=np.linalg.cholesky,
+    doc="the lower triangular L with L L' = a",
+)  # fmt: skip
+triangular_solution = declare(
+    "triangular_solution", "matrix", "a b", infer=_infer_triangular,
+    evaluate=lambda a, b, lower, transposed: of_each_matrix(
+        lambda a, b: solve_triangular(a, b, lower, transposed), a, b
+    ),
+    doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
+)  # fmt: skip
+eliminated = declare(
+    "eliminated", "matrix", "a", infer=_infer_eliminated,
+    evaluate=lambda a: of_each_matrix(_eliminate, a),
+    doc="L and U of a with rows exchanged, in one matrix, and a last row: with which row each was exchanged",
+)  # fmt: skip
+eliminated_solution = declare(
+    "eliminated_solution", "matrix", "eliminated b", infer=lambda eliminated, b, transposed: b,
+    evaluate=lambda eliminated, b, transposed: of_each_matrix(
+        lambda one, b: _solve_eliminated(one, b, transposed), eliminated, b
+    ),
+    doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a",
+)  # fmt: skip
