@@ -100,7 +100,7 @@ def get_num_interop_threads() -> int:
     return 1
 
 
-def set_num_interop_threads(int: int) -> None:
+def set_num_interop_threads(num: int) -> None:
     """Accepted; see `get_num_interop_threads`."""
 
 

@@ -22,7 +22,18 @@ from ...tracer.trace import is_tracing
 from ..modes import is_recording
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
-from .common import array_dtype, as_dtype, fail, filled, floating, iota, one_dim, promoted, tensor
+from .common import (
+    array_dtype,
+    as_dtype,
+    fail,
+    filled,
+    floating,
+    iota,
+    matrix_named_either_way,
+    one_dim,
+    promoted,
+    tensor,
+)
 from .contraction import matmul
 from .joining import cat
 from .linalg import cholesky, inverse, solve, solve_triangular, solved, square
@@ -148,6 +159,7 @@ def _row(planes: Tensor, place: int, name: str) -> Tensor:
 # --- eigenvalues --------------------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors, in columns.
 
@@ -173,6 +185,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     return Eigh(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
 
 
+@matrix_named_either_way
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of a symmetric matrix, in ascending order; see `eigh`.
 
@@ -204,6 +217,7 @@ def eigvals(A: Tensor) -> NoReturn:
 # --- singular values ----------------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Svd:
     """Singular values in descending order, and vectors: A = U diag(S) Vh.
 
@@ -237,6 +251,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     return Svd(left, _row(planes, 1, name), right)
 
 
+@matrix_named_either_way
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """Singular values in descending order.
 
@@ -272,6 +287,7 @@ def _tolerance(x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return 0.0 if atol is None else atol, rtol
 
 
+@matrix_named_either_way
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -293,6 +309,7 @@ def matrix_rank(
     return sum_of(values > bound.unsqueeze(-1), -1)
 
 
+@matrix_named_either_way
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number: the largest over the smallest singular value, or norm(A, p) norm(inv(A), p).
 
@@ -313,6 +330,7 @@ def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
 # --- pseudo-inverses and least squares ----------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -347,6 +365,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return pinv(input, rtol=rcond)
 
 
+@matrix_named_either_way
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
     """The X that makes the norm of A X - B smallest, and of several the smallest X.
 
@@ -377,6 +396,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 # --- QR -----------------------------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
     """Q with orthonormal columns and an upper triangular R with A = Q R.
 
@@ -433,6 +453,7 @@ def qr(input: Tensor, some: bool = True) -> Qr:
     return linalg_qr(input, "reduced" if some else "complete")
 
 
+@matrix_named_either_way
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau v v', whose v lie below the diagonal.
 
@@ -507,6 +528,7 @@ def _permutation(order: Tensor, dtype: np.dtype) -> Tensor:
     return as_dtype(at, dtype)
 
 
+@matrix_named_either_way
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
     """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper one.
 
@@ -522,6 +544,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
     return Lu(_permutation(order, array_dtype(a)), lower, upper)
 
 
+@matrix_named_either_way
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
     """L and U in one matrix, and the rows that were exchanged, counted from 1: for `lu_solve`.
 
@@ -543,6 +566,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
     return LuFactor(lower + upper, pivots)
 
 
+@matrix_named_either_way
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LuFactorEx:
     """`lu_factor`, and for each matrix the first place of U's diagonal with a 0, counted from 1, or 0.
 
@@ -650,6 +674,7 @@ def _no_errors(a: Tensor) -> Tensor:
     return filled(tuple(a.shape[:-2]), 0, np.dtype("int32"))
 
 
+@matrix_named_either_way
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """`cholesky`, and for each matrix the first leading minor that is not positive definite, or 0.
 
@@ -676,6 +701,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return CholeskyEx(factor, wrap(info))
 
 
+@matrix_named_either_way
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
     """`inv`, and zeros: of a singular matrix it raises.
 
@@ -699,6 +725,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 # --- functions of matrices ----------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, the sum of A ** k / k!.
 
@@ -723,6 +750,7 @@ def triangular_solve(
     return TriangularSolve(found, A.clone())
 
 
+@matrix_named_either_way
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse for `tensordot` over the first `ind` dimensions.
 
