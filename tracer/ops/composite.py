@@ -15,10 +15,8 @@ from .elementwise import (
     absolute,
     equal,
     exp,
-    greater,
     isfinite,
     log,
-    logical_and,
     multiply,
     sign,
     sqrt,
@@ -127,7 +125,7 @@ def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 def exp_less_logsumexp(x: Array, dims: tuple[int, ...]) -> Array:
     """exp(x - logsumexp(x)), as the derivative has it, from the exponentials that logsumexp has computed."""
     exponentials, total, _ = _shifted_exp(x, dims)
-    return exponentials / where(logical_and(isfinite(total), greater(total, 0.0)), total, 1.0)
+    return exponentials / where(equal(total, 0.0), 1.0, total)
 
 
 logsumexp = composite(
@@ -136,16 +134,16 @@ logsumexp = composite(
     body=_logsumexp,
     vjp={
         "x": lambda g, x, y, x_spec, dims: (
-            restore_dims(g, x_spec, dims) * exp(x - _finite(restore_dims(y, x_spec, dims)))
+            restore_dims(g, x_spec, dims) * exp(x - _above_nothing(restore_dims(y, x_spec, dims)))
         )
     },
     doc="log(sum(exp(x))) without overflow",
 )
 
 
-def _finite(x: Array) -> Array:
-    """x, with infinities replaced by 0, so that inf - inf does not arise."""
-    return where(isfinite(x), x, 0.0)
+def _above_nothing(x: Array) -> Array:
+    """x, with -inf, the logarithm of nothing, replaced by 0, so that inf - inf does not arise."""
+    return where(equal(x, -math.inf), 0.0, x)
 
 
 def _softmax(x: Array, dim: int) -> Array:
