@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.machine import workers
+from pullback.codegen.machine import waking, workers
 from pullback.codegen.machine.memory import allocator
 from pullback.codegen.machine.workers import PATIENCE
+from pullback.codegen.nests import stages
 from pullback.tracer.spec import Spec
 
 
@@ -295,3 +296,21 @@ def test_the_gradient_of_a_kernel_is_made_in_the_loop_over_the_batch():
     source = pb.compile(pb.value_and_grad(layer, argnums=(0, 1)), parallel=True).source(*arrays)
     shared = [part for part in source.split("\ndef ") if "start, stop" in part]
     assert [part.count("gemm(") for part in shared] == [3]
+
+
+def test_the_machine_measures_once_from_where_threads_pay(monkeypatch, tmp_path):
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(waking, "available_cores", lambda: 2)
+    found = waking.worth_sharing.__wrapped__()
+    assert waking.LEAST <= found <= waking.MOST
+    monkeypatch.setattr(waking, "_seconds_to_wake", lambda: 1e9)
+    np.testing.assert_allclose(waking.worth_sharing.__wrapped__(), found, rtol=0.05)  # as the cache has it
+    monkeypatch.setattr(waking, "available_cores", lambda: 1)
+    assert waking.worth_sharing.__wrapped__() == waking.WITH_ONE_CORE
+
+
+@pytest.mark.parametrize("worth, shared", [(1e-6, True), (1.0, False)])
+def test_what_the_machine_measured_decides(monkeypatch, worth, shared):
+    monkeypatch.setattr(stages, "worth_sharing", lambda: worth)
+    source = pb.compile(lambda x: np.exp(x) + worth).forward_source(np.ones((300, 700)))
+    assert ("start, stop" in source) == shared

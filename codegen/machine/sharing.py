@@ -42,8 +42,6 @@ class SharedEntry(Entry):
         """`arguments` are those of the kernel, as for `Entry`; it returns nothing."""
         self.sharing = sharing
         super().__init__(context, lowered, kernels.given_arguments(arguments, sharing), result, symbol)
-        for attribute in ("noinline", "optnone"):  # long and run once; LLVM has taken 16 s over its loops
-            self.function.attributes.add(attribute)
 
     def _run(
         self, lowered: Any, objects: Sequence[ir.Value], arguments: Sequence[Argument], result: Result

@@ -62,6 +62,13 @@ end:
   ret void
 }
 
+; A part that takes the time of so many pauses.
+define void @pullback_spin(ptr %part) {
+  %times = load i64, ptr %part
+  call void @pullback_pause(i64 %times)
+  ret void
+}
+
 define internal void @take_parts(ptr %job) {
 entry:
   %at_function = getelementptr %Job, ptr %job, i64 0, i32 2
@@ -299,7 +306,8 @@ _PAUSES = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}
-_WANTED = tuple(f"pullback_{name}" for name in ("share", "serve", "pause", "slots", "started", "patience"))
+_NAMES = ("share", "serve", "pause", "spin", "slots", "started", "patience")
+_WANTED = tuple(f"pullback_{name}" for name in _NAMES)
 
 
 class _Pool:
@@ -319,7 +327,9 @@ class _Pool:
             ctypes.c_int64.from_address(places[name]) for name in ("pullback_started", "pullback_patience")
         )
         self._pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(places["pullback_pause"])
+        self._share = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p,) * 2, *(ctypes.c_int64,) * 3)(places[SHARE])
         self._slots, self._serve = places["pullback_slots"], places["pullback_serve"]
+        self._spin = places["pullback_spin"]
         self.count = 0
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
@@ -336,6 +346,13 @@ class _Pool:
                     return  # those that there are do the work
                 self.count += 1
                 self._started.value = self.count
+
+    def time_of_parts(self, count: int, seconds: float, helpers: int) -> float:
+        """How long it takes to run so many parts of so long, with workers or without."""
+        times = (ctypes.c_int64 * count)(*[self._pauses_in(seconds)] * count)
+        start = time.perf_counter()
+        self._share(self._spin, ctypes.addressof(times), ctypes.sizeof(ctypes.c_int64), count, helpers)
+        return time.perf_counter() - start
 
     def _pauses_in(self, seconds: float) -> int:
         """How often a thread can look for work in that time, on this processor."""
@@ -378,6 +395,14 @@ def have_workers(number: int) -> None:
     """Start threads until there are so many."""
     if _pool is not None and _pool.count < number:
         _pool.start(number)
+
+
+def time_of_parts(count: int, seconds: float, helpers: int) -> float:
+    """How many seconds it takes to run so many parts of so many seconds, shared with workers."""
+    load()
+    have_workers(helpers)
+    assert _pool is not None
+    return _pool.time_of_parts(count, seconds, helpers)
 
 
 def number() -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Node
 
 from ..machine.compile import Sharing
+from ..machine.waking import LEAST, worth_sharing
 from ..rewriting.calls import gemm
 from ..whole_calls import operations_of_call
 from ..writing.layout import Block, ForLoop, Kernel, Line
@@ -27,10 +28,8 @@ from .growing import counts_steps
 from .library import starts_at_zero
 from .tree import Item, Loop, LoopTree, Root
 
-WORTH_THREADS = 60_000.0
-"""Estimated nanoseconds above which threads gain more than they cost: 2,000, or 30,000 if they sleep."""
-SMALLEST_SEED = WORTH_THREADS / 16
-"""Of the item that a shared stage begins with."""
+SMALLEST_SEED = 4_000.0
+"""Estimated nanoseconds of the item that a shared stage begins with."""
 PARTS_PER_THREAD = 4
 SMALL_PART = 1 << 14
 """Bytes that a part has for itself up to which more parts cost nothing."""
@@ -178,7 +177,8 @@ def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
             own |= task.own | common
         else:
             passed.append(task)
-    pays = sum(one.nanoseconds for one in group) > WORTH_THREADS
+    nanoseconds = sum(one.nanoseconds for one in group)
+    pays = nanoseconds > 1e9 * LEAST and nanoseconds > 1e9 * worth_sharing()
     return group if pays or parallel else []
 
 
