@@ -13,9 +13,9 @@ from ..operator import Array, Operator, declare
 from ..spec import FromShape, Spec, reduced_shape
 from .elementwise import (
     absolute,
+    clamp,
     equal,
     exp,
-    isfinite,
     log,
     multiply,
     sign,
@@ -109,11 +109,18 @@ std = composite(
 
 
 def _shifted_exp(x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """exp(x - shift), its sum, and the shift: the largest, or 0 for an infinite one."""
+    """exp(x - shift), its sum, and the shift: the largest, or what `finite` makes of it."""
     largest = amax(x, dims=dims, keepdim=True)
-    shift = where(isfinite(largest), largest, 0.0)
+    shift = finite(largest)
     exponentials = exp(x - shift)
     return exponentials, sum_(exponentials, dims=dims, keepdim=True), shift
+
+
+def finite(largest: Array) -> Array:
+    """What to take off before `exp`: of an infinite number the largest finite one, so that beside inf all
+    others vanish, and -inf itself does."""
+    most = float(np.finfo(_spec(largest).dtype).max)
+    return clamp(largest, -most, most)
 
 
 def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
