@@ -18,7 +18,8 @@ from functools import reduce
 
 from pullback.tracer.graph import Graph, Node, rebuild, users_of, with_operands
 from pullback.tracer.operator import Operator
-from pullback.tracer.ops.elementwise import add, divide, exp, isfinite, maximum, multiply, subtract, where
+from pullback.tracer.ops.composite import finite
+from pullback.tracer.ops.elementwise import add, clamp, divide, exp, maximum, multiply, subtract
 from pullback.tracer.ops.movement import reshape, slice_
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
@@ -81,8 +82,8 @@ def _first_of(total: Node, users: Mapping[Node, list[Node]]) -> Node | None:
 def _behind_finite(shift: Node) -> Node:
     """What a shift is, where that is finite."""
     value = before_movement(shift)
-    if value.operator is where and value.operands[0].operator is isfinite:
-        return before_movement(value.operands[1])
+    if value.operator is clamp:
+        return before_movement(value.operands[0])
     return value
 
 
@@ -138,7 +139,7 @@ def _exponentials(parts: list[_Blocks], shift: Node) -> Node:
     totals = []
     for one in parts:
         largest = one.each(amax, one.x)
-        own = where(isfinite(largest), largest, 0.0)
+        own = finite(largest)
         sums = one.each(sum_, exp(one.x - own))
         # A block of -inf alone has the sum 0 and the factor 0.
         totals.append(one.all(sum_, one.listed(sums) * exp(one.listed(largest) - shift)))
