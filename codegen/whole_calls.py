@@ -8,15 +8,18 @@ from typing import Any
 
 from pullback.tracer.graph import Node
 
-from . import matrices, ordering
+from . import decompositions, matrices, ordering
 
-FUNCTIONS: tuple[Callable[..., None], ...] = (*ordering.FUNCTIONS, *matrices.FUNCTIONS)
+MODULES = (ordering, matrices, decompositions)
+FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
+    function for module in MODULES for function in module.FUNCTIONS
+)
 NAMES_OF_MODULES = {
-    module.__name__: {function.__name__ for function in module.FUNCTIONS} for module in (ordering, matrices)
+    module.__name__: {function.__name__ for function in module.FUNCTIONS} for module in MODULES
 }
 MULTIPLYING = frozenset(function.__name__ for function in matrices.FUNCTIONS)
 """Functions that call `gemm`."""
-DIMS = {"ordering": 1, "matrix": 2}
+DIMS = {"ordering": 1, "matrix": 2, "decomposition": 2}
 """By family of operators: how many of the last dimensions a call takes."""
 
 
@@ -26,7 +29,7 @@ def takes_wholes(node: Node) -> bool:
 
 def operations_of_call(node: Node) -> int:
     extent = node.operands[0].shape[-1]
-    return node.spec.size * (extent if node.operator.family == "matrix" else max(extent, 2).bit_length())
+    return node.spec.size * (max(extent, 2).bit_length() if node.operator.family == "ordering" else extent)
 
 
 def function_of(node: Node) -> FunctionType:
@@ -46,5 +49,11 @@ def function_of(node: Node) -> FunctionType:
             "sorted_positions": ordering.sort_positions,
             "cholesky_factor": matrices.factor_cholesky,
             "eliminated": matrices.eliminate,
+            "eigh": decompositions.eigen_symmetric,
+            "svd": decompositions.singular,
+            "qr": decompositions.orthogonal_triangular,
+            "row_exchanges": decompositions.exchanged_rows,
+            "lu": decompositions.triangles,
+            "exponentials": decompositions.exponential,
         }[name]
     return found

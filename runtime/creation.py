@@ -177,7 +177,7 @@ def asarray(
     return finished(found, requires_grad) if requires_grad else found
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
+def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor that shares the memory of an ndarray.
 
     Raises:
@@ -187,9 +187,9 @@ def from_numpy(array: np.ndarray) -> Tensor:
         >>> from_numpy(np.arange(3))
         tensor([0, 1, 2])
     """
-    if not isinstance(array, np.ndarray):
-        raise ArgumentError(f"expected np.ndarray (got {type(array).__name__})")
-    return wrap(array_from(array, None, "from_numpy"))
+    if not isinstance(ndarray, np.ndarray):
+        raise ArgumentError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    return wrap(array_from(ndarray, None, "from_numpy"))
 
 
 def scalar_tensor(s: Scalar, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -214,7 +214,9 @@ def _full(shape: tuple[int, ...], value: Scalar, dtype: np.dtype, function: str)
     return created(operators.full, shape=shape, value=number, dtype=dtype)
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *extents: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of a shape: `zeros(2, 3)` or `zeros((2, 3))`.
 
     Example:
@@ -223,10 +225,16 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
                 [0, 0, 0]])
     """
     numpy = dtype_or(dtype, dtypes.default_float(), "zeros")
-    return finished(_full(size_of(size, "zeros"), 0, numpy, "zeros"), requires_grad, device)
+    return finished(
+        _full(size_of(extents if size is None else (size,), "zeros"), 0, numpy, "zeros"),
+        requires_grad,
+        device,
+    )
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *extents: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of a shape: `ones(2, 3)` or `ones((2, 3))`.
 
     Example:
@@ -234,17 +242,21 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
         tensor([1., 1.], requires_grad=True)
     """
     numpy = dtype_or(dtype, dtypes.default_float(), "ones")
-    return finished(_full(size_of(size, "ones"), 1, numpy, "ones"), requires_grad, device)
+    return finished(
+        _full(size_of(extents if size is None else (size,), "ones"), 1, numpy, "ones"), requires_grad, device
+    )
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *extents: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of a shape, to be filled; what it holds before is unspecified.
 
     Example:
         >>> empty(2, 3).shape
         torch.Size([2, 3])
     """
-    shape = size_of(size, "empty")
+    shape = size_of(extents if size is None else (size,), "empty")
     numpy = dtype_or(dtype, dtypes.default_float(), "empty")
     made = _full(shape, 0, numpy, "empty") if is_tracing() else make(np.empty(shape, numpy))
     return finished(made, requires_grad, device)

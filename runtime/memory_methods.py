@@ -88,7 +88,7 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or, given a dtype, its bytes as that.
 
     Raises:
@@ -98,6 +98,8 @@ def view(self: Tensor, *shape: Any) -> Tensor:
         >>> ones(2, 3).view(3, 2).shape
         torch.Size([3, 2])
     """
+    given = [one for one in (size, dtype) if one is not None]
+    shape = (*shape, *given)
     if len(shape) == 1 and (isinstance(shape[0], dtypes.DType) or shape[0] in (float, int, bool)):
         return _as_bytes(self, dtypes.as_numpy_dtype(shape[0], "view"))
     shown = movement.view(self, *shape)

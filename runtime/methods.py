@@ -33,6 +33,7 @@ from . import (  # noqa: F401
     numpy_ufuncs,
     numpy_writes,
     random_fills,
+    sampling,
 )
 from .functions import METHODS, PUBLIC, movement
 from .functions.common import is_operand
@@ -184,7 +185,7 @@ def _new(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-def fill_diagonal_(self: Tensor, value: float, wrap: bool = False) -> Tensor:
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Write one value on the main diagonal; with `wrap`, of tall matrices, again after each square."""
     rows, columns = self.shape[0], self.shape[-1]
     if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
@@ -193,10 +194,10 @@ def fill_diagonal_(self: Tensor, value: float, wrap: bool = False) -> Tensor:
         )
     if self.ndim == 2 and wrap and rows > columns:
         for start in range(0, rows, columns + 1):
-            fill_diagonal_(self[start : start + columns], value)
+            fill_diagonal_(self[start : start + columns], fill_value)
         return self
     places = np.arange(min(self.shape))
-    inplace.set_item(self, (places,) * self.ndim, value)
+    inplace.set_item(self, (places,) * self.ndim, fill_value)
     return self
 
 
@@ -295,6 +296,8 @@ def _bind_in_place() -> None:
         _bind(method.__name__, method)
     for name, fill in random_fills.FILLS.items():
         _bind(name, fill)
+    _bind("bernoulli", sampling.bernoulli)
+    _bind("multinomial", sampling.multinomial)
     IN_PLACE_FUNCTIONS.update(fill_=inplace.fill_, zero_=inplace.zero_, detach_=detach_)
     _bind("__setitem__", inplace.set_item)
 

@@ -59,15 +59,16 @@ def fill(self: Tensor, value: Any) -> None:
     fill_(self, value)
 
 
-def dot(self: Tensor, other: Any) -> Tensor:
+def dot(self: Tensor, tensor: Any) -> Tensor:
     """`np.dot`; of two vectors PyTorch's."""
-    if self.ndim == 1 and isinstance(other, Tensor) and other.ndim == 1:
-        return METHODS["dot"](self, other)
-    return FUNCTIONS[np.dot](self, other)
+    if self.ndim == 1 and isinstance(tensor, Tensor) and tensor.ndim == 1:
+        return METHODS["dot"](self, tensor)
+    return FUNCTIONS[np.dot](self, tensor)
 
 
-def transpose(self: Tensor, *dims: Any) -> Tensor:
+def transpose(self: Tensor, *dims: Any, dim0: int | None = None, dim1: int | None = None) -> Tensor:
     """PyTorch's with two dimensions, which it exchanges; NumPy's with none, more, or a tuple of all."""
+    dims = (*dims, *(dim for dim in (dim0, dim1) if dim is not None))
     if len(dims) == 2:
         return METHODS["transpose"](self, *dims)
     axes = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims

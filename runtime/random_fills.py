@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,6 @@ Draw = Callable[..., np.ndarray]
 
 
 def _filling(name: str, draw: Draw, doc: str, *, of_floats: bool = True) -> Callable[..., Tensor]:
-    @functools.wraps(draw)
     def fill(self: Tensor, *parameters: Any, generator: Generator | None = None, **named: Any) -> Tensor:
         dtype = self._value.dtype
         if of_floats and dtype.kind != "f":

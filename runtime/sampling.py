@@ -119,7 +119,8 @@ def _float_dtype(dtype: Any, otherwise: np.dtype, function: str) -> np.dtype:
 
 
 def rand(
-    *size: Any,
+    *extents: Any,
+    size: Any = None,
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -132,11 +133,16 @@ def rand(
         torch.Size([2, 3])
     """
     numpy = _float_dtype(dtype, dtypes.default_float(), "rand")
-    return finished(_uniform(size_of(size, "rand"), numpy, generator), requires_grad, device)
+    return finished(
+        _uniform(size_of(extents if size is None else (size,), "rand"), numpy, generator),
+        requires_grad,
+        device,
+    )
 
 
 def randn(
-    *size: Any,
+    *extents: Any,
+    size: Any = None,
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -149,7 +155,11 @@ def randn(
         torch.Size([2, 3])
     """
     numpy = _float_dtype(dtype, dtypes.default_float(), "randn")
-    return finished(_normal(size_of(size, "randn"), numpy, generator), requires_grad, device)
+    return finished(
+        _normal(size_of(extents if size is None else (size,), "randn"), numpy, generator),
+        requires_grad,
+        device,
+    )
 
 
 def randint(
@@ -217,37 +227,33 @@ def normal(
     return finished(noise * scale + location, requires_grad, device)
 
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that `input` says, else 0; in its shape and dtype.
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that `input` says, or with probability p, else 0; in its shape and dtype.
 
     Example:
         >>> bernoulli(Tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
     noise = _uniform(tuple(input._value.shape), input._value.dtype, generator)
-    return (noise < input.detach()).to(input.dtype)
+    return (noise < (input.detach() if p is None else p)).to(input.dtype)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform in [0, 1), in the shape and dtype of another tensor."""
-    return rand(
-        tuple(input._value.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-    )
+def rand_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Uniform in [0, 1), in the shape and dtype of another tensor; options as of `rand`."""
+    return rand(tuple(input._value.shape), dtype=dtype or input.dtype, **options)
 
 
-def randn_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+def randn_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Standard normal, in the shape and dtype of another tensor; options as of `randn`."""
+    return randn(tuple(input._value.shape), dtype=dtype or input.dtype, **options)
+
+
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """Standard normal, in the shape and dtype of another tensor."""
-    return randn(
-        tuple(input._value.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-    )
-
-
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Integers in [low, high), in the shape and dtype of another tensor."""
+    """Integers in [low, high), in the shape and dtype of another tensor; options as of `randint`."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input._value.shape), dtype=dtype or input.dtype)
+    return randint(low, high, tuple(input._value.shape), dtype=dtype or input.dtype, **options)
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:

@@ -1,5 +1,6 @@
 """Eigenvalues, singular values, QR, LU and what is made of them: as PyTorch's, with two derivatives."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,12 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen.whole_calls import function_of
+from pullback.tracer.graph import make_input, make_node
+from pullback.tracer.operator import OPERATORS, operators
+from pullback.tracer.spec import Spec, spec_of
 
+OPERATORS_HERE = [operator.name for operator in operators("decomposition")]
 Function = Callable[..., Any]
 
 
@@ -69,6 +75,74 @@ def test_values_and_gradients_are_pytorchs(name: str) -> None:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiled_they_are_as_eager(name: str) -> None:
+    arrays = [matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)]
+
+    def loss(a: Any, b: Any) -> Any:
+        return (FUNCTIONS[name](pb, a, b) ** 2).sum()
+
+    expected = pb.value_and_grad(loss, (0, 1))(*arrays)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pb.value_and_grad(pb.compile(loss), (0, 1))(*arrays)
+    for one, other in zip((found[0], *found[1]), (expected[0], *expected[1])):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (2, 5, 5), (2, 1, 3), (12, 4)])
+@pytest.mark.parametrize("name", OPERATORS_HERE)
+def test_loops_compute_what_lapack_does(name: str, shape: tuple[int, ...], dtype: str) -> None:
+    operator, a = OPERATORS[name], matrices(*shape).astype(dtype)
+    if name in ("eigh", "lu", "exponentials"):
+        a = a[..., : a.shape[-2]] if a.shape[-1] > a.shape[-2] else a[..., : a.shape[-1], :]
+    elif name != "row_exchanges" and a.shape[-1] > a.shape[-2]:
+        a = np.swapaxes(a, -1, -2).copy()
+    if name == "lu":
+        a = a + 4 * np.eye(a.shape[-1], dtype=dtype)
+    planes = np.zeros((*a.shape[:-2], operator.infer(spec_of(a)).shape[-3], *a.shape[-2:]), a.dtype)
+    for place in np.ndindex(a.shape[:-2]):
+        loops_of(name)(a[place], planes[place])
+    wanted = operator.evaluate(a)
+    if name in ("eigh", "svd"):  # the signs of vectors are anybody's
+        planes, wanted = ([abs(one) for one in planes_of(name, both)] for both in (planes, wanted))
+    elif name in ("exponentials", "row_exchanges"):
+        planes, wanted = (
+            [both[..., 0, :, 0 if name[0] == "r" else slice(None)]] for both in (planes, wanted)
+        )
+    for one, other in zip(planes, wanted):
+        np.testing.assert_allclose(one, other, atol=1e-10 if dtype == "float64" else 2e-4)
+
+
+def loops_of(name: str) -> Function:
+    node = make_node(OPERATORS[name], (make_input(Spec((2, 2), np.dtype("float64")), "a"),), {})
+    return function_of(node)
+
+
+def planes_of(name: str, planes: np.ndarray) -> list[np.ndarray]:
+    size = planes.shape[-1]
+    parts = [planes[..., 0, :, :], planes[..., 1, 0, :]]
+    return [*parts, planes[..., 2, :size, :]] if name == "svd" else parts
+
+
+def test_singular_vectors_of_a_singular_matrix_are_orthonormal() -> None:
+    for a in (np.outer(np.arange(5.0), np.ones(3)), np.zeros((4, 2)), np.eye(3)):
+        planes = np.zeros((3, *a.shape))
+        loops_of("svd")(a, planes)
+        left, values, right = planes[0], planes[1, 0], planes[2, : a.shape[1]]
+        np.testing.assert_allclose(left * values @ right.T, a, atol=1e-12)
+        np.testing.assert_allclose(left.T @ left, np.eye(a.shape[1]), atol=1e-12)
+
+
+def test_one_code_for_all_sizes() -> None:
+    function = pb.compile(pb.linalg.eigvalsh)
+    for size in (9, 10, 12):
+        a = matrices(size, size)
+        np.testing.assert_allclose(function(a + a.T), np.linalg.eigvalsh(a + a.T), atol=1e-12)
+    assert function.cache_info().compilations + function.cache_info().disk_hits <= 1
 
 
 def test_equal_eigenvalues_have_gradients() -> None:

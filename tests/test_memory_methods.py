@@ -1,5 +1,7 @@
 """Methods about memory, Python called for each element, windows, and draws of whole distributions."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,21 @@ def test_small_things() -> None:
     assert pb.empty_strided((2, 3), (3, 1)).shape == (2, 3)
     with pytest.raises(RuntimeError, match="linalg.solve: Singular matrix"):
         pb.linalg.inv(pb.zeros(2, 2))
+
+
+def test_settings_and_files(tmp_path: Path) -> None:
+    weights = {"w": pb.tensor([1.0, 2.0], requires_grad=True), "epoch": 3}
+    pb.save(weights, tmp_path / "weights")
+    found = pb.load(tmp_path / "weights", weights_only=True)
+    assert found["epoch"] == 3 and found["w"].tolist() == [1, 2] and found["w"].requires_grad
+    assert pb.get_default_device().type == "cpu" and pb.are_deterministic_algorithms_enabled()
+    with pytest.raises(pb.errors.ArgumentError, match="cpu"):
+        pb.set_default_device("cuda")
+    pb.set_default_tensor_type("torch.DoubleTensor")
+    try:
+        assert pb.tensor(1.0).dtype == pb.float64
+    finally:
+        pb.set_default_dtype(pb.float32)
+    assert pb.typename(pb.ones(1)) == "torch.FloatTensor" and pb.typename(1.5) == "float"
+    assert pb.nonzero_static(pb.tensor([0, 1, 2]), size=3).tolist() == [[1], [2], [-1]]
+    assert pb.zeros(3).bernoulli(1.0).tolist() == [1, 1, 1]

@@ -75,3 +75,12 @@ def test_polygamma_is_compiled() -> None:
     for n in (2, 3):
         found = pb.compile(lambda x, n=n: pb.polygamma(n, x))(x)
         np.testing.assert_allclose(found, pb.polygamma(n, pb.tensor(x)), rtol=1e-11)
+
+
+@pytest.mark.parametrize("mode", [lambda function: function, pb.compile])
+def test_logsumexp_of_infinities(mode: Any) -> None:
+    """The derivative is exp(x - logsumexp(x)), and 0 where there is nothing."""
+    slope = pb.grad(mode(lambda x: pb.logsumexp(x, 0)))
+    np.testing.assert_array_equal(slope(np.array([1.0, np.inf])), [0, np.nan])
+    np.testing.assert_array_equal(slope(np.array([-np.inf, 1.0])), [0, 1])
+    np.testing.assert_array_equal(slope(np.array([-np.inf, -np.inf])), [0, 0])

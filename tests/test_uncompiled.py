@@ -5,25 +5,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import pullback as pb
 
 
 def test_it_warns_once_and_computes_the_same() -> None:
     def spread(x: Any) -> Any:
-        return (pb.linalg.eigvalsh(x @ x.T) * pb.arange(3.0)).sum()
+        return (pb.i0(x @ x.T) * pb.arange(3.0)).sum()
 
     x = np.random.default_rng(0).normal(size=(3, 3))
     compiled = pb.compile(spread)
     with pytest.warns(
-        UserWarning, match=r"spread runs uncompiled: eigh\(\) has no form in compiled code"
+        UserWarning, match=r"spread runs uncompiled: i0\(\) has no form in compiled code"
     ) as noted:
         found = compiled(x)
     assert len(noted) == 1 and noted[0].filename == __file__
     assert type(found) is np.float64 and found == pytest.approx(spread(pb.tensor(x)).item())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert compiled(2 * x) == pytest.approx(4 * found)
+        assert compiled(2 * x) == pytest.approx(spread(pb.tensor(2 * x)).item())
         assert compiled(x[:, :2]) > 0
     assert compiled.cache_info().traces == 2  # one for each kind of arguments
     with pytest.raises(pb.errors.EagerOnlyError):
@@ -32,11 +33,10 @@ def test_it_warns_once_and_computes_the_same() -> None:
 
 def test_gradients_through_it() -> None:
     def loss(x: Any) -> Any:
-        return pb.linalg.svdvals(x)[0] ** 2
+        return (pb.i0(x) ** 2).sum()
 
     x = np.random.default_rng(0).normal(size=(4, 3))
-    left, values, right = np.linalg.svd(x)
-    expected = 2 * values[0] * np.outer(left[:, 0], right[0])
+    expected = 2 * scipy.special.i0(x) * scipy.special.i1(x)
     leaf = pb.tensor(x, requires_grad=True)
     with pytest.warns(UserWarning, match="runs uncompiled"):
         pb.compile(loss)(leaf).backward()

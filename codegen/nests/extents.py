@@ -358,6 +358,12 @@ def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(node.shape[-2]) if has_another_row else rows, columns)
 
 
+def _decomposition(node: Node, operands: list[Symbols]) -> Symbols:
+    """Planes of each matrix's shape."""
+    *batch, rows, columns = operands[0]
+    return (*batch, fresh(node.shape[-3]), rows, columns)
+
+
 def _unify_indices(indices: list[Symbols]) -> Symbols:
     for other in indices[1:]:
         for first, second in zip(indices[0], other):
@@ -431,6 +437,7 @@ _RULES: dict[str, Rule] = {
     "scan": _scan,
     "ordering": _ordering,
     "matrix": _matrix,
+    "decomposition": _decomposition,
     "reshape": _reshape,
     "permute": _permute,
     "slice": _kept_where_equal,

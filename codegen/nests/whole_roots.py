@@ -36,9 +36,9 @@ def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
     found: dict[Node, range] = {}
     for root in roots:
         if takes_wholes(root.node):
+            batch = root.node.operands[0].spec.ndim - DIMS[root.node.operator.family]
             for node in (root.node, *(load.node for load in root.reads)):
-                rank = node.spec.ndim
-                found[node] = range(rank - DIMS[root.node.operator.family], rank)
+                found[node] = range(batch, node.spec.ndim)
     return found
 
 

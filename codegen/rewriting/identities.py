@@ -192,10 +192,10 @@ def _exp(node: Node) -> Node | None:
 def _exp_less_logsumexp(node: Node) -> Node | None:
     """exp(x - logsumexp(x)) shares the exponentials of its logsumexp."""
     (difference,) = node.operands
-    finite = difference.operands[1] if difference.operator is e.subtract else difference
-    if finite.operator is not e.where or finite.operands[0].operator is not e.isfinite:
+    guarded = difference.operands[1] if difference.operator is e.subtract else difference
+    if guarded.operator is not e.where or guarded.operands[0].operator is not e.equal:
         return None
-    x, total = difference.operands[0], finite.operands[1]
+    x, total = difference.operands[0], guarded.operands[2]
     while total.operator is m.reshape:
         total = total.operands[0]
     if total.operator is not composite.logsumexp or total.operands[0] is not x:

@@ -127,6 +127,17 @@ def numpy_names(function: F) -> F:
     return cast(F, call)
 
 
+def matrix_named_either_way(function: F) -> F:
+    """Let a function of a matrix take it as `A` and as `input`: torch.linalg calls it one or the other."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        named = [keywords.pop(name) for name in ("A", "input") if name in keywords]
+        return function(*named, *arguments, **keywords)
+
+    return cast(F, call)
+
+
 def sizes(values: Sequence[Any]) -> tuple[int, ...]:
     """Integers given one by one or as one sequence: f(2, 3) and f((2, 3))."""
     given: Any = values[0] if len(values) == 1 and isinstance(values[0], Sequence | np.ndarray) else values

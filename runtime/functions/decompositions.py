@@ -1,6 +1,7 @@
 """Decompositions of matrices and what is made of them: eigenvalues, singular values, QR, LU, pseudo-inverses.
 
-LAPACK computes them. Where a matrix has none, LinearAlgebraError is raised.
+LAPACK computes them, in compiled functions loops. Where a matrix has none, LinearAlgebraError is raised; in
+compiled functions it is inf or nan.
 """
 
 from __future__ import annotations
@@ -16,15 +17,28 @@ from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops.linalg import transposed
+from ...tracer.spec import INT64
+from ...tracer.trace import is_tracing
 from ..modes import is_recording
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
-from .common import array_dtype, as_dtype, fail, filled, floating, one_dim, promoted, tensor
+from .common import (
+    array_dtype,
+    as_dtype,
+    fail,
+    filled,
+    floating,
+    iota,
+    matrix_named_either_way,
+    one_dim,
+    promoted,
+    tensor,
+)
 from .contraction import matmul
 from .joining import cat
 from .linalg import cholesky, inverse, solve, solve_triangular, solved, square
 from .movement import expand_to, movedim, reshape_to, transpose
-from .parts import along, diagonal, part, tril, triu
+from .parts import along, diagonal, part, selected, tril, triu
 from .reduction import amax, amin
 from .reduction import sum as sum_of
 from .selection import values_of
@@ -132,17 +146,20 @@ def _matrices(A: Any, function: str) -> Tensor:
     return x
 
 
-def _rows(x: Tensor, start: int, stop: int, name: str) -> Tensor:
-    return part(x, x.ndim - 2, start, stop, grad_name=name)
+def _plane(planes: Tensor, place: int, rows: int, name: str) -> Tensor:
+    """The first rows of one plane of a decomposition."""
+    return part(selected(planes, planes.ndim - 3, place), planes.ndim - 3, 0, rows, grad_name=name)
 
 
-def _row(x: Tensor, place: int, name: str) -> Tensor:
-    return reshape_to(_rows(x, place, place + 1, name), (*x.shape[:-2], x.shape[-1]), name)
+def _row(planes: Tensor, place: int, name: str) -> Tensor:
+    """The first row of one plane."""
+    return reshape_to(_plane(planes, place, 1, name), (*planes.shape[:-3], planes.shape[-1]), name)
 
 
 # --- eigenvalues --------------------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors, in columns.
 
@@ -161,11 +178,14 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     a = square(A, "eigh")
     if UPLO.upper() not in ("L", "U"):
         fail(ArgumentError, f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    name, size = "LinalgEighBackward0", a.shape[-1]
-    both = apply(d.eigh, a, upper=UPLO.upper() == "U")
-    return Eigh(_row(both, 0, name), _rows(both, 1, size + 1, name))
+    if a.shape[-1] < 2:
+        return Eigh(reshape_to(a, tuple(a.shape[:-1])), apply(la.unit_like, a))
+    name = "LinalgEighBackward0"
+    planes = apply(d.eigh, transpose(a, -2, -1) if UPLO.upper() == "U" else a)
+    return Eigh(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
 
 
+@matrix_named_either_way
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of a symmetric matrix, in ascending order; see `eigh`.
 
@@ -197,6 +217,7 @@ def eigvals(A: Tensor) -> NoReturn:
 # --- singular values ----------------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Svd:
     """Singular values in descending order, and vectors: A = U diag(S) Vh.
 
@@ -213,15 +234,24 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     if rows < columns:
         left, values, right = linalg_svd(transpose(a, -2, -1), full_matrices)
         return Svd(transpose(right, -2, -1), values, transpose(left, -2, -1))
-    packed = apply(d.svd, a)
-    left = _rows(packed, 0, rows, name)
-    right = transpose(_rows(packed, rows + 1, rows + 1 + columns, name), -2, -1)
+    if not columns:
+        whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
+        left = wrap(np.array(whole)) if full_matrices else a
+        return Svd(left, sum_of(a, -2), part(a, a.ndim - 2, 0, 0))
+    if d.is_number(a):
+        sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
+        values = reshape_to(apply(e.absolute, a), tuple(a.shape[:-1]), name)
+        return Svd(sign, values, apply(la.unit_like, a))
+    planes = apply(d.svd, a)
+    left = _plane(planes, 0, rows, name)
+    right = transpose(_plane(planes, 2, columns, name), -2, -1)
     if full_matrices and rows > columns:
         whole = np.linalg.svd(values_of(a.detach(), "linalg.svd"), full_matrices=True)[0]
         left = cat([left, wrap(np.ascontiguousarray(whole[..., columns:]))], -1)
-    return Svd(left, _row(packed, rows, name), right)
+    return Svd(left, _row(planes, 1, name), right)
 
 
+@matrix_named_either_way
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """Singular values in descending order.
 
@@ -257,6 +287,7 @@ def _tolerance(x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return 0.0 if atol is None else atol, rtol
 
 
+@matrix_named_either_way
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -278,6 +309,7 @@ def matrix_rank(
     return sum_of(values > bound.unsqueeze(-1), -1)
 
 
+@matrix_named_either_way
 def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number: the largest over the smallest singular value, or norm(A, p) norm(inv(A), p).
 
@@ -298,6 +330,7 @@ def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
 # --- pseudo-inverses and least squares ----------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -310,26 +343,16 @@ def pinv(
         tensor([[0.5000, 0.0000]])
     """
     a = _matrices(A, "pinv")
-    if hermitian:
-        return _pinv_of_symmetric(a, atol, rcond if rtol is None else rtol)
     atol, rtol = _tolerance(a, atol, rcond if rtol is None else rtol)
-    atol, rtol = (unwrap(one) if isinstance(one, Tensor) else one for one in (atol, rtol))
+    atol, rtol = (values_of(one, "linalg.pinv") if isinstance(one, Tensor) else one for one in (atol, rtol))
     tolerance = np.asarray(rtol, np.float64)
     if np.any(np.asarray(atol) > 0) and a.numel():
         largest = np.linalg.norm(values_of(a.detach(), "linalg.pinv"), 2, axis=(-2, -1))
         tolerance = np.maximum(tolerance, np.asarray(atol) / np.maximum(largest, np.finfo(np.float64).tiny))
-    return apply(d.pinv, a, tolerance=tolerance)
-
-
-def _pinv_of_symmetric(a: Tensor, atol: Any, rtol: Any) -> Tensor:
-    values, vectors = eigh(a)
-    if not a.numel():
-        return a
-    sizes = abs(values.detach())
-    atol, rtol = _tolerance(a, atol, rtol)
-    kept = sizes > apply(e.maximum, amax(sizes, -1, True) * rtol, atol)
-    inverses = apply(e.where, kept, apply(e.divide, 1.0, apply(e.where, kept, values, 1.0)), 0.0)
-    return matmul(vectors * inverses.unsqueeze(-2), transpose(vectors, -2, -1))
+    if tolerance.ndim:
+        values_of(a.detach(), "linalg.pinv")  # a tolerance for each matrix is not compiled
+        return apply(d.pinv, a, tolerance=tolerance, hermitian=hermitian)
+    return apply(d.pinv, a, tolerance=float(tolerance), hermitian=hermitian)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -342,6 +365,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return pinv(input, rtol=rcond)
 
 
+@matrix_named_either_way
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
     """The X that makes the norm of A X - B smallest, and of several the smallest X.
 
@@ -372,6 +396,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 # --- QR -----------------------------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
     """Q with orthonormal columns and an upper triangular R with A = Q R.
 
@@ -399,14 +424,18 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
             f"The QR decomposition is not differentiable when mode='{mode}' and nrows > ncols. Use "
             "mode='reduced'.",
         )
-    if rows < columns:
-        first = apply(d.qr, part(a, a.ndim - 1, 0, rows))
-        q, r = _rows(first, 0, rows, name), _rows(first, rows, 2 * rows, name)
+    if d.is_number(a):
+        q, r = apply(la.unit_like, a), apply(e.identity, a, grad_name=name)
+    elif 1 == rows < columns:
+        q, r = apply(la.unit_like, part(a, a.ndim - 1, 0, 1)), apply(e.identity, a, grad_name=name)
+    elif rows < columns:
+        planes = apply(d.qr, part(a, a.ndim - 1, 0, rows))
+        q, r = _plane(planes, 0, rows, name), _plane(planes, 1, rows, name)
         rest = matmul(transpose(q, -2, -1), part(a, a.ndim - 1, rows, columns))
-        q, r = q, cat([r, rest], -1)
+        r = cat([r, rest], -1)
     else:
-        both = apply(d.qr, a)
-        q, r = _rows(both, 0, rows, name), _rows(both, rows, rows + columns, name)
+        planes = apply(d.qr, a)
+        q, r = _plane(planes, 0, rows, name), _plane(planes, 1, columns, name)
     if mode == "complete" and rows > columns:
         whole = np.linalg.qr(values_of(a.detach(), "linalg.qr"), mode="complete")[0]
         q = wrap(np.ascontiguousarray(whole))
@@ -424,6 +453,7 @@ def qr(input: Tensor, some: bool = True) -> Qr:
     return linalg_qr(input, "reduced" if some else "complete")
 
 
+@matrix_named_either_way
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau v v', whose v lie below the diagonal.
 
@@ -458,13 +488,17 @@ def _triangles(a: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """L and U, the order of the rows of their product, and LAPACK's pivots, counted from 1."""
     rows, columns = a.shape[-2:]
     count = min(rows, columns)
-    exchanges = apply(d.row_exchanges, a.detach())
-    last = exchanges.ndim - 1
-    order, pivots = part(exchanges, last, 0, rows), part(exchanges, last, rows, rows + count)
+    if d.is_number(a):
+        nothing = filled((*a.shape[:-2], 1), 0, INT64)
+        return apply(la.unit_like, a), a, nothing, as_dtype(nothing + 1, np.dtype("int32"))
+    exchanges = as_dtype(apply(d.row_exchanges, a.detach()), INT64)
+    first = selected(exchanges, exchanges.ndim - 1, 0) if columns else exchanges.sum(-1)
+    order = selected(first, first.ndim - 2, 0)
+    pivots = part(selected(first, first.ndim - 2, 1), first.ndim - 2, 0, count)
     places = expand_to(order.unsqueeze(-1), tuple(a.shape))
     ordered = along(a, places, a.ndim - 2)
     top = part(part(ordered, a.ndim - 2, 0, count), a.ndim - 1, 0, count)
-    both = apply(d.lu, top)
+    both = top if d.is_number(top) else selected(apply(d.lu, top), top.ndim - 2, 0)
     lower = tril(both, -1) + apply(la.unit_like, both.detach())
     upper = triu(both)
     if rows > count:
@@ -494,6 +528,7 @@ def _permutation(order: Tensor, dtype: np.dtype) -> Tensor:
     return as_dtype(at, dtype)
 
 
+@matrix_named_either_way
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
     """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper one.
 
@@ -509,6 +544,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Lu:
     return Lu(_permutation(order, array_dtype(a)), lower, upper)
 
 
+@matrix_named_either_way
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
     """L and U in one matrix, and the rows that were exchanged, counted from 1: for `lu_solve`.
 
@@ -530,6 +566,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
     return LuFactor(lower + upper, pivots)
 
 
+@matrix_named_either_way
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LuFactorEx:
     """`lu_factor`, and for each matrix the first place of U's diagonal with a 0, counted from 1, or 0.
 
@@ -567,8 +604,10 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     lower = tril(part(both, both.ndim - 1, 0, count), -1)
     lower = lower + wrap(np.eye(rows, count, dtype=dtype))
     upper = triu(part(both, both.ndim - 2, 0, count))
-    order = _rows_after(values_of(LU_pivots, "lu_unpack"), rows)
-    return Lu(_permutation(wrap(order), dtype), lower, upper)
+    pivots = unwrap(LU_pivots)
+    if isinstance(pivots, np.ndarray) and not is_tracing():
+        return Lu(_permutation(wrap(_rows_after(pivots, rows)), dtype), lower, upper)
+    return Lu(_permutation(_traced_rows_after(LU_pivots, rows), dtype), lower, upper)
 
 
 def _rows_after(pivots: np.ndarray, rows: int) -> np.ndarray:
@@ -614,6 +653,20 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return linalg_lu_solve(LU_data, LU_pivots, b)
 
 
+def _traced_rows_after(pivots: Tensor, rows: int) -> Tensor:
+    """The same in a graph."""
+    batch, count = tuple(pivots.shape[:-1]), pivots.shape[-1]
+    others = as_dtype(pivots, INT64) - 1
+    places = order = expand_to(iota(rows), (*batch, rows))
+    for place in range(count):
+        other = part(others, len(batch), place, place + 1)
+        moved = along(order, other, len(batch))
+        here = part(order, len(batch), place, place + 1)
+        order = apply(e.where, apply(e.equal, places, other), here, order)
+        order = apply(e.where, apply(e.equal, places, place), moved, order)
+    return order
+
+
 # --- results with a report ----------------------------------------------------------------------------------
 
 
@@ -621,6 +674,7 @@ def _no_errors(a: Tensor) -> Tensor:
     return filled(tuple(a.shape[:-2]), 0, np.dtype("int32"))
 
 
+@matrix_named_either_way
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """`cholesky`, and for each matrix the first leading minor that is not positive definite, or 0.
 
@@ -647,6 +701,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return CholeskyEx(factor, wrap(info))
 
 
+@matrix_named_either_way
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
     """`inv`, and zeros: of a singular matrix it raises.
 
@@ -670,6 +725,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 # --- functions of matrices ----------------------------------------------------------------------------------
 
 
+@matrix_named_either_way
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, the sum of A ** k / k!.
 
@@ -694,6 +750,7 @@ def triangular_solve(
     return TriangularSolve(found, A.clone())
 
 
+@matrix_named_either_way
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse for `tensordot` over the first `ind` dimensions.
 

@@ -167,7 +167,9 @@ def _cut(
 
 
 @numpy_names
-def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """The tensor in pieces along a dimension: all of one size (the last may be smaller), or of given sizes.
 
     Raises:
@@ -178,6 +180,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
         (tensor([1, 2]), tensor([3]))
     """
     x = _tensor(tensor, "split")
+    split_size_or_sections = split_size if split_size_or_sections is None else split_size_or_sections
     dim = own_dim(dim, x, "split")
     extent = x._value.shape[dim]
     if isinstance(split_size_or_sections, int | np.integer):
@@ -215,7 +218,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @numpy_names
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
     """The tensor in so many nearly equal pieces along a dimension, or cut before the given positions.
 
     Example:
@@ -223,6 +228,10 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
         (tensor([1]), tensor([2, 3]))
     """
     x = _tensor(input, "tensor_split")
+    given = [one for one in (indices_or_sections, indices, sections) if one is not None]
+    if len(given) != 1:
+        fail(ArgumentError, "tensor_split(): give indices or sections, one of them.")
+    indices_or_sections = given[0]
     dim = own_dim(dim, x, "tensor_split")
     extent = x._value.shape[dim]
     if isinstance(indices_or_sections, Tensor):

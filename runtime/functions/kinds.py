@@ -20,13 +20,16 @@ from .joining import chunk, split, unbind
 from .movement import expand, permute, reshape_to, squeeze, t, transpose, unsqueeze, view
 from .parts import diagonal, narrow, select
 from .reduction import sum as sum_of
+from .scattering import as_strided
+from .windows import unfold
 
 __all__ = [
-    "alias_copy", "angle", "conj", "conj_physical", "detach_copy", "diagonal_copy", "expand_copy", "fill",
-    "is_complex", "is_conj", "is_neg", "is_nonzero", "is_same_size", "is_signed", "isreal", "narrow_copy",
-    "numel", "permute_copy", "real", "resolve_conj", "resolve_neg", "select_copy", "split_with_sizes",
-    "split_with_sizes_copy", "squeeze_copy", "sum_to_size", "t_copy", "transpose_copy", "type_as",
-    "unbind_copy", "unsafe_chunk", "unsafe_split", "unsqueeze_copy", "view_copy",
+    "alias_copy", "angle", "as_strided_copy", "conj", "conj_physical", "detach_copy", "diagonal_copy",
+    "expand_copy", "fill", "is_complex", "is_conj", "is_inference", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "isreal", "narrow_copy", "numel", "permute_copy", "real", "resolve_conj",
+    "resolve_neg", "select_copy", "split_with_sizes", "split_with_sizes_copy", "squeeze_copy",
+    "sum_to_size", "t_copy", "transpose_copy", "type_as", "unbind_copy", "unfold_copy", "unsafe_chunk",
+    "unsafe_split", "unsqueeze_copy", "view_copy",
 ]  # fmt: skip
 
 # --- questions ----------------------------------------------------------------------------------------------
@@ -100,7 +103,7 @@ def isreal(input: Tensor) -> Tensor:
     return filled(tuple(tensor(input, "isreal").shape), True, array_dtype(input > 0))
 
 
-is_conj = is_neg = is_complex
+is_conj = is_neg = is_inference = is_complex
 
 
 def conj(input: Tensor) -> Tensor:
@@ -218,6 +221,8 @@ split_with_sizes_copy = _copying("split_with_sizes_copy", split_with_sizes)
 squeeze_copy = _copying("squeeze_copy", squeeze)
 t_copy = _copying("t_copy", t)
 transpose_copy = _copying("transpose_copy", transpose)
+as_strided_copy = _copying("as_strided_copy", as_strided)
 unbind_copy = _copying("unbind_copy", unbind)
+unfold_copy = _copying("unfold_copy", unfold)
 unsqueeze_copy = _copying("unsqueeze_copy", unsqueeze)
 view_copy = _copying("view_copy", view)

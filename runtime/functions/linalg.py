@@ -14,7 +14,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ..tape import apply
 from ..tensor import Tensor
-from .common import as_dtype, common_dtype, fail, floating
+from .common import as_dtype, common_dtype, fail, floating, matrix_named_either_way
 from .contraction import matmul
 from .movement import expand_to, reshape_to, transpose
 from .parts import tril, triu
@@ -43,6 +43,7 @@ def square(input: Tensor, function: str) -> Tensor:
     return x
 
 
+@matrix_named_either_way
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The X with A X = B, or X A = B without `left`; B is a matrix, or a vector, or a batch of them.
 
@@ -80,6 +81,7 @@ def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool
     return apply(la.solve, a, b)
 
 
+@matrix_named_either_way
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a matrix, or of each in a batch.
 
@@ -95,6 +97,7 @@ def inverse(input: Tensor) -> Tensor:
     return apply(la.solve, a, apply(la.unit_like, a.detach()), grad_name="LinalgInvExBackward0")
 
 
+@matrix_named_either_way
 def det(input: Tensor) -> Tensor:
     """The determinant. Its derivative is computed through the inverse, so the matrix must have one.
 
@@ -105,6 +108,7 @@ def det(input: Tensor) -> Tensor:
     return apply(la.det, square(input, "det"))
 
 
+@matrix_named_either_way
 def slogdet(input: Tensor) -> SignAndLog:
     """The sign of the determinant, and the logarithm of its size.
 
@@ -127,6 +131,7 @@ def logdet(input: Tensor) -> Tensor:
     return apply(e.where, apply(e.less, sign, 0.0), np.nan, size)
 
 
+@matrix_named_either_way
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular L with L L' = input, or its transpose U with `upper`.
 
@@ -144,6 +149,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return transpose(factor, -2, -1) if upper else factor
 
 
+@matrix_named_either_way
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -185,6 +191,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return cholesky_solve(apply(la.unit_like, square(L, "cholesky_inverse").detach()), L, upper)
 
 
+@matrix_named_either_way
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The product of n such matrices; of the inverse for a negative n.
 

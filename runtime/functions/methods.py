@@ -39,16 +39,16 @@ from .common import is_operand
 Function = Callable[..., Any]
 
 _NO_METHODS = """
-    alias_copy atleast_1d atleast_2d atleast_3d bilinear block_diag broadcast_shapes
+    alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d bilinear block_diag broadcast_shapes
     broadcast_tensors bucketize cartesian_prod cat celu chain_matmul column_stack combinations
     concat concatenate constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d
     conv_transpose3d cosine_similarity cumulative_trapezoid detach_copy diagonal_copy dstack elu
     expand_copy expit fill gelu getitem glu gradient hardsigmoid hardswish hardtanh hstack
-    is_complex isin leaky_relu linalg_norm linear logsigmoid lu_unpack matrix_norm meshgrid mish
+    is_complex is_inference isin leaky_relu linalg_norm linear logsigmoid lu_unpack matrix_norm meshgrid mish
     multi_dot normalize numel one_hot permute_copy polygamma real relu6 row_stack searchsorted
     select_copy selu silu softmin softplus softshrink softsign solve_triangular
     split_with_sizes_copy squeeze_copy stack std_mean t_copy tanhshrink tensordot threshold
-    transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unravel_index
+    transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unfold_copy unravel_index
     unsqueeze_copy updated vander var_mean vector_norm view_copy vstack where
 """
 NO_METHODS = frozenset(_NO_METHODS.split())

@@ -50,7 +50,7 @@ def complete_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return shape
 
 
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Any, size: Any = None) -> Tensor:
     """The same elements in another shape, sharing memory where the layout allows; see `reshape`.
 
     Example:
@@ -59,17 +59,18 @@ def view(input: Tensor, *shape: Any) -> Tensor:
                 [3, 4]])
     """
     x = tensor(input, "view")
+    shape = shape if size is None else (size,)
     if len(shape) == 1 and not isinstance(shape[0], int | np.integer | Sequence):
         fail(UnsupportedError, "view(): another dtype for the same memory is not supported. Use .to(dtype).")
     return apply(m.reshape, x, shape=complete_shape(sizes(shape), x.numel()), grad_name="ViewBackward0")
 
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *extents: Any, shape: Any = None) -> Tensor:
     """The same elements, in order, in another shape.
 
     Args:
         input: a tensor.
-        shape: sizes, one by one or as one sequence; one may be -1, for what is left.
+        extents, shape: sizes, one by one or as one sequence; one may be -1, for what is left.
 
     Raises:
         ShapeError: the sizes do not multiply to the number of elements.
@@ -79,7 +80,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
         tensor([[1, 2],
                 [3, 4]])
     """
-    return view(input, *shape)
+    return view(input, *(extents if shape is None else (shape,)))
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -233,7 +234,7 @@ def _with_three(input: Tensor) -> Tensor:
 # --- the order of dimensions -----------------------------------------------------------------------------
 
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order: dimension i of the result is dims[i] of the input.
 
     Raises:
@@ -245,7 +246,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
                 [2, 4]])
     """
     x = tensor(input, "permute")
-    order = sizes(dims)
+    order = sizes(places if dims is None else (dims,))
     if len(order) != x.ndim:
         fail(
             ShapeError,
@@ -278,7 +279,18 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return permuted(x, order, "TransposeBackward0")
 
 
-swapaxes = swapdims = transpose
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose` under NumPy's name.
+
+    Example:
+        >>> swapaxes(tensor([[1, 2]]), 0, 1)
+        tensor([[1],
+                [2]])
+    """
+    return transpose(input, axis0, axis1)
+
+
+swapdims = transpose
 
 
 def t(input: Tensor) -> Tensor:
@@ -346,7 +358,7 @@ def moved_to_end(x: Tensor, dims: Sequence[int]) -> Tensor:
 # --- repetition ---------------------------------------------------------------------------------------
 
 
-def expand(input: Tensor, *shape: Any) -> Tensor:
+def expand(input: Tensor, *shape: Any, size: Any = None) -> Tensor:
     """Dimensions of size 1 repeated to a larger size, and new ones in front; no memory is copied.
 
     Args:
@@ -362,7 +374,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
                 [2, 2]])
     """
     x = tensor(input, "expand")
-    wanted, own = sizes(shape), tuple(x._value.shape)
+    wanted, own = sizes(shape if size is None else (size,)), tuple(x._value.shape)
     extra = len(wanted) - len(own)
     if extra < 0:
         fail(
@@ -426,7 +438,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(expand_to(one, shape) for one in tensors)
 
 
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
+def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """The whole tensor side by side with itself, so many times along each dimension.
 
     Raises:
@@ -438,7 +450,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
                 [1, 2, 1, 2]])
     """
     x = tensor(input, "repeat")
-    times = sizes(repeats)
+    times = sizes(counts if repeats is None else (repeats,))
     if len(times) < x.ndim:
         fail(
             ShapeError,
@@ -453,7 +465,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     return apply(m.reshape, repeated, shape=merged, grad_name="RepeatBackward0")
 
 
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     """As `repeat`, but fewer numbers than dimensions mean the last ones.
 
     Example:
@@ -461,7 +473,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
         tensor([1, 2, 1, 2])
     """
     x = tensor(input, "tile")
-    times = sizes(dims)
+    times = sizes(counts if dims is None else (dims,))
     return repeat(x, (1,) * (x.ndim - len(times)) + times)
 
 

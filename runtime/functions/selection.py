@@ -45,8 +45,8 @@ from .parts import along, part, positions_along
 
 __all__ = [
     "argwhere", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_select",
-    "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "scatter", "scatter_add",
-    "take", "take_along_dim",
+    "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static", "one_hot", "scatter",
+    "scatter_add", "take", "take_along_dim",
 ]  # fmt: skip
 
 
@@ -71,13 +71,14 @@ def index_positions(index: Any, extent: int, dim: int, function: str) -> Tensor:
 
 
 @numpy_names
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """At each place p of `index` the element of input at p with p[dim] replaced by the index there.
 
     Args:
         input: a tensor.
         dim: the dimension that is indexed.
         index: integers, of as many dimensions as input, and no larger in the others than `dim`.
+        sparse_grad: accepted.
 
     Raises:
         DimensionError: an index out of bounds. ShapeError: index does not fit. DTypeError: it holds no
@@ -203,21 +204,27 @@ def cropped(values: Tensor, shape: Sequence[int], function: str) -> Tensor:
 
 @numpy_names
 def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Tensor | Scalar, *, reduce: str | None = None
-) -> Tensor:
-    """input with src written where `gather` with the same index would read; of repeated places the last wins.
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """input with src, or a value, written where `gather` with the same index would read; of repeated places
+    the last wins.
 
     Raises:
-        UnsupportedError: reduce is given; `scatter_add` adds. The others are gather's.
+        UnsupportedError: reduce is not "add" or "multiply". The others are gather's.
 
     Example:
         >>> scatter(tensor([0, 0, 0]), 0, tensor([2, 0]), tensor([5, 6]))
         tensor([6, 0, 5])
     """
-    if reduce == "add":
-        return scatter_add(input, dim, index, src)
+    src = value if src is None else src
+    if reduce in ("add", "multiply"):
+        from .scattering import scatter_reduce
+
+        given = src if isinstance(src, Tensor) else filled(tuple(index.shape), src, array_dtype(input))
+        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
     if reduce is not None:
-        fail(UnsupportedError, f"scatter(): reduce={reduce!r} is not supported, only 'add' and None.")
+        fail(UnsupportedError, f"scatter(): reduce={reduce!r} is not supported, only 'add' and 'multiply'.")
     x = tensor(input, "scatter")
     dim = one_dim(dim, x.ndim, "scatter")
     require_index_shape(x, index, dim, "scatter")
@@ -451,6 +458,22 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         return wrap(np.zeros((int(bool(found)), 0), np.int64))
     positions = true_positions(found)
     return tuple(positions) if as_tuple else stack(positions, dim=1)
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """`nonzero` in so many rows: cut off, or filled up with `fill_value`.
+
+    Example:
+        >>> nonzero_static(tensor([0, 1, 2]), size=3)
+        tensor([[ 1],
+                [ 2],
+                [-1]])
+    """
+    x = tensor(input, "nonzero_static")
+    found = np.argwhere(values_of(x, "nonzero_static"))[:size]
+    rows = np.full((size, x.ndim), fill_value, np.int64)
+    rows[: len(found)] = found
+    return wrap(rows)
 
 
 def argwhere(input: Tensor) -> Tensor:

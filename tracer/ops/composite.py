@@ -13,12 +13,10 @@ from ..operator import Array, Operator, declare
 from ..spec import FromShape, Spec, reduced_shape
 from .elementwise import (
     absolute,
+    clamp,
     equal,
     exp,
-    greater,
-    isfinite,
     log,
-    logical_and,
     multiply,
     sign,
     sqrt,
@@ -111,11 +109,18 @@ std = composite(
 
 
 def _shifted_exp(x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """exp(x - shift), its sum, and the shift: the largest, or 0 for an infinite one."""
+    """exp(x - shift), its sum, and the shift: the largest, or what `finite` makes of it."""
     largest = amax(x, dims=dims, keepdim=True)
-    shift = where(isfinite(largest), largest, 0.0)
+    shift = finite(largest)
     exponentials = exp(x - shift)
     return exponentials, sum_(exponentials, dims=dims, keepdim=True), shift
+
+
+def finite(largest: Array) -> Array:
+    """What to take off before `exp`: of an infinite number the largest finite one, so that beside inf all
+    others vanish, and -inf itself does."""
+    most = float(np.finfo(_spec(largest).dtype).max)
+    return clamp(largest, -most, most)
 
 
 def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -127,7 +132,7 @@ def _logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
 def exp_less_logsumexp(x: Array, dims: tuple[int, ...]) -> Array:
     """exp(x - logsumexp(x)), as the derivative has it, from the exponentials that logsumexp has computed."""
     exponentials, total, _ = _shifted_exp(x, dims)
-    return exponentials / where(logical_and(isfinite(total), greater(total, 0.0)), total, 1.0)
+    return exponentials / where(equal(total, 0.0), 1.0, total)
 
 
 logsumexp = composite(
@@ -136,16 +141,16 @@ logsumexp = composite(
     body=_logsumexp,
     vjp={
         "x": lambda g, x, y, x_spec, dims: (
-            restore_dims(g, x_spec, dims) * exp(x - _finite(restore_dims(y, x_spec, dims)))
+            restore_dims(g, x_spec, dims) * exp(x - _above_nothing(restore_dims(y, x_spec, dims)))
         )
     },
     doc="log(sum(exp(x))) without overflow",
 )
 
 
-def _finite(x: Array) -> Array:
-    """x, with infinities replaced by 0, so that inf - inf does not arise."""
-    return where(isfinite(x), x, 0.0)
+def _above_nothing(x: Array) -> Array:
+    """x, with -inf, the logarithm of nothing, replaced by 0, so that inf - inf does not arise."""
+    return where(equal(x, -math.inf), 0.0, x)
 
 
 def _softmax(x: Array, dim: int) -> Array:

@@ -1,41 +1,63 @@
-"""Decompositions of matrices, alone or in batches, evaluated with LAPACK alone: a graph refuses them.
+"""Decompositions of matrices, alone or in batches. NumPy evaluates them, with LAPACK; generated code calls
+plain loops (`codegen/decompositions.py`).
 
-An operator has one result, so what belongs to one decomposition lies in one array, one part under the other;
-`parts_of` takes it apart. The rules: Giles, "An extended collection of matrix derivative results" (2008), for
-eigenvalues; Townsend, "Differentiating the singular value decomposition" (2016); Walter and Lehmann,
-"Algorithmic differentiation of linear algebra functions with application in optimum experimental design"
-(2010), for QR; Golub and Pereyra, "The differentiation of pseudo-inverses" (1973); Al-Mohy and Higham,
-"Computing the Frechet derivative of the matrix exponential" (2009).
+An operator has one result, so what belongs to one decomposition lies in planes of the matrix's shape, in
+front of its two dimensions; `plane_of` takes one. The rules: Giles, "An extended collection of matrix
+derivative results" (2008), for eigenvalues; Townsend, "Differentiating the singular value decomposition"
+(2016); Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application in
+optimum experimental design" (2010), for QR; Golub and Pereyra, "The differentiation of pseudo-inverses"
+(1973); Al-Mohy and Higham, "Computing the Frechet derivative of the matrix exponential" (2009).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import Array, declare
-from ..spec import INT64, Spec
-from .elementwise import equal, multiply, where, zeros_like
+from ..operator import Array, Operator, declare
+from ..spec import Spec
+from .elementwise import absolute, equal, exp, greater, multiply, where, zeros_like
 from .lazy import scipy_linalg
 from .linalg import lower_half, product, solve, transposed, unit_like
-from .movement import concatenate, slice_
+from .movement import concatenate, reshape, slice_
 
 
-def _batched(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """The function of one matrix for each of a batch; results of one shape."""
+def matrix(
+    name: str,
+    *,
+    planes: int,
+    evaluate: Callable[..., np.ndarray],
+    vjp: Mapping[str, Callable[..., Array]] | None = None,
+    square: bool = False,
+    **fields: Any,
+) -> Operator:
+    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n)."""
 
-    def evaluate(a: np.ndarray, **attributes: Any) -> np.ndarray:
-        flat = a.reshape(-1, *a.shape[-2:])
-        if not len(flat):
-            found = np.asarray(function(np.eye(*a.shape[-2:], dtype=a.dtype), **attributes))
-            return np.zeros((*a.shape[:-2], *found.shape), found.dtype)
-        results = np.stack([function(one, **attributes) for one in flat])
-        return results.reshape(*a.shape[:-2], *results.shape[1:])
+    def infer(a: Spec, **attributes: Any) -> Spec:
+        _require_matrix(name, a, square)
+        return a.with_shape((*a.shape[:-2], planes, *a.shape[-2:]))
 
-    return evaluate
+    return declare(name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp, **fields)
+
+
+def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+    """The parts, in the first rows and columns of planes of a's shape."""
+    result = np.zeros((*a.shape[:-2], len(parts), *a.shape[-2:]), a.dtype)
+    for place, one in enumerate(parts):
+        result[..., place, : one.shape[-2], : one.shape[-1]] = one
+    return result
+
+
+def plane_of(planes: Array, place: int) -> Array:
+    """One plane."""
+    shape = tuple(planes.shape)
+    batch = (0,) * (len(shape) - 3)
+    stops = (*shape[:-3], place + 1, *shape[-2:])
+    part = slice_(planes, starts=(*batch, place, 0, 0), stops=stops, steps=(1,) * len(shape))
+    return reshape(part, shape=(*shape[:-3], *shape[-2:]))
 
 
 def rows_of(x: Array, start: int, stop: int) -> Array:
@@ -49,13 +71,9 @@ def columns_of(x: Array, start: int, stop: int) -> Array:
     return transposed(rows_of(transposed(x), start, stop))
 
 
-def parts_of(packed: Array, *counts: int) -> list[Array]:
-    """The parts of a decomposition, by their numbers of rows."""
-    found, start = [], 0
-    for count in counts:
-        found.append(rows_of(packed, start, start + count))
-        start += count
-    return found
+def is_number(a: Array) -> bool:
+    """Whether the matrices have one element: they are decomposed without these operators."""
+    return tuple(a.shape[-2:]) == (1, 1)
 
 
 def _quotient(x: Array, gaps: Array) -> Array:
@@ -90,55 +108,44 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
         raise ShapeError(f"{name}: {'square ' if square else ''}matrices expected, found shape {a.shape}.")
 
 
-# --- symmetric matrices: eigenvalues in the first row, eigenvectors in columns below ------------------------
+# --- symmetric matrices: eigenvectors in columns, a row of eigenvalues --------------------------------------
 
 
-def _evaluate_eigh(a: np.ndarray, upper: bool) -> np.ndarray:
-    values, vectors = np.linalg.eigh(a, UPLO="U" if upper else "L")
-    return np.concatenate([values[..., None, :], vectors], axis=-2)
+def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(a)
+    return _planes(a, vectors, values[..., None, :])
 
 
-def _eigh_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
-    size = a_spec.shape[-1]
-    values, vectors = parts_of(y, 1, size)
-    of_values, of_vectors = parts_of(g, 1, size)
+def _eigh_cotangent(g: Array, y: Array) -> Array:
+    vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
+    of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
     inside = _quotient(product(transposed(vectors), of_vectors), _differences(values))
     unit = unit_like(inside)
     inside = where(equal(unit, 1.0), multiply(unit, of_values), inside)
     return product(product(vectors, inside), transposed(vectors))
 
 
-def _with_rows(count: Callable[[int, int], int], name: str, square: bool = False) -> Callable[..., Spec]:
-    def infer(a: Spec, **attributes: Any) -> Spec:
-        _require_matrix(name, a, square)
-        rows, columns = a.shape[-2:]
-        return a.with_shape((*a.shape[:-2], count(rows, columns), columns))
-
-    return infer
-
-
-eigh = declare(
-    "eigh", "eager", "a", infer=_with_rows(lambda m, n: n + 1, "eigh", True), evaluate=_evaluate_eigh,
-    vjp={"a": _eigh_cotangent}, grad_fn="LinalgEigh",
-    doc="eigenvalues and eigenvectors of a symmetric matrix, of which one triangle is read",
+eigh = matrix(
+    "eigh", planes=2, square=True, evaluate=_evaluate_eigh, vjp={"a": _eigh_cotangent}, grad_fn="LinalgEigh",
+    doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
 )  # fmt: skip
 
-# --- singular values of tall matrices: U, then a row of values, then V --------------------------------------
+# --- singular values of tall matrices: U, a row of values, V ------------------------------------------------
 
 
 def _evaluate_svd(a: np.ndarray) -> np.ndarray:
     left, values, right = np.linalg.svd(a, full_matrices=False)
-    return np.concatenate([left, values[..., None, :], np.swapaxes(right, -1, -2)], axis=-2)
+    return _planes(a, left, values[..., None, :], np.swapaxes(right, -1, -2))
 
 
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, size = a_spec.shape[-2:]
-    left, values, right = parts_of(y, rows, 1, size)
-    of_left, of_values, of_right = parts_of(g, rows, 1, size)
-    # of the squares, as a product: of close values it is more exact than a difference of squares
-    gaps = multiply(
-        _differences(values), where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
-    )
+    left, values, right = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1), rows_of(plane_of(y, 2), 0, size)
+    of_left, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_right = rows_of(plane_of(g, 2), 0, size)
+    # differences of squares as products: of close values they are more exact
+    sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
+    gaps = multiply(_differences(values), sums)
     left_part, right_part = product(transposed(left), of_left), product(transposed(right), of_right)
     inside = multiply(_quotient(left_part - transposed(left_part), gaps), values)
     inside = inside + multiply(transposed(values), _quotient(right_part - transposed(right_part), gaps))
@@ -151,9 +158,8 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     return result
 
 
-svd = declare(
-    "svd", "eager", "a", infer=_with_rows(lambda m, n: m + 1 + n, "svd"), evaluate=_evaluate_svd,
-    vjp={"a": _svd_cotangent}, grad_fn="LinalgSvd",
+svd = matrix(
+    "svd", planes=3, evaluate=_evaluate_svd, vjp={"a": _svd_cotangent}, grad_fn="LinalgSvd",
     doc="singular values and vectors of a matrix with at least as many rows as columns",
 )  # fmt: skip
 
@@ -161,41 +167,42 @@ svd = declare(
 
 
 def _evaluate_qr(a: np.ndarray) -> np.ndarray:
-    return np.concatenate(np.linalg.qr(a), axis=-2)
+    return _planes(a, *np.linalg.qr(a))
 
 
 def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
-    rows, size = a_spec.shape[-2:]
-    q, r = parts_of(y, rows, size)
-    of_q, of_r = parts_of(g, rows, size)
+    size = a_spec.shape[-1]
+    q, r = plane_of(y, 0), rows_of(plane_of(y, 1), 0, size)
+    of_q, of_r = plane_of(g, 0), rows_of(plane_of(g, 1), 0, size)
     inside = _upper(product(of_r, transposed(r)) - product(transposed(q), of_q))
     symmetric = inside + transposed(inside) - _diagonal_of(inside)
     total = of_q + product(q, symmetric)
     return transposed(solve(r, transposed(total)))
 
 
-qr = declare(
-    "qr", "eager", "a", infer=_with_rows(lambda m, n: m + n, "qr"), evaluate=_evaluate_qr,
-    vjp={"a": _qr_cotangent}, grad_fn="LinalgQr",
+qr = matrix(
+    "qr", planes=2, evaluate=_evaluate_qr, vjp={"a": _qr_cotangent}, grad_fn="LinalgQr",
     doc="orthonormal columns and a triangle with that product, of a matrix with no more columns than rows",
 )  # fmt: skip
 
 # --- triangles of a square matrix, whose rows are exchanged before ------------------------------------------
 
 
-def _permutation(a: np.ndarray) -> np.ndarray:
-    """For each row of the product of the triangles the row of a that it is, then LAPACK's pivots."""
-    count = min(a.shape)
-    _, pivots = scipy_linalg().lu_factor(a) if count else (a, np.zeros(0, np.int64))
-    order = np.arange(a.shape[0])
-    for place, other in enumerate(pivots[:count]):
-        order[[place, other]] = order[[other, place]]
-    return np.concatenate([order, pivots[:count]]).astype(np.int64)
+def _evaluate_exchanges(a: np.ndarray) -> np.ndarray:
+    result = np.zeros((*a.shape[:-2], 3, *a.shape[-2:]), a.dtype)
+    for place in np.ndindex(a.shape[:-2]) if a.size else ():
+        _, pivots = scipy_linalg().lu_factor(a[place], check_finite=False)
+        order = np.arange(a.shape[-2])
+        result[(*place, 1, slice(None), 0)] = order
+        for one, other in enumerate(pivots):
+            order[[one, other]] = order[[other, one]]
+        result[(*place, 0, slice(None), 0)] = order
+        result[(*place, 1, slice(len(pivots)), 0)] = pivots
+    return result
 
 
-row_exchanges = declare(
-    "row_exchanges", "eager", "a", evaluate=_batched(_permutation),
-    infer=lambda a: Spec((*a.shape[:-2], a.shape[-2] + min(a.shape[-2:])), INT64),
+row_exchanges = matrix(
+    "row_exchanges", planes=3, evaluate=_evaluate_exchanges,
     doc="the order of rows, and the pivots, with which elimination divides by the largest",
 )  # fmt: skip
 
@@ -207,21 +214,19 @@ def _evaluate_lu(a: np.ndarray) -> np.ndarray:
         left[..., place + 1 :, place] /= left[..., place, place, None]
         below, beside = left[..., place + 1 :, place, None], left[..., place, None, place + 1 :]
         left[..., place + 1 :, place + 1 :] -= below * beside
-    return left
+    return _planes(a, left)
 
 
 def _lu_cotangent(g: Array, y: Array) -> Array:
-    lower, upper = _strictly_lower(y) + unit_like(y), _upper(y)
-    of_lower, of_upper = _strictly_lower(g), _upper(g)
-    inside = _strictly_lower(product(transposed(lower), of_lower)) + _upper(
-        product(of_upper, transposed(upper))
-    )
+    both, g = plane_of(y, 0), plane_of(g, 0)
+    lower, upper = _strictly_lower(both) + unit_like(both), _upper(both)
+    inside = _strictly_lower(product(transposed(lower), _strictly_lower(g)))
+    inside = inside + _upper(product(_upper(g), transposed(upper)))
     return transposed(solve(upper, transposed(solve(transposed(lower), inside))))
 
 
-lu = declare(
-    "lu", "eager", "a", infer=_with_rows(lambda m, n: n, "lu", True), evaluate=_evaluate_lu,
-    vjp={"a": _lu_cotangent}, grad_fn="LinalgLu",
+lu = matrix(
+    "lu", planes=1, square=True, evaluate=_evaluate_lu, vjp={"a": _lu_cotangent}, grad_fn="LinalgLu",
     doc="the triangles whose product a square matrix is, the lower one with a diagonal of ones",
 )  # fmt: skip
 
@@ -237,16 +242,62 @@ def _exp_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
     return columns_of(rows_of(whole, 0, size), size, 2 * size)
 
 
+exponentials = matrix(
+    "exponentials", planes=4, square=True,
+    evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 3),
+    vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)},
+    doc="the exponential of a matrix, and room to compute it in",
+)  # fmt: skip
+
+
+def _infer_square(a: Spec) -> Spec:
+    _require_matrix("matrix_exp", a, True)
+    return a
+
+
+def _expm(a: np.ndarray) -> np.ndarray:
+    return np.asarray(scipy_linalg().expm(a.astype(np.float64))).astype(a.dtype) if a.size else np.array(a)
+
+
 matrix_exp = declare(
-    "matrix_exp", "eager", "a", infer=_with_rows(lambda m, n: n, "matrix_exp", True),
-    evaluate=lambda a: (
-        np.asarray(scipy_linalg().expm(a.astype(np.float64))).astype(a.dtype) if a.size else np.array(a)
-    ),
+    "matrix_exp", "composite", "a", infer=_infer_square, evaluate=_expm,
+    body=lambda a: exp(a) if is_number(a) else plane_of(exponentials(a), 0),
     vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", doc="the sum of the powers a ** k / k!",
 )  # fmt: skip
 
 
-def _infer_pinv(a: Spec, tolerance: float) -> Spec:
+def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray:
+    if not a.size:
+        return np.swapaxes(a, -1, -2).copy()
+    return np.linalg.pinv(_symmetric(a) if hermitian else a, rcond=tolerance)
+
+
+def _symmetric(a: np.ndarray) -> np.ndarray:
+    lower = np.tril(a)
+    return lower + np.swapaxes(np.tril(a, -1), -1, -2)
+
+
+def _pinv(a: Array, tolerance: Any, hermitian: bool) -> Array:
+    """V diag(1 / s) U', by the singular values that are large enough."""
+    if hermitian:
+        lower = lower_half(a)
+        a = lower + transposed(lower)
+    if is_number(a):
+        kept = greater(absolute(a), 0.0)
+        return where(kept, 1.0 / where(kept, a, 1.0), 0.0)
+    rows, columns = a.shape[-2:]
+    wide = rows < columns
+    parts = svd(transposed(a) if wide else a)
+    size = min(rows, columns)
+    left, values = plane_of(parts, 0), rows_of(plane_of(parts, 1), 0, 1)
+    right = rows_of(plane_of(parts, 2), 0, size)
+    kept = greater(values, float(np.max(tolerance)) * columns_of(values, 0, 1))
+    inverses = where(kept, 1.0 / where(kept, values, 1.0), 0.0)
+    found = product(multiply(right, inverses), transposed(left))
+    return transposed(found) if wide else found
+
+
+def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
     _require_matrix("pinv", a)
     return a.with_shape((*a.shape[:-2], a.shape[-1], a.shape[-2]))
 
@@ -262,10 +313,7 @@ def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
 
 
 pinv = declare(
-    "pinv", "eager", "a", infer=_infer_pinv,
-    evaluate=lambda a, tolerance: (
-        np.linalg.pinv(a, rcond=tolerance) if a.size else np.swapaxes(a, -1, -2).copy()
-    ),
+    "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=_pinv,
     vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv",
     doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
 )  # fmt: skip

@@ -24,7 +24,7 @@ from .contexts import Contexts
 from .translate import choose
 
 VECTOR_MATH = "pullback.codegen.vector_math"
-OF_WHOLES = ("pullback.codegen.ordering", "pullback.codegen.matrices")
+OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in ("ordering", "matrices", "decompositions"))
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
