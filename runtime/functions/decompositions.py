@@ -163,7 +163,8 @@ def _row(planes: Tensor, place: int, name: str) -> Tensor:
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors, in columns.
 
-    The gradient of the eigenvectors needs different eigenvalues; a vector's sign is LAPACK's choice.
+    The gradient of the eigenvectors needs different eigenvalues. A vector's sign is anybody's choice; in
+    compiled functions it may be the other one.
 
     Args:
         UPLO: which triangle is read, "L" or "U".
@@ -222,7 +223,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     """Singular values in descending order, and vectors: A = U diag(S) Vh.
 
     The gradient of the vectors needs different singular values; that of columns that `full_matrices` adds is
-    left out.
+    left out. The sign of a pair of vectors is anybody's choice; in compiled functions it may be the other.
 
     Example:
         >>> linalg_svd(tensor([[0.0, 2.0], [1.0, 0.0]])).S
