@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
 from .whole_calls import MULTIPLYING, NAMES_OF_MODULES
 from .writing.explain import explain_plan
-from .writing.layout import Module
+from .writing.layout import LINE_LENGTH, Module
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -187,10 +188,18 @@ def _imports(plan: Plan) -> tuple[str, ...]:
     ]
     lines: list[str] = []
     for block in blocks:
-        used = [(module, sorted(called & names)) for module, names in block.items()]
-        found = [f"from {module} import {', '.join(names)}" for module, names in used if names]
+        used = [(module, sorted(called & names)) for module, names in sorted(block.items())]
+        found = [line for module, names in used if names for line in _import_lines(module, names)]
         lines += ["", *found] if found else []
     return tuple(lines[1:])
+
+
+def _import_lines(module: str, names: Sequence[str]) -> list[str]:
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= LINE_LENGTH:
+        return [line]
+    inside = textwrap.wrap(f"{', '.join(names)},", LINE_LENGTH - 4)
+    return [f"from {module} import (", *(f"    {part}" for part in inside), ")"]
 
 
 def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:

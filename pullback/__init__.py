@@ -129,10 +129,12 @@ from pullback.runtime.functions.activation import (
     celu, elu, gelu, glu, hardsigmoid, hardswish, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu,
     relu, relu6, selu, silu, softmax, softmin, softplus, softsign, tanhshrink, threshold,
 )  # fmt: skip
+from pullback.runtime.functions.classification import (
+    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, nll_loss,
+)  # fmt: skip
 from pullback.runtime.functions.losses import (
-    binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, gaussian_nll_loss,
-    hinge_embedding_loss, huber_loss, kl_div, l1_loss, mse_loss, nll_loss, poisson_nll_loss, smooth_l1_loss,
-    soft_margin_loss,
+    gaussian_nll_loss, hinge_embedding_loss, huber_loss, kl_div, l1_loss, mse_loss, poisson_nll_loss,
+    smooth_l1_loss, soft_margin_loss,
 )  # fmt: skip
 from pullback.runtime.functions.margins import (
     cosine_embedding_loss, margin_ranking_loss, triplet_margin_loss,

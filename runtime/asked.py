@@ -85,7 +85,8 @@ class Asked(Value):
         if self._requires_grad:
             raise GradientError(
                 "A NumPy array has no gradient, and this tensor requires one. Use tensor.detach().numpy() if "
-                "the array shall not, or a function that takes tensors."
+                "the array shall not, or a function that takes tensors; an array's own methods do not: write "
+                "a @ x for a.dot(x)."
             )
         array = self._concrete("Conversion to a NumPy array")
         if dtype is not None and np.dtype(dtype) != array.dtype:

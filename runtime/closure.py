@@ -29,7 +29,7 @@ from .dtypes import DType
 from .modes import is_grad_enabled
 from .stand_ins import JOINED, WRITABLE, StandIns
 from .tensor import Tensor
-from .writes import writes_of
+from .writes import calls_taking_methods, writes_of
 
 OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | {"numpy", "scipy", "numba", "pullback", "_pytest"}
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
@@ -296,7 +296,7 @@ class _Explorer:
             return holder
         loaded, attributes, stored = code_names(function.__code__)
         self.attribute_names |= attributes
-        self.is_writing |= writes_of(function.__code__).any
+        self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in stored]
         globals_name = self.constant(function.__globals__)
         for name in loaded:

@@ -58,7 +58,7 @@ def roll_trace(
     from ..codegen.rolling.roll import roll
 
     questions, places = packed(asked)
-    graph = Graph(trace.name, (), (*nodes, *questions))
+    graph = Graph(trace.name, (), trace.share_captured((*nodes, *questions)))
     rolled = roll(graph)
     if only_loops and not rolled.notes:
         return None

@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     memory_methods,
     numpy_applying,
     numpy_calculus,
+    numpy_decompositions,
     numpy_indices,
     numpy_linalg,
     numpy_ordering,

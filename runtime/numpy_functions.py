@@ -185,16 +185,20 @@ def _in_dtype(arrays: Any, dtype: Any) -> list[Tensor]:
 
 
 @implements(np.concatenate)
-def _concatenate(arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None) -> Tensor:
+def _concatenate(
+    arrays: Sequence[Any], axis: int | None = 0, *, dtype: Any = None, casting: Any = None
+) -> Tensor:
     values = _in_dtype(arrays, dtype)
     if axis is None:
         return joining.cat([one.reshape(-1) for one in values], 0)
     return joining.cat(values, axis)
 
 
-implements(np.stack)(lambda arrays, axis=0, *, dtype=None: joining.stack(_in_dtype(arrays, dtype), axis))
-implements(np.hstack)(lambda tup, *, dtype=None: joining.hstack(_in_dtype(tup, dtype)))
-implements(np.vstack)(lambda tup, *, dtype=None: joining.vstack(_in_dtype(tup, dtype)))
+implements(np.stack)(
+    lambda arrays, axis=0, *, dtype=None, casting=None: joining.stack(_in_dtype(arrays, dtype), axis)
+)
+implements(np.hstack)(lambda tup, *, dtype=None, casting=None: joining.hstack(_in_dtype(tup, dtype)))
+implements(np.vstack)(lambda tup, *, dtype=None, casting=None: joining.vstack(_in_dtype(tup, dtype)))
 implements(np.dstack)(lambda tup: joining.dstack(promoted(list(tup))))
 implements(np.column_stack)(lambda tup: joining.column_stack(promoted(list(tup))))
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))

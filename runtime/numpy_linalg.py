@@ -41,14 +41,6 @@ implements(np.linalg.matrix_norm)(
 )
 
 
-@implements(np.linalg.cond)
-def cond(x: Any, p: Any = None) -> Tensor:
-    """The norm of a matrix times that of its inverse."""
-    matrix = averaged(x)
-    kind = 2 if p is None else p
-    return statistics.matrix_norm(matrix, kind) * statistics.matrix_norm(linalg.inverse(matrix), kind)
-
-
 @implements(np.linalg.tensorinv)
 def tensorinv(a: Any, ind: int = 2) -> Tensor:
     """The inverse for `tensordot(a, x, ind)`."""

@@ -5,6 +5,9 @@ like, it is run as a copy whose variables give another NumPy: one that makes Ten
 variables of its module as they are at any time. Arrays that it is given to write into are passed as Tensors
 that share their memory.
 
+Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that it reaches by name or is given
+are Tensors: a may be an array, and x a Tensor.
+
 Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`).
 """
 
@@ -25,7 +28,7 @@ from .lost_gradients import raised_in_store
 from .saved import saved_values
 from .stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
 from .tensor import Tensor, make
-from .writes import makes_lists, writes_of
+from .writes import calls_taking_methods, makes_lists, writes_of
 
 Function = Callable[..., Any]
 
@@ -65,7 +68,10 @@ class NumpyProgram:
         if is_writing and (noted := saved_values()) is not None:
             noted.copies_arrays = True
         lists = any(makes_lists(one.function.__code__) for one in reached.values())
-        copies = _Copies(reached, stand_ins_for(is_writing, lists))
+        has_methods = any(calls_taking_methods(one.function) for one in reached.values())
+        if has_methods:
+            self._written = None
+        copies = _Copies(reached, stand_ins_for(is_writing or has_methods, lists), has_methods)
         if plain in copies.concerned:
             self._function = _rebuilt(function, copies.of(plain))
             self._variables = [*copies.variables.values()]
@@ -205,7 +211,7 @@ def _concerns(value: Any) -> bool:
         return (
             WRITABLE.of(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
         )
-    if kind is FunctionType or WRITABLE.of(value, frozenset()) is not None:
+    if kind in (FunctionType, np.ndarray) or WRITABLE.of(value, frozenset()) is not None:
         return True
     return not is_opaque((value if isinstance(value, type) else kind).__module__)
 
@@ -278,9 +284,13 @@ class _ModuleView(ModuleType):
 class _Copies:
     """Copies of the functions that lead to what has a stand-in, made once each."""
 
-    def __init__(self, reached: dict[FunctionType, _Reached], stand_ins: StandIns) -> None:
+    def __init__(
+        self, reached: dict[FunctionType, _Reached], stand_ins: StandIns, replaces_arrays: bool
+    ) -> None:
         self._reached = reached
         self._stand_ins = stand_ins
+        self._replaces_arrays = replaces_arrays
+        self._arrays: dict[int, Tensor] = {}
         self.concerned = self._concerned()
         self.variables: dict[int, _Variables] = {}
         self._copies: dict[FunctionType, FunctionType] = {}
@@ -291,7 +301,7 @@ class _Copies:
         leads = {
             one.function
             for one in self._reached.values()
-            if any(self._stand_ins.of(value, one.attributes) is not None for value in one.held())
+            if any(self._stand_in(value, one.attributes) is not None for value in one.held())
         }
         while leads:
             more = {
@@ -328,8 +338,15 @@ class _Copies:
             cells[name].cell_contents = self._replacement(value, one)
         return copied
 
+    def _stand_in(self, value: Any, attributes: frozenset[str]) -> Any:
+        if type(value) is np.ndarray:
+            if not self._replaces_arrays or value.dtype not in SUPPORTED:
+                return None
+            return self._arrays.setdefault(id(value), make(value))
+        return self._stand_ins.of(value, attributes)
+
     def _replacement(self, value: Any, one: _Reached) -> Any:
-        stand_in = self._stand_ins.of(value, one.attributes)
+        stand_in = self._stand_in(value, one.attributes)
         if stand_in is not None:
             return stand_in
         if type(value) is FunctionType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 import itertools
 from collections.abc import Callable
@@ -12,8 +11,12 @@ from typing import Any
 
 from .functions import PUBLIC
 from .numpy_programs import plain_function, reached_from
+from .writes import instructions_of
 
-OF_PYTORCH = PUBLIC.keys() | {"linalg", "nn", "ones", "randn", "tensor", "zeros"}
+OF_PYTORCH = PUBLIC.keys() | {
+    "checkpoint", "cond", "fori_loop", "linalg", "map", "nn", "ones", "randn", "scan", "special", "switch",
+    "tensor", "while_loop", "zeros",
+}  # fmt: skip
 """What PyTorch's programs take from pullback; transforms and decorators are used in both."""
 
 
@@ -41,7 +44,7 @@ def _names_pullback(function: FunctionType) -> bool:
 def _names(code: CodeType) -> frozenset[tuple[str, str]]:
     """The variables that a code object, or one nested in it, reads, each with an attribute read of it."""
     found = set()
-    for one, following in itertools.pairwise(dis.get_instructions(code)):
+    for one, following in itertools.pairwise(instructions_of(code)):
         if one.opname in ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME"):
             reads = following.opname in ("LOAD_ATTR", "LOAD_METHOD")
             found.add((one.argval, following.argval if reads else ""))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, joining, movement, parts, reduction
+from .functions import PUBLIC, joining, movement, parts, reduction, special
 from .functions.common import array_dtype, as_dtype, fail
 from .numpy_front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, RENAMED, called, converted, unknown
 from .numpy_values import averaged, known, promoted, tensor_of
@@ -162,12 +162,19 @@ def _huber(delta: Any, x: Any) -> Tensor:
     return PUBLIC["where"](size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
 
 
+def _special(name: str) -> Callable[[Any], Tensor]:
+    """One that torch.special has."""
+    return lambda x: getattr(special, name)(averaged(x))
+
+
 RENAMED |= {
     "expit": "sigmoid", "gammaln": "lgamma", "loggamma": "lgamma", "psi": "digamma",
     "log_expit": "logsigmoid", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "logit": "logit",
-    "xlogy": "xlogy", "i0": "i0",
+    "xlogy": "xlogy",
+    "i0": "i0", "gammainc": "igamma", "gammaincc": "igammac",
 }  # fmt: skip
 OF_OTHERS |= {
+    **{name: _special(name) for name in ("erfcx", "i0e", "i1", "i1e", "ndtri")},
     "ndtr": _ndtr, "log_ndtr": _log_ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma,
     "betaln": _betaln, "beta": lambda a, b: PUBLIC["exp"](_betaln(a, b)), "boxcox": _boxcox, "huber": _huber,
     "entr": lambda x: -PUBLIC["xlogy"](averaged(x), averaged(x)),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, linalg, parts, reduction
+from .functions import PUBLIC, decompositions, linalg, parts, reduction
 from .functions.common import fail
 from .numpy_front import FUNCTIONS
 from .numpy_values import averaged, promoted, tensor_of
@@ -106,6 +106,12 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     return FUNCTIONS[np.linalg.norm](a, ord, axis, keepdims)
 
 
+def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
+    """Eigenvalues in ascending order, and eigenvectors in columns, of a symmetric matrix."""
+    values, vectors = decompositions.eigh(averaged(a), "L" if lower else "U")
+    return values if eigvals_only else (values, vectors)
+
+
 # --- all ----------------------------------------------------------------------------------------------------
 
 SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
@@ -118,7 +124,11 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "det": _plainly(lambda a: linalg.det(averaged(a))), "cholesky": _plainly(cholesky),
         "cho_factor": _plainly(lambda a, lower=False: (cholesky(a, lower), lower)),
         "cho_solve": _plainly(cho_solve), "solve_triangular": _plainly(solve_triangular),
-        "norm": _plainly(norm),
+        "norm": _plainly(norm), "expm": lambda A: PUBLIC["matrix_exp"](averaged(A)),
+        "svdvals": _plainly(lambda a: decompositions.svdvals(averaged(a))),
+        "svd": _plainly(lambda a, full_matrices=True: decompositions.linalg_svd(averaged(a), full_matrices)),
+        "eigvalsh": _plainly(lambda a, lower=True: eigh(a, lower=lower, eigvals_only=True)),
+        "eigh": _plainly(eigh),
     },
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),

@@ -21,8 +21,10 @@ from .numpy_applying import JOINERS, Vectorized, enumerated
 from .numpy_creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_front import FUNCTIONS
 from .numpy_polynomials import SERIES
+from .numpy_scalars import has_numpy_methods
 from .numpy_values import holds_tensor, joined
 from .saved import saved_values
+from .scipy_distributions import NAMES, stand_in
 from .scipy_functions import SCIPY
 from .tensor import Tensor
 
@@ -82,6 +84,8 @@ def _while_wanted(real: Function, function: Function) -> Function:
 
 def _of_scipy(value: Any) -> Function | None:
     """What stands for a function of SciPy, which is imported by those who use it alone."""
+    if type(value).__module__.startswith("scipy.stats."):
+        return _distributions().get(id(value))
     if type(value) is not FunctionType or not (value.__module__ or "").startswith("scipy."):
         return None
     for module, functions in SCIPY.items():
@@ -91,13 +95,20 @@ def _of_scipy(value: Any) -> Function | None:
 
 
 @functools.cache
+def _distributions() -> dict[int, Any]:
+    """What stands for the distributions of SciPy, by identity."""
+    stats = sys.modules["scipy.stats"]
+    return {id(vars(stats)[name]): stand_in(name, vars(stats)[name]) for name in NAMES}
+
+
+@functools.cache
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
     if module.__name__ == "scipy":
-        own = {
-            name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in SCIPY if name in sys.modules
-        }
-        return _Changed(module, own)
+        names = [name for name in (*SCIPY, "scipy.stats") if name in sys.modules]
+        return _Changed(module, {name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in names})
+    if module.__name__ == "scipy.stats":
+        return _Changed(module, {name: _distributions()[id(vars(module)[name])] for name in NAMES})
     functions = SCIPY.get(module.__name__)
     if functions is None:
         return None
@@ -137,7 +148,8 @@ def _class_called(real: type, call: Function) -> Any:
             return call(*arguments, **options)
 
         def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, real)
+            stands_for = real is np.ndarray and has_numpy_methods() and isinstance(instance, Tensor)
+            return stands_for or isinstance(instance, real)
 
         def __subclasscheck__(cls, subclass: type) -> bool:
             return issubclass(subclass, real)
@@ -188,6 +200,7 @@ LISTED: dict[Any, Any] = {
 }
 """Functions of an array that people call with a list of numbers."""
 OBJECTS: dict[Any, Any] = {
+    np.ndarray: _class_called(np.ndarray, np.ndarray),
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: _class_called(np.vectorize, Vectorized),

@@ -147,6 +147,8 @@ class _Run:
             pulled = self._pull_on_tape(results.leaves)
             guards = Guards(self.trace.guards)
         outputs += guards.outputs
+        if not pulled.gradients:
+            outputs = list(self.trace.share_captured(outputs))
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used

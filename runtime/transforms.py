@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -287,6 +288,10 @@ def pull_back(
     )
 
 
+_closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+"""By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
+
+
 class _Inputs:
     """The arguments of one call, with aliases in the places of those that are differentiated."""
 
@@ -316,12 +321,15 @@ class _Inputs:
             trace.differentiable = True
             self._guards_before = len(trace.guards)
         scalars = has_scalars()
-        with (
-            enable_grad(),
-            keeping_saved_values(),
-            with_scalars(self.gives_arrays if scalars is None else scalars, not calls_pullback(function)),
-        ):
-            return NumpyProgram(function).run(self._args, self._kwargs)
+        try:
+            with (
+                enable_grad(),
+                keeping_saved_values(),
+                with_scalars(self.gives_arrays if scalars is None else scalars, not calls_pullback(function)),
+            ):
+                return NumpyProgram(function).run(self._args, self._kwargs)
+        finally:
+            _closed.update((id(one), one) for one in self.leaves if id(one) in self._own)
 
     def _replaced(self, value: Any, label: str) -> Any:
         leaves, structure = _flat(value)
@@ -393,7 +401,9 @@ class _Inputs:
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
         return any(
-            target.sequence < first if isinstance(target, GradNode) else id(target) not in self._own
+            target.sequence < first
+            if isinstance(target, GradNode)
+            else id(target) not in self._own and id(target) not in _closed
             for target in self._behind
         )
 
@@ -420,9 +430,13 @@ class _Inputs:
     def _shown_leaf(self, leaf: Any, keep: bool) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
+        if (
+            keep and leaf.requires_grad
+        ):  # of what the function took from outside, with arrays as arguments too
+            return leaf
         if self.gives_arrays and not isinstance(leaf._value, Node):
             return leaf._value if leaf._value.ndim else leaf._value[()]
-        return leaf if keep or not leaf.requires_grad else make(leaf._value)
+        return make(leaf._value) if leaf.requires_grad else leaf
 
 
 # --- small things -----------------------------------------------------------------------------------------

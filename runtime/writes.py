@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 
 WRITING_FUNCTIONS = frozenset(("at", "copyto", "fill", "fill_diagonal", "place", "put", "putmask"))
 """NumPy's functions and methods that write into their array."""
@@ -44,10 +44,15 @@ def writes_of(code: CodeType) -> Writes:
     return Writes(found, parameters & targets, is_given)
 
 
+def instructions_of(code: CodeType) -> list[dis.Instruction]:
+    """The instructions, one after the other: without those that only carry a part of a large argument."""
+    return [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+
+
 @lru_cache(maxsize=1024)
 def makes_lists(code: CodeType) -> bool:
     """Whether a code object, or one nested in it, makes a list or a tuple that is not an index."""
-    instructions = list(dis.get_instructions(code))
+    instructions = instructions_of(code)
     if any(one.opname in ("BUILD_LIST", "LIST_APPEND") for one in instructions):
         return True
     for one, following in itertools.pairwise(instructions):
@@ -58,6 +63,29 @@ def makes_lists(code: CodeType) -> bool:
         ):
             return True
     return any(makes_lists(one) for one in code.co_consts if isinstance(one, CodeType))
+
+
+TAKING_METHODS = frozenset(("choose", "dot", "searchsorted"))
+"""Methods of ndarrays that take another array, and do not ask what it is."""
+
+
+def calls_taking_methods(function: FunctionType) -> bool:
+    """Whether it calls methods by which NumPy's arrays take others; `np.dot` is none."""
+    owners = _method_owners(function.__code__)
+    return any(type(function.__globals__.get(name)) is not ModuleType for name in owners)
+
+
+@lru_cache(maxsize=1024)
+def _method_owners(code: CodeType) -> frozenset[str]:
+    """The global variables whose attributes such methods may be; the empty name for all else."""
+    found = set()
+    for one, following in itertools.pairwise(instructions_of(code)):
+        if following.opname in ("LOAD_ATTR", "LOAD_METHOD") and following.argval in TAKING_METHODS:
+            found.add(one.argval if one.opname in ("LOAD_GLOBAL", "LOAD_NAME") else "")
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _method_owners(constant)
+    return frozenset(found)
 
 
 def _names_out(code: CodeType) -> bool:

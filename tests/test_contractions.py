@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen.rewriting.calls import form_calls
 from pullback.codegen.rewriting.contractions import Indices
+from pullback.tracer.graph import Graph, make_input, make_node
+from pullback.tracer.ops.contraction import contract
+from pullback.tracer.spec import Spec
 
 Array = np.ndarray
 
@@ -409,3 +413,12 @@ def test_a_convolution_beside_other_terms() -> None:
 def test_products_of_the_same_array_are_not_stacked() -> None:
     source = value_source(lambda x, y: x @ y[0] + x @ y[1] + x @ y[2] + x @ y[3], (30, 20), (4, 20, 30))
     assert "parts" not in source
+
+
+def test_a_long_sum_of_products_needs_no_deep_recursion() -> None:
+    inputs = tuple(make_input(Spec((2, 2), np.dtype(float)), f"x_{place}") for place in range(2))
+    total = inputs[0] + 0.0
+    for _ in range(1500):
+        total = total + make_node(contract, inputs, {"subscripts": "ab,bc->ac"})
+    (form,) = form_calls(Graph("long", inputs, (total,))).outputs
+    assert form.operands

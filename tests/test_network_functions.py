@@ -254,6 +254,23 @@ def test_dropout_of_channels_and_noise() -> None:
     assert 0.28 < float(slopes.max()) <= 0.3
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_weights_and_old_options_of_losses() -> None:
+    random = np.random.default_rng(1)
+    x, y, w = (random.uniform(0.1, 2.0, size=(3, 4)) for _ in range(3))
+    for name in ("mse_loss", "l1_loss", "huber_loss"):
+        for reduction in ("mean", "sum", "none"):
+            ours, theirs = (
+                getattr(functions, name)(make(x), make(y), reduction=reduction, weight=make(w))
+                for functions, make in ((F, pb.from_numpy), (torch.nn.functional, torch.from_numpy))
+            )
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy())
+    given = pb.from_numpy(x), pb.from_numpy(y)
+    assert F.mse_loss(*given, size_average=False) == F.mse_loss(*given, reduction="sum")
+    assert F.l1_loss(*given, reduce=False).shape == (3, 4)
+    assert F.margin_ranking_loss(*given, given[1], reduce=True) == F.margin_ranking_loss(*given, given[1])
+
+
 def test_activations_write_into_their_input() -> None:
     x = pb.tensor([-1.0, 2.0])
     assert F.relu_(x) is x

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
+import scipy.stats
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 import pullback as pb
 from pullback.runtime import inplace
@@ -582,6 +584,64 @@ def test_functions_of_scipy() -> None:
     check(of_scipy, random(3), random(3, 3))
 
 
+def of_distributions(x: np.ndarray, p: np.ndarray, a: np.ndarray) -> Any:
+    stats = scipy.stats
+    total = norm.logpdf(x, p[0], scale=p[1]).sum() + norm.cdf(x).sum() + norm.logcdf(-9 * x).sum()
+    total += stats.gamma.logpdf(x, p[1], scale=p[2]).sum() + stats.beta.logpdf(x / 2, p[1], p[2]).sum()
+    total += stats.t.logpdf(x, p[2], loc=p[0]).sum() + stats.expon.pdf(x, scale=p[2]).sum()
+    total += stats.lognorm.logpdf(x, p[2]).sum() + stats.laplace.logpdf(x, p[0], p[1]).sum()
+    total += stats.poisson.logpmf(np.array([1, 2, 0]), p[2]).sum() + stats.binom.logpmf(2, 5, p[0] / 2)
+    total += stats.logistic.sf(x).sum() + stats.cauchy.cdf(x).sum() + stats.bernoulli.pmf(1, p[0] / 2)
+    total += stats.uniform.logpdf(x, 0.0, 2 * p[2]).sum() + norm.ppf(0.3) * p[0]
+    covariance = a @ a.T + np.eye(3)
+    total += stats.multivariate_normal.logpdf(a, x, covariance).sum()
+    return total + stats.multivariate_normal.pdf(a[0], mean=x)
+
+
+def test_distributions_of_scipy() -> None:
+    check(of_distributions, random(3), np.array([0.6, 0.7, 1.2]), random(3, 3))
+
+
+TABLE = random(4, 3)
+
+
+def with_methods_of_arrays(w: np.ndarray, y: np.ndarray, order: np.ndarray) -> Any:
+    helper = np.array([1.0, 2.0, 3.0, 4.0])
+    error = TABLE.dot(w) - y
+    return (
+        error.dot(error) + helper.dot(TABLE.dot(w)) + order.choose([w, w * w]).sum() + y.searchsorted(w).sum()
+    )
+
+
+def test_methods_of_plain_arrays_take_tensors() -> None:
+    w, y, order = random(3), np.arange(4.0), np.array([1, 0, 1])
+    step = 1e-6
+    expected = (
+        with_methods_of_arrays(w + step * w, y, order) - with_methods_of_arrays(w - step * w, y, order)
+    ) / (2 * step)
+    for one in (with_methods_of_arrays, pb.compile(with_methods_of_arrays)):
+        value, gradient = pb.value_and_grad(one)(w, y, order)
+        assert np.isclose(value, with_methods_of_arrays(w, y, order))
+        assert np.isclose(gradient @ w, expected)
+
+
+def asking_for_arrays(x: Any) -> Any:
+    if isinstance(x, np.ndarray) and not isinstance(x, list | tuple):
+        return (x * x).sum()
+    return 0.0 * x
+
+
+def test_a_tensor_in_the_place_of_an_array_is_one() -> None:
+    check(asking_for_arrays, random(3))
+
+    def from_arrays(x: Any) -> Any:
+        x = pb.tensor(x) if isinstance(x, np.ndarray) else x
+        return (x * x).sum()
+
+    assert np.allclose(pb.grad(from_arrays)(np.ones(2)), 2.0)  # it calls pullback, and gets what it calls for
+    assert np.allclose(pb.grad(from_arrays)(pb.ones(2)).numpy(), 2.0)
+
+
 def methods_in_helpers(x: np.ndarray) -> Any:
     inner = pb.compile(lambda y: y.std() + y.max(0).sum())
     return inner(x * 2.0) * x.var()
@@ -606,6 +666,17 @@ def test_methods_are_pytorchs_in_programs_that_call_pullback() -> None:
     for one in (function, pb.compile(function)):
         assert np.isclose(pb.value_and_grad(one)(table)[0], np.tanh(table).std(ddof=1))
     assert np.isclose(pb.value_and_grad(lambda x: pb.grad(pb.compile(np.sum))(x).std())(table)[0], 0.0)
+
+
+def test_code_is_read_whose_arguments_are_large() -> None:
+    names = "; ".join(f"v{number} = x.T" for number in range(300))
+    attributes = "; ".join(f"x.a{number}" for number in range(300))
+    lines = ["def function(x):", f"    if False: {attributes}; {names}", "    return pb.tanh(x).std()"]
+    space: dict[str, Any] = {"pb": pb}
+    exec("\n".join(lines), space)
+    table = random(3, 2)
+    value, _ = pb.value_and_grad(space["function"])(table)
+    assert np.isclose(value, np.tanh(table).std(ddof=1))
 
 
 def test_a_number_made_of_a_tensor_would_lose_its_gradient() -> None:

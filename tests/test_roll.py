@@ -222,7 +222,7 @@ def test_the_number_of_steps_is_no_part_of_the_source() -> None:
 def test_the_last_step_is_in_the_loop() -> None:
     graph = traced_without_constants(filtered)
     (loop,) = loops_of(roll(graph).graph.nodes)
-    assert loop.length == STEPS - 1  # the first step multiplies by what is there before the loop
+    assert loop.length == STEPS  # also where each step makes the same array anew
 
 
 def traced_without_constants(function: Function) -> Graph:
@@ -355,3 +355,18 @@ def test_arrays_that_each_step_takes_are_not_copied_for_little_work():
     assert function(*arrays) == sum(np.sum(one * one) for one in arrays)
     source = pb.value_and_grad(function, argnums=tuple(range(20))).source(*arrays)
     assert "concatenate" not in source
+
+
+@pytest.mark.parametrize("derive", [lambda f: f, pb.grad])
+def test_arrays_that_each_step_makes_anew_are_one_constant(derive: Any) -> None:
+    def steps(a: Any) -> Any:
+        x = a[0]
+        for _ in range(40):
+            x = np.tanh((np.eye(3) - 0.1 * a) @ x) + np.array([1.0, 2.0, 3.0])
+        return x.sum()
+
+    a = np.cos(np.arange(9.0)).reshape(3, 3)
+    compiled = pb.compile(derive(steps))
+    np.testing.assert_allclose(compiled(a), derive(steps)(a), rtol=1e-12)
+    assert "captured_2" not in compiled.source()
+    assert "rolled: 40 steps" in compiled.explain()

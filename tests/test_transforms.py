@@ -264,3 +264,23 @@ def test_jacobians_in_gradients() -> None:
         loss = grad(lambda x, function=function: (function(x) ** 2).sum())
         x = np.cos(np.arange(12.0))
         np.testing.assert_allclose(pb.compile(loss)(x), loss(x), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda w, x: (grad(lambda x: (x * x * x).sum() * w)(x) ** 2).sum(),
+        lambda w, x: value_and_grad(lambda x: (x * x).sum() * w * w)(x)[0],
+        lambda w, x: vjp(lambda x: x * w, x)[1](x)[0].sum() * w,
+        lambda w, x: jvp(lambda x: x * x * w, (x,), (x,))[1].sum() * w,
+        lambda w, x: (jacobian(lambda x: x * x * w)(x) ** 2).sum(),
+    ],
+)
+def test_what_a_gradient_inside_takes_from_outside_has_a_gradient(inner: Any) -> None:
+    """Its own arguments are arrays, the variable comes through the closure."""
+    x, w = np.array([1.0, 2.0]), 1.5
+    wanted = (inner(w + 1e-6, x) - inner(w - 1e-6, x)) / 2e-6
+    for function in (grad(inner), pb.compile(grad(inner))):
+        found = function(w, x)
+        assert type(found) is np.float64
+        assert found == pytest.approx(wanted, rel=1e-6)

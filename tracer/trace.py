@@ -10,7 +10,8 @@ is recorded: the graph holds for calls in which all guards have the same answers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,11 +21,11 @@ import numpy as np
 
 from .concrete import ConcreteValues
 from .errors import LeakedTraceError
-from .graph import Node, make_input, next_serial
+from .graph import Node, make_input, make_node, next_serial, toposort
 from .ops import elementwise as e
 from .ops.movement import reshape, slice_
 from .origin import Origin, current_origin
-from .spec import require_supported, spec_of
+from .spec import Spec, require_supported, spec_of
 from .views import region_of_view
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -94,6 +95,12 @@ TABLE_SHARE = 4
 """A larger one is, once the parts that were used are more than one in so many."""
 FEWEST_SERVED = 4
 """Parts that one copy of an array must have served before another copy is made of it."""
+
+
+OWN_REFERENCES = 2
+"""To a captured array that only the trace holds: its own, and that of the call that counts them."""
+LARGEST_SHARED = 1 << 16
+"""Bytes of a captured array that is compared with others."""
 
 
 class Trace:
@@ -215,6 +222,31 @@ class Trace:
         if varies:
             self.guards.append(Guard(asked, answer, question, current_origin()))
         return answer
+
+    def share_captured(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
+        """The nodes, made of one of those captured arrays that are equal and that nobody else holds.
+
+        So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled.
+        """
+        shared: dict[tuple[Spec, bytes], Node] = {}
+        same: dict[Node, Node] = {}
+        for one in self._captured:
+            is_held_here_alone = one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES
+            if is_held_here_alone and one.array.nbytes <= LARGEST_SHARED and one.is_unchanged():
+                first = shared.setdefault((one.node.spec, one.content.tobytes()), one.node)
+                if first is not one.node:
+                    same[one.node] = first
+        nodes = tuple(nodes)
+        if not same:
+            return nodes
+        for node in toposort(nodes):
+            if node.operands:  # all of them anew, which keeps their order
+                operands = tuple(same.get(one, one) for one in node.operands)
+                attributes = node.attributes
+                same[node] = make_node(
+                    node.operator, operands, attributes, origin=node.origin, name=node.name
+                )
+        return tuple(same.get(node, node) for node in nodes)
 
     @property
     def captured(self) -> list[tuple[np.ndarray, Node]]:

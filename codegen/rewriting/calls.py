@@ -141,26 +141,29 @@ class _Sums:
         inside: set[Node] = set()
         for node in reversed(graph.nodes):
             if node not in inside and _is_linear(node):
-                self.terms[node] = list(self._terms(node, 1.0, inside))
+                self.terms[node] = self._terms(node, 1.0, inside)
 
-    def _terms(self, node: Node, scale: float, inside: set[Node], top: bool = True) -> Terms:
+    def _terms(self, node: Node, scale: float, inside: set[Node]) -> Terms:
         """The node as a sum of scaled nodes, through sums that nothing else needs."""
-        if not _is_linear(node) or not (top or self._is_private(node)):
-            return [(scale, node)]
-        if not top:
-            inside.add(node)
-        if node.operator is e.multiply:
-            return self._terms_inside(node, 0, _times(scale, _factor(node)), inside)
-        if node.operator is e.negative:
-            return self._terms_inside(node, 0, -scale, inside)
-        second = -scale if node.operator is e.subtract else scale
-        return self._terms_inside(node, 0, scale, inside) + self._terms_inside(node, 1, second, inside)
-
-    def _terms_inside(self, node: Node, place: int, scale: float, inside: set[Node]) -> Terms:
-        operand = node.operands[place]
-        if operand.shape != node.shape:
-            return [(scale, operand)]
-        return self._terms(operand, scale, inside, top=False)
+        found: Terms = []
+        pending = [(node, scale, True)]  # whether to look into it; a chain of sums may be long
+        while pending:
+            one, scale, is_open = pending.pop()
+            if not is_open or not _is_linear(one) or not (one is node or self._is_private(one)):
+                found.append((scale, one))
+                continue
+            if one is not node:
+                inside.add(one)
+            if one.operator is e.multiply:
+                scales = [_times(scale, _factor(one))]
+            elif one.operator is e.negative:
+                scales = [-scale]
+            else:
+                scales = [scale, -scale if one.operator is e.subtract else scale]
+            pending += [
+                (operand, scale, operand.shape == one.shape) for scale, operand in zip(scales, one.operands)
+            ][::-1]
+        return found
 
     def _is_private(self, node: Node) -> bool:
         return self.uses[node] == 1 and node not in self.outputs

@@ -101,10 +101,11 @@ def _behind_mean(shift: Node) -> Node:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """A part of what is reduced over `dims`: the dimension in front of these counts blocks."""
+    """A part of what is reduced: a block over `dims`, and the totals of all blocks over `outer`."""
 
     x: Node
     dims: tuple[int, ...]
+    outer: tuple[int, ...]
 
     @property
     def size(self) -> int:
@@ -117,7 +118,7 @@ class _Blocks:
 
     def all(self, operator: Operator, totals: Node) -> Node:
         """The total of those of all blocks, given without the dimension of a block's elements."""
-        return operator(totals, dims=(self.dims[0] - 1,), keepdim=True)
+        return operator(totals, dims=self.outer, keepdim=True)
 
     def listed(self, totals: Node) -> Node:
         """Totals of each block, without the dimension of a block's elements."""
@@ -158,18 +159,19 @@ def _squares(parts: list[_Blocks], shift: Node) -> Node:
 
 
 def _split(x: Node, dims: tuple[int, ...]) -> list[_Blocks]:
-    """The first of the dimensions as blocks of so many elements as a cache holds, and what is left over."""
-    first, extent = dims[0], x.shape[dims[0]]
-    each = math.prod(x.shape[first + 1 :]) * x.dtype.itemsize
-    size = max(1, BLOCK_BYTES // each)
-    inside = tuple(dim + 1 for dim in dims)
+    """The first dimension whose rows fit a cache, in blocks of as many as it holds, and what is left over."""
+    row_bytes = {dim: math.prod(x.shape[dim + 1 :]) * x.dtype.itemsize for dim in dims}
+    split = next((dim for dim in dims if row_bytes[dim] <= BLOCK_BYTES), dims[-1])
+    size, extent = max(1, BLOCK_BYTES // row_bytes[split]), x.shape[split]
+    inside = tuple(dim + 1 for dim in dims if dim >= split)
+    outer = tuple(dim for dim in dims if dim <= split)
     whole = extent // size * size
     parts = []
     for start, stop in ((0, whole), (whole, extent)):
         if start < stop:
             length = min(size, stop - start)
-            shape = (*x.shape[:first], (stop - start) // length, length, *x.shape[first + 1 :])
-            parts.append(_Blocks(reshape(_between(x, first, start, stop), shape=shape), inside))
+            shape = (*x.shape[:split], (stop - start) // length, length, *x.shape[split + 1 :])
+            parts.append(_Blocks(reshape(_between(x, split, start, stop), shape=shape), inside, outer))
     return parts
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import jinja2
 
-from .layout import ForLoop, Item, Kernel, Line, Module
+from .layout import LINE_LENGTH, ForLoop, Item, Kernel, Line, Module
 
 COMMENT_COLUMN = 60
-LINE_LENGTH = 110
 
 
 def emit(module: Module, comments: bool = True) -> str:

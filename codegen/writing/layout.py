@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+LINE_LENGTH = 110
+
 
 @dataclass(frozen=True, slots=True)
 class Line:

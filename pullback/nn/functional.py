@@ -15,22 +15,24 @@ from pullback.runtime.functions.activation import (
     tanhshrink,
 )  # fmt: skip
 from pullback.runtime.functions.attention import multi_head_attention_forward, scaled_dot_product_attention
+from pullback.runtime.functions.classification import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    nll_loss,
+)  # fmt: skip
 from pullback.runtime.functions.contraction import bilinear, linear
 from pullback.runtime.functions.ctc import ctc_loss
 from pullback.runtime.functions.distances import pairwise_distance, pdist
 from pullback.runtime.functions.elementwise import sigmoid, tanh
 from pullback.runtime.functions.embedding import embedding, embedding_bag
 from pullback.runtime.functions.losses import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
     gaussian_nll_loss,
     hinge_embedding_loss,
     huber_loss,
     kl_div,
     l1_loss,
     mse_loss,
-    nll_loss,
     poisson_nll_loss,
     smooth_l1_loss,
     soft_margin_loss,

@@ -9,6 +9,7 @@ from . import (
     arithmetic,
     attention,
     calculus,
+    classification,
     comparison,
     contraction,
     counting,
@@ -46,7 +47,7 @@ from .methods import METHODS
 
 MODULES = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
-    ordering, padding, contraction, einsum, linalg, windows, activation, losses, special,
+    ordering, padding, contraction, einsum, linalg, windows, activation, losses, classification, special,
     numbers, calculus, running, grids, counting, scattering, kinds, decompositions,
     normalisations, margins, ctc, pooling, resampling, embedding, distances, noise, attention,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
 from ..tape import apply, wrap
 from ..tensor import Tensor
-from .common import array_dtype, as_dtype, fail, filled, is_traced, tensor
+from .common import array_dtype, as_dtype, fail, filled, tensor
 from .movement import reshape_to
 from .reduction import amax, sum
 from .selection import index_select
@@ -90,12 +90,7 @@ def _bags(values: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[T
     """A matrix whose rows are the bags, filled up, and where there is something in it."""
     if offsets is None:
         fail(ArgumentError, "embedding_bag(): offsets has to be a 1D Tensor but got None")
-    if is_traced(offsets):
-        fail(
-            UnsupportedError,
-            "embedding_bag(): offsets must be known while the function is traced. Pass a matrix of bags.",
-        )
-    starts = tensor(offsets, "embedding_bag", "offsets").detach().numpy()
+    starts = tensor(offsets, "embedding_bag", "offsets").detach()._concrete("embedding_bag()")
     ends = starts[1:] if include_last else np.append(starts[1:], values.shape[0])
     starts = starts[: len(ends)]
     longest = int((ends - starts).max(initial=0))

@@ -1,44 +1,44 @@
-"""Losses, under the names of torch.nn.functional; those of pairs and margins are in `margins`."""
+"""Losses, under the names of torch.nn.functional; of classes in `classification`, of pairs in `margins`."""
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import Any, cast
 
-import numpy as np
-
-from ...tracer.errors import ArgumentError, DTypeError, ShapeError
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
-from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import reduction as r
-from ...tracer.spec import INT64
-from ...tracer.trace import is_tracing
-from ..tape import apply, unwrap
+from ..tape import apply
 from ..tensor import Tensor
-from .activation import log_softmax
 from .arithmetic import float_pair
 from .common import (
+    F,
     Operand,
-    array_dtype,
-    as_dtype,
     elementwise,
     fail,
     floating,
-    iota,
-    require_broadcast,
-    tensor,
 )  # fmt: skip
-from .movement import movedim, reshape_to
 from .reduction import mean, sum
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss",
-    "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss", "nll_loss", "poisson_nll_loss",
-    "smooth_l1_loss", "soft_margin_loss",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss",
+    "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
 ]  # fmt: skip
 
-EXCLUDED = -100
-"""PyTorch's default for the class that `ignore_index` leaves out."""
+
+def takes_old_options(function: F) -> F:
+    """Let a loss take `size_average` and `reduce`, PyTorch's options before `reduction`."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, size_average: Any = None, reduce: Any = None, **options: Any) -> Tensor:
+        if size_average is not None or reduce is not None:
+            mean_or_sum = "sum" if size_average is False else "mean"
+            options["reduction"] = "none" if reduce is False else mean_or_sum
+        return function(*arguments, **options)
+
+    return cast(F, call)
 
 
 def reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
@@ -53,7 +53,17 @@ def reduced(losses: Tensor, reduction: str, function: str) -> Tensor:
     return mean(losses) if reduction == "mean" else sum(losses)
 
 
-def _titled(losses: Tensor, reduction: str, title: str) -> Tensor:
+def _shared(losses: Tensor, weight: Tensor, reduction: str, function: str) -> Tensor:
+    """Losses times weights; their mean is divided by the sum of the weights."""
+    if tuple(weight.shape) != tuple(losses.shape):
+        fail(ShapeError, f"{function}(): Weights and input must have the same size.")
+    weighted = apply(e.multiply, losses, weight)
+    if reduction == "mean":
+        return apply(e.divide, sum(weighted), sum(weight))
+    return reduced(weighted, reduction, function)
+
+
+def titled(losses: Tensor, reduction: str, title: str) -> Tensor:
     """`_reduced`, with PyTorch's name for the tape's node."""
     dims = tuple(range(losses.ndim))
     if reduction == "mean":
@@ -63,12 +73,14 @@ def _titled(losses: Tensor, reduction: str, title: str) -> Tensor:
     return reduced(losses, reduction, title.removesuffix("Backward0"))
 
 
-def mse_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
+@takes_old_options
+def mse_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The squared differences, or their mean or sum.
 
     Args:
         input, target: tensors that broadcast.
         reduction: "none", "mean" or "sum".
+        weight: a factor for each loss; the mean is divided by their sum.
 
     Raises:
         ShapeError: the shapes do not broadcast. ArgumentError: another reduction.
@@ -78,10 +90,14 @@ def mse_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
         tensor(2.)
     """
     a, b = float_pair("mse_loss", input, target)
-    return _titled(apply(e.square, apply(e.subtract, a, b)), reduction, "MseLossBackward0")
+    losses = apply(e.square, apply(e.subtract, a, b))
+    if weight is not None:
+        return _shared(losses, weight, reduction, "mse_loss")
+    return titled(losses, reduction, "MseLossBackward0")
 
 
-def l1_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
+@takes_old_options
+def l1_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """The absolute differences, or their mean or sum.
 
     Example:
@@ -89,7 +105,10 @@ def l1_loss(input: Tensor, target: Operand, reduction: str = "mean") -> Tensor:
         tensor(1.)
     """
     a, b = float_pair("l1_loss", input, target)
-    return reduced(apply(e.absolute, apply(e.subtract, a, b)), reduction, "l1_loss")
+    losses = apply(e.absolute, apply(e.subtract, a, b))
+    if weight is not None:
+        return _shared(losses, weight, reduction, "l1_loss")
+    return reduced(losses, reduction, "l1_loss")
 
 
 def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor:
@@ -100,7 +119,9 @@ def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor
     return apply(e.where, apply(e.less, magnitude, width), near, far)
 
 
-def huber_loss(input: Tensor, target: Operand, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+def huber_loss(
+    input: Tensor, target: Operand, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """d*d / 2 for differences below delta, else delta * (|d| - delta / 2). Source: P. J. Huber (1964).
 
     Example:
@@ -110,11 +131,11 @@ def huber_loss(input: Tensor, target: Operand, reduction: str = "mean", delta: f
     if delta <= 0:
         fail(ArgumentError, f"huber_loss does not support non-positive values for delta, found {delta}.")
     a, b = float_pair("huber_loss", input, target)
-    return _titled(
-        _quadratic_near_zero(apply(e.subtract, a, b), float(delta), 1.0), reduction, "HuberLossBackward0"
-    )
+    losses = _quadratic_near_zero(apply(e.subtract, a, b), float(delta), 1.0)
+    return titled(weighted(losses, weight), reduction, "HuberLossBackward0")
 
 
+@takes_old_options
 def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """d*d / (2 beta) for differences below beta, else |d| - beta / 2.
 
@@ -128,247 +149,17 @@ def smooth_l1_loss(input: Tensor, target: Operand, reduction: str = "mean", beta
         return l1_loss(input, target, reduction)
     a, b = float_pair("smooth_l1_loss", input, target)
     losses = _quadratic_near_zero(apply(e.subtract, a, b), float(beta), 1.0 / beta)
-    return _titled(losses, reduction, "SmoothL1LossBackward0")
+    return titled(losses, reduction, "SmoothL1LossBackward0")
 
 
-# --- classification ---------------------------------------------------------------------------------------
-
-
-def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = EXCLUDED,
-    reduction: str = "mean",
-) -> Tensor:  # fmt: skip
-    """Minus the log-probability of the right class; see `cross_entropy`.
-
-    Args:
-        input: log-probabilities, shape (classes,), (n, classes) or (n, classes, ...).
-        target: classes, integers of shape (), (n,) or (n, ...).
-        weight: a factor for each class.
-        ignore_index: a class whose samples do not count.
-        reduction: "none", "mean" (over the weights that count) or "sum".
-
-    Raises:
-        DTypeError: the target does not hold integers. ShapeError: the shapes do not fit. DimensionError: a
-        class
-            out of bounds, where the values are known.
-
-    Example:
-        >>> nll_loss(tensor([[-1.0, -2.0]]), tensor([1]))
-        tensor(2.)
-    """
-    scores, classes = _classes_last(
-        tensor(input, "nll_loss"), tensor(target, "nll_loss", "target"), "nll_loss"
-    )
-    losses, weights = _picked(scores, classes, weight, ignore_index, "nll_loss")
-    if reduction == "mean" and weights is not None:
-        total = apply(e.divide, sum(losses), sum(weights), grad_name="NllLossBackward0")
-        return total
-    return _titled(losses, reduction, "NllLossBackward0")
-
-
-def _classes_last(scores: Tensor, target: Tensor, function: str) -> tuple[Tensor, Tensor]:
-    """The scores with the classes as last dimension, and the target, which has the shape of the rest."""
-    if array_dtype(target).kind not in "iu":
-        fail(
-            DTypeError,
-            f"{function}(): expected integers as target classes, found {target.dtype}. Convert it with "
-            ".long().",
-        )
-    if scores.ndim > 2:
-        scores = movedim(scores, 1, -1)
-    if not scores.ndim or tuple(scores._value.shape[:-1]) != tuple(target._value.shape):
-        fail(
-            ShapeError,
-            f"{function}(): Expected target of shape {tuple(scores._value.shape[:-1])}, one class for each "
-            f"sample of the input, found {tuple(target.shape)}",
-        )
-    return scores, as_dtype(target, INT64)
-
-
-def _picked(
-    scores: Tensor, classes: Tensor, weight: Tensor | None, ignored: int, function: str
-) -> tuple[Tensor, Tensor | None]:
-    """-scores of the right class times its weight, and the weights; None if all are 1."""
-    counts: Tensor | None = None
-    values = unwrap(classes)
-    known = isinstance(values, np.ndarray) and not is_tracing()
-    if known:
-        _require_classes(values, scores._value.shape[-1], ignored)
-    if (
-        (not known and ignored >= 0)
-        or (known and bool((values == ignored).any()))
-        or (is_tracing() and ignored < 0)
-    ):
-        counts = apply(e.not_equal, classes, ignored)
-        classes = apply(e.where, counts, classes, 0)
-    losses = apply(e.negative, _of_class(scores, classes))
-    if counts is not None:
-        losses = apply(e.where, counts, losses, 0.0)
-        counts = as_dtype(counts, array_dtype(scores))
-    if weight is not None:
-        factors = apply(
-            x_ops.gather, as_dtype(tensor(weight, function, "weight"), array_dtype(scores)), classes
-        )
-        counts = factors if counts is None else apply(e.multiply, factors, counts)
-        losses = apply(e.multiply, losses, factors)
-    return losses, counts
-
-
-def _require_classes(values: np.ndarray, count: int, ignored: int) -> None:
-    from ...tracer.errors import DimensionError
-
-    wrong = (values < 0) | (values >= count)
-    wrong &= values != ignored
-    if wrong.any():
-        fail(
-            DimensionError, f"Target {int(values[wrong][0])} is out of bounds: classes are 0 to {count - 1}."
-        )
-
-
-def _of_class(scores: Tensor, classes: Tensor) -> Tensor:
-    """scores[..., class]"""
-    count = scores._value.shape[-1]
-    rows = classes.numel()
-    flat = reshape_to(scores, (rows, count))
-    picked = apply(x_ops.gather, flat, iota(rows), reshape_to(classes, (rows,)))
-    return reshape_to(picked, tuple(classes._value.shape))
-
-
-def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = EXCLUDED,
-    reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
-    """Minus the log of softmax's probability of the right class, or of a distribution over classes.
-
-    Args:
-        input: scores, shape (classes,), (n, classes) or (n, classes, ...).
-        target: classes, integers of shape (), (n,) or (n, ...); or probabilities, of the input's shape.
-        weight: a factor for each class.
-        ignore_index: a class whose samples do not count.
-        reduction: "none", "mean" or "sum".
-        label_smoothing: the part of the target that is spread evenly over all classes.
-
-    Raises:
-        ShapeError: the shapes do not fit. DimensionError: a class out of bounds, where the values are known.
-
-    Example:
-        >>> cross_entropy(tensor([[0.0, 0.0]]), tensor([1]))
-        tensor(0.6931)
-    """
-    scores, wanted = floating(input, "cross_entropy"), tensor(target, "cross_entropy", "target")
-    logs = log_softmax(scores, 1 if scores.ndim > 1 else 0)
-    if array_dtype(wanted).kind == "f":
-        return _soft_cross_entropy(logs, wanted, weight, reduction, label_smoothing)
-    if not label_smoothing:
-        return nll_loss(logs, wanted, weight, ignore_index, reduction)
-    return _smoothed(logs, wanted, weight, ignore_index, reduction, label_smoothing)
-
-
-def _weighted_classes(logs: Tensor, weight: Tensor | None) -> Tensor:
-    """logs times the weight of each class, the classes being the last dimension."""
-    if weight is None:
-        return logs
-    return elementwise(e.multiply, logs, tensor(weight, "cross_entropy", "weight"), function="cross_entropy")
-
-
-def _soft_cross_entropy(
-    logs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
-) -> Tensor:
-    if tuple(logs._value.shape) != tuple(target._value.shape):
-        fail(
-            ShapeError,
-            "cross_entropy(): a floating target holds probabilities and needs the input's shape "
-            f"{tuple(logs.shape)}, found {tuple(target.shape)}. Classes are integers.",
-        )
-    if logs.ndim > 2:
-        logs, target = movedim(logs, 1, -1), movedim(target, 1, -1)
-    count = logs._value.shape[-1]
-    if smoothing:
-        target = apply(e.add, apply(e.multiply, target, 1.0 - smoothing), smoothing / count)
-    products = elementwise(e.multiply, _weighted_classes(logs, weight), target, function="cross_entropy")
-    losses = apply(e.negative, sum(products, -1))
-    if reduction == "mean" and losses.ndim:
-        return apply(e.divide, sum(losses), float(losses.numel()), grad_name="DivBackward1")
-    return reduced(losses, "sum" if reduction == "mean" else reduction, "cross_entropy")
-
-
-def _smoothed(
-    logs: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str, smoothing: float
-) -> Tensor:
-    """(1 - s) * the loss of the right class + s / classes * the losses of all."""
-    scores, classes = _classes_last(logs, target, "cross_entropy")
-    losses, weights = _picked(scores, classes, weight, ignored, "cross_entropy")
-    spread = apply(e.negative, sum(_weighted_classes(scores, weight), -1))
-    counted = as_dtype(apply(e.not_equal, classes, ignored), array_dtype(scores))
-    spread = apply(e.multiply, spread, counted)
-    share = smoothing / scores._value.shape[-1]
-    total = apply(e.add, apply(e.multiply, losses, 1.0 - smoothing), apply(e.multiply, spread, share))
-    if reduction == "mean":
-        return apply(e.divide, sum(total), sum(counted if weights is None else weights))
-    return reduced(total, reduction, "cross_entropy")
-
-
-def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
-    """-(t * log(p) + (1 - t) * log(1 - p)) of probabilities p, the logarithms held above -100.
-
-    Raises:
-        ShapeError: the shapes differ. ArgumentError: a probability outside [0, 1], where the values are
-        known.
-
-    Example:
-        >>> binary_cross_entropy(tensor([0.5]), tensor([1.0]))
-        tensor(0.6931)
-    """
-    p, t = _same_shapes(input, target, "binary_cross_entropy")
-    values = unwrap(p)
-    if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() <= 1):
-        fail(
-            ArgumentError,
-            "binary_cross_entropy: all elements of input should be between 0 and 1; see sigmoid().",
-        )
-    right = apply(e.clamp, apply(e.log, p), -100.0, math.inf)
-    wrong = apply(e.clamp, apply(e.log1p, apply(e.negative, p)), -100.0, math.inf)
-    gain = apply(e.add, apply(e.multiply, t, right), apply(e.multiply, apply(e.subtract, 1.0, t), wrong))
-    return _titled(_weighted(apply(e.negative, gain), weight), reduction, "BinaryCrossEntropyBackward0")
-
-
-def _same_shapes(input: Tensor, target: Tensor, function: str) -> tuple[Tensor, Tensor]:
-    x, t = tensor(input, function), tensor(target, function, "target")
-    if tuple(x._value.shape) != tuple(t._value.shape):
-        fail(
-            ShapeError,
-            f"{function}: Target size ({tuple(t.shape)}) must be the same as input size ({tuple(x.shape)})",
-        )
-    return float_pair(function, x, t)
-
-
-def _weighted(losses: Tensor, weight: Tensor | None) -> Tensor:
+def weighted(losses: Tensor, weight: Tensor | None) -> Tensor:
     return losses if weight is None else elementwise(e.multiply, losses, weight, function="loss")
 
 
-def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    """`binary_cross_entropy` of sigmoid(x), without overflow; pos_weight is a factor of the positive class.
-
-    Example:
-        >>> binary_cross_entropy_with_logits(tensor([0.0]), tensor([1.0]))
-        tensor(0.6931)
-    """
-    x, t = _same_shapes(input, target, "binary_cross_entropy_with_logits")
-    rest = apply(e.multiply, apply(e.subtract, 1.0, t), x)
-    tail = apply(e.softplus, apply(e.negative, x))
-    if pos_weight is not None:
-        require_broadcast("binary_cross_entropy_with_logits", [x, pos_weight])
-        factor = apply(e.add, apply(e.multiply, t, apply(e.subtract, pos_weight, 1.0)), 1.0)
-        tail = apply(e.multiply, tail, factor)
-    losses = _weighted(apply(e.add, rest, tail), weight)
-    return _titled(losses, reduction, "BinaryCrossEntropyWithLogitsBackward0")
+# --- distributions and margins ------------------------------------------------------------------------------
 
 
+@takes_old_options
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """t * (log(t) - x) of log-probabilities x and probabilities t (or their logarithms).
 
@@ -388,6 +179,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return reduced(losses, reduction, "kl_div")
 
 
+@takes_old_options
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
     reduction: str = "mean",
@@ -446,6 +238,7 @@ def gaussian_nll_loss(
     return reduced(losses, reduction, "gaussian_nll_loss")
 
 
+@takes_old_options
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -462,6 +255,7 @@ def hinge_embedding_loss(
     return reduced(losses, reduction, "hinge_embedding_loss")
 
 
+@takes_old_options
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-t * x)) for targets 1 and -1.
 
@@ -471,4 +265,4 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     """
     x, t = float_pair("soft_margin_loss", input, target)
     losses = apply(e.softplus, apply(e.negative, apply(e.multiply, t, x)))
-    return _titled(losses, reduction, "SoftMarginLossBackward0")
+    return titled(losses, reduction, "SoftMarginLossBackward0")

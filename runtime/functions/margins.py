@@ -14,7 +14,7 @@ from .activation import logsigmoid
 from .arithmetic import float_pair
 from .common import array_dtype, as_dtype, fail, floating, iota, tensor
 from .distances import pairwise_distance
-from .losses import reduced
+from .losses import reduced, takes_old_options
 from .reduction import cumsum, mean, sum
 from .selection import take_along_dim
 
@@ -24,6 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@takes_old_options
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -44,6 +45,7 @@ def margin_ranking_loss(
     return reduced(apply(e.relu, apply(e.add, distance, float(margin))), reduction, "margin_ranking_loss")
 
 
+@takes_old_options
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -64,6 +66,7 @@ def cosine_embedding_loss(
     return reduced(apply(e.add, alike, unlike), reduction, "cosine_embedding_loss")
 
 
+@takes_old_options
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     reduction: str = "mean",
@@ -93,6 +96,7 @@ def multi_margin_loss(
     return reduced(found[0] if single else found, reduction, "multi_margin_loss")
 
 
+@takes_old_options
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The sum over labels j and other classes i of max(0, 1 - (x[j] - x[i])), over the number of classes.
 
@@ -123,6 +127,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     return reduced(found[0] if single else found, reduction, "multilabel_margin_loss")
 
 
+@takes_old_options
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -140,6 +145,7 @@ def multilabel_soft_margin_loss(
     return reduced(mean(losses, -1), reduction, "multilabel_soft_margin_loss")
 
 
+@takes_old_options
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, reduction: str = "mean",
