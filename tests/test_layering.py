@@ -33,6 +33,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.machine.entry",
         "pullback.codegen.machine.numba_backend",
         "pullback.codegen.machine.sharing",
+        "pullback.codegen.machine.waking",
         "pullback.codegen.machine.workers",
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
