@@ -122,9 +122,10 @@ from pullback.runtime.functions.einsum import einsum
 from pullback.runtime.functions.linalg import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_power, slogdet,
 )  # fmt: skip
-from pullback.runtime.functions.decompositions import (
-    lu, lu_solve, lu_unpack, matrix_exp, pinverse, qr, svd, triangular_solve,
-)  # fmt: skip
+from pullback.runtime.functions.decompositions import qr, svd
+from pullback.runtime.functions.least_squares import pinverse
+from pullback.runtime.functions.elimination import lu, lu_solve, lu_unpack, triangular_solve
+from pullback.runtime.functions.tensor_equations import matrix_exp
 from pullback.runtime.functions.activation import (
     celu, elu, gelu, glu, hardsigmoid, hardswish, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu,
     relu, relu6, selu, silu, softmax, softmin, softplus, softsign, tanhshrink, threshold,

@@ -3,36 +3,27 @@
 from pullback.runtime.functions.contraction import linalg_cross as cross
 from pullback.runtime.functions.contraction import matmul, multi_dot, outer, vdot
 from pullback.runtime.functions.decompositions import (
-    cholesky_ex,
     eig,
     eigh,
     eigvals,
     eigvalsh,
     householder_product,
-    inv_ex,
-    lstsq,
-    lu_factor,
-    lu_factor_ex,
-    matrix_exp,
-    matrix_rank,
-    pinv,
-    solve_ex,
     svdvals,
-    tensorinv,
-    tensorsolve,
-    vecdot,
 )  # fmt: skip
-from pullback.runtime.functions.decompositions import linalg_cond as cond
-from pullback.runtime.functions.decompositions import linalg_lu as lu
-from pullback.runtime.functions.decompositions import linalg_lu_solve as lu_solve
 from pullback.runtime.functions.decompositions import linalg_qr as qr
 from pullback.runtime.functions.decompositions import linalg_svd as svd
-from pullback.runtime.functions.decompositions import linalg_vander as vander
+from pullback.runtime.functions.elimination import cholesky_ex, inv_ex, lu_factor, lu_factor_ex, solve_ex
+from pullback.runtime.functions.elimination import linalg_lu as lu
+from pullback.runtime.functions.elimination import linalg_lu_solve as lu_solve
+from pullback.runtime.functions.least_squares import linalg_cond as cond
+from pullback.runtime.functions.least_squares import lstsq, matrix_rank, pinv
 from pullback.runtime.functions.linalg import cholesky, det, matrix_power, slogdet, solve, solve_triangular
 from pullback.runtime.functions.linalg import inverse as inv
 from pullback.runtime.functions.parts import linalg_diagonal as diagonal
 from pullback.runtime.functions.statistics import linalg_norm as norm
 from pullback.runtime.functions.statistics import matrix_norm, vector_norm
+from pullback.runtime.functions.tensor_equations import linalg_vander as vander
+from pullback.runtime.functions.tensor_equations import matrix_exp, tensorinv, tensorsolve, vecdot
 from pullback.tracer.errors import LinearAlgebraError as LinAlgError
 
 __all__ = [

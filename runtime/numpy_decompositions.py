@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, decompositions, statistics
+from .functions import PUBLIC, decompositions, least_squares, statistics
 from .functions.common import array_dtype, fail, filled
 from .functions.linalg import inverse
 from .numpy_functions import implements
@@ -48,15 +48,15 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     """The pseudo-inverse: singular values up to rcond * the largest, 1e-15 unless given, count as 0."""
     cut = rcond if rcond is not None else rtol
-    return decompositions.pinv(averaged(a), hermitian=hermitian, atol=0.0, rtol=1e-15 if cut is None else cut)
+    return least_squares.pinv(averaged(a), hermitian=hermitian, atol=0.0, rtol=1e-15 if cut is None else cut)
 
 
 @implements(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     x = averaged(A)
     if tol is not None:
-        return decompositions.matrix_rank(x, hermitian=hermitian, atol=tol, rtol=0.0)
-    return decompositions.matrix_rank(x, hermitian=hermitian, rtol=rtol)
+        return least_squares.matrix_rank(x, hermitian=hermitian, atol=tol, rtol=0.0)
+    return least_squares.matrix_rank(x, hermitian=hermitian, rtol=rtol)
 
 
 @implements(np.linalg.lstsq)
@@ -70,9 +70,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tenso
     values = decompositions.svdvals(x)
     rank = int(PUBLIC["sum"](values.detach() > cut * values.detach()[0]))
     if rank == columns <= rows:
-        found = decompositions.lstsq(x, table).solution
+        found = least_squares.lstsq(x, table).solution
     else:
-        found = PUBLIC["matmul"](decompositions.pinv(x, atol=0.0, rtol=cut), table)
+        found = PUBLIC["matmul"](least_squares.pinv(x, atol=0.0, rtol=cut), table)
     if rank == columns < rows:
         distances = PUBLIC["sum"](PUBLIC["square"](table - PUBLIC["matmul"](x, found)), 0)
     else:

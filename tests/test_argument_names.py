@@ -43,3 +43,9 @@ def test_named_arguments(call: str) -> None:
     found, wanted = result(pb), result(torch)
     assert found.dtype == wanted.dtype
     np.testing.assert_allclose(found, wanted)
+
+
+def test_a_start_that_is_a_tensor() -> None:
+    function = pb.compile(lambda x, start: pb.narrow(x, 0, start, 2))
+    for start in (1, 3):
+        np.testing.assert_array_equal(function(np.arange(5.0), np.array(start)), [start, start + 1])

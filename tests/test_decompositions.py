@@ -200,3 +200,9 @@ def test_what_there_is_not() -> None:
         pb.linalg.qr(a, mode="complete")
     with pytest.raises(pb.errors.ShapeError, match="square matrices"):
         pb.linalg.eigh(a)
+
+
+def test_the_pseudo_inverse_of_a_symmetric_matrix_is_compiled() -> None:
+    a = matrices(3, 3)
+    found = pb.compile(lambda a: pb.linalg.pinv(a, hermitian=True))(a)
+    np.testing.assert_allclose(found, np.linalg.pinv(np.tril(a) + np.tril(a, -1).T))

@@ -18,11 +18,13 @@ from . import (
     distances,
     einsum,
     elementwise,
+    elimination,
     embedding,
     grids,
     indexing,
     joining,
     kinds,
+    least_squares,
     linalg,
     losses,
     margins,
@@ -41,6 +43,7 @@ from . import (
     selection,
     special,
     statistics,
+    tensor_equations,
     windows,
 )  # fmt: skip
 from .methods import METHODS
@@ -48,7 +51,8 @@ from .methods import METHODS
 MODULES = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
     ordering, padding, contraction, einsum, linalg, windows, activation, losses, classification, special,
-    numbers, calculus, running, grids, counting, scattering, kinds, decompositions,
+    numbers, calculus, running, grids, counting, scattering, kinds, decompositions, least_squares,
+    elimination, tensor_equations,
     normalisations, margins, ctc, pooling, resampling, embedding, distances, noise, attention,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""

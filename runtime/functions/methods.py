@@ -17,10 +17,12 @@ from . import (
     counting,
     decompositions,
     elementwise,
+    elimination,
     grids,
     indexing,
     joining,
     kinds,
+    least_squares,
     linalg,
     movement,
     numbers,
@@ -32,6 +34,7 @@ from . import (
     selection,
     special,
     statistics,
+    tensor_equations,
     windows,
 )  # fmt: skip
 from .common import is_operand
@@ -57,7 +60,8 @@ NO_METHODS = frozenset(_NO_METHODS.split())
 MODULES: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
     ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
-    counting, scattering, kinds, decompositions,
+    counting, scattering, kinds, decompositions, least_squares, elimination,
+    tensor_equations,
 )  # fmt: skip
 
 BINARY = {

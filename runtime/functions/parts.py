@@ -61,6 +61,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """
     x = tensor(input, "narrow")
     dim = own_dim(dim, x, "narrow")
+    start, length = (int(one) for one in (start, length))  # a tensor's value is a guard in a trace
     extent = x._value.shape[dim]
     start = start + extent if start < 0 else start
     if length < 0 or not 0 <= start <= extent - length:
@@ -83,7 +84,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not x.ndim:
         fail(DimensionError, "select() cannot be applied to a 0-dim tensor.")
     dim = one_dim(dim, x.ndim, "select")
-    extent = x._value.shape[dim]
+    extent, index = x._value.shape[dim], int(index)
     if not -extent <= index < extent:
         fail(
             DimensionError,

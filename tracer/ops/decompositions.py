@@ -21,7 +21,7 @@ from ..operator import Array, Operator, declare
 from ..spec import Spec
 from .elementwise import absolute, equal, exp, greater, multiply, where, zeros_like
 from .lazy import scipy_linalg
-from .linalg import lower_half, product, solve, transposed, unit_like
+from .linalg import in_lower_half, lower_half, product, solve, transposed, unit_like
 from .movement import concatenate, reshape, slice_
 
 
@@ -280,7 +280,7 @@ def _symmetric(a: np.ndarray) -> np.ndarray:
 def _pinv(a: Array, tolerance: Any, hermitian: bool) -> Array:
     """V diag(1 / s) U', by the singular values that are large enough."""
     if hermitian:
-        lower = lower_half(a)
+        lower = in_lower_half(a)
         a = lower + transposed(lower)
     if is_number(a):
         kept = greater(absolute(a), 0.0)

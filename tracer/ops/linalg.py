@@ -75,7 +75,7 @@ def _unit_like(x: Array) -> Array:
     return expand(convert(equal(rows, columns), dtype=x.dtype), shape=tuple(x.shape))
 
 
-def _lower_half(x: Array) -> Array:
+def in_lower_half(x: Array) -> Array:
     rows, columns = _rows_and_columns(x.shape[-1])
     return where(greater(rows, columns), x, where(equal(rows, columns), 0.5 * x, 0.0))
 
@@ -86,7 +86,7 @@ unit_like = declare(
     vjp={"x": lambda g: zeros_like(g)}, doc="the unit matrix for every matrix of x",
 )  # fmt: skip
 lower_half = declare(
-    "lower_half", "composite", "x", infer=lambda x: x, body=_lower_half,
+    "lower_half", "composite", "x", infer=lambda x: x, body=in_lower_half,
     evaluate=lambda x: np.tril(x, -1) + np.tril(np.triu(x)) * np.asarray(0.5, x.dtype),
     vjp={"x": lambda g: lower_half(g)}, doc="the lower triangle, with half of the diagonal",
 )  # fmt: skip

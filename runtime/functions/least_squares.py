@@ -1,0 +1,150 @@
+"""Pseudo-inverses, least squares, ranks and condition numbers: by singular values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...tracer.errors import ShapeError
+from ...tracer.ops import decompositions as d
+from ...tracer.ops import elementwise as e
+from ..tape import apply
+from ..tensor import Tensor
+from .common import (
+    array_dtype,
+    fail,
+    filled,
+    floating,
+    matrix_named_either_way,
+    promoted,
+)
+from .contraction import matmul
+from .decompositions import eigvalsh, matrices, svdvals
+from .linalg import inverse, square
+from .movement import reshape_to
+from .reduction import amax, amin
+from .reduction import sum as sum_of
+from .selection import values_of
+
+__all__ = ["pinverse"]
+
+
+class Lstsq(NamedTuple):
+    """What `lstsq` returns."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def _tolerance(x: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """PyTorch's defaults: none absolute, relative the larger extent times epsilon."""
+    if rtol is None:
+        some = atol is not None and bool(np.any(np.asarray(atol) > 0))
+        rtol = 0.0 if some else max(x.shape[-2:]) * float(np.finfo(array_dtype(x)).eps)
+    return 0.0 if atol is None else atol, rtol
+
+
+@matrix_named_either_way
+def matrix_rank(
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """How many singular values are above max(atol, rtol * largest). It has no gradient.
+
+    Example:
+        >>> matrix_rank(tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
+    """
+    a = matrices(A, "matrix_rank").detach()
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    atol, rtol = _tolerance(a, atol, rtol)
+    values = abs(eigvalsh(a)) if hermitian else svdvals(a)
+    if not values.shape[-1]:
+        return filled(tuple(a.shape[:-2]), 0, np.dtype("int64"))
+    bound = rtol * amax(values, -1)
+    bound = apply(e.maximum, bound, atol if isinstance(atol, Tensor) else float(atol))
+    return sum_of(values > bound.unsqueeze(-1), -1)
+
+
+@matrix_named_either_way
+def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition number: the largest over the smallest singular value, or norm(A, p) norm(inv(A), p).
+
+    Example:
+        >>> linalg_cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor(2.)
+    """
+    from .statistics import matrix_norm
+
+    a = matrices(A, "cond")
+    if p in (None, 2, -2):
+        values = svdvals(a)
+        largest, smallest = amax(values, -1), amin(values, -1)
+        return smallest / largest if p == -2 else largest / smallest
+    return matrix_norm(a, p) * matrix_norm(inverse(square(a, "cond")), p)
+
+
+@matrix_named_either_way
+def pinv(
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """The pseudo-inverse: singular values up to max(atol, rtol * largest) count as 0.
+
+    Its gradient is that of matrices of the same rank.
+
+    Example:
+        >>> pinv(tensor([[2.0], [0.0]]))
+        tensor([[0.5000, 0.0000]])
+    """
+    a = matrices(A, "pinv")
+    atol, rtol = _tolerance(a, atol, rcond if rtol is None else rtol)
+    atol, rtol = (values_of(one, "linalg.pinv") if isinstance(one, Tensor) else one for one in (atol, rtol))
+    tolerance = np.asarray(rtol, np.float64)
+    if np.any(np.asarray(atol) > 0) and a.numel():
+        largest = np.linalg.norm(values_of(a.detach(), "linalg.pinv"), 2, axis=(-2, -1))
+        tolerance = np.maximum(tolerance, np.asarray(atol) / np.maximum(largest, np.finfo(np.float64).tiny))
+    if tolerance.ndim:
+        values_of(a.detach(), "linalg.pinv")  # a tolerance for each matrix is not compiled
+        return apply(d.pinv, a, tolerance=tolerance, hermitian=hermitian)
+    return apply(d.pinv, a, tolerance=float(tolerance), hermitian=hermitian)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """`linalg.pinv`.
+
+    Example:
+        >>> pinverse(tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
+    return pinv(input, rtol=rcond)
+
+
+@matrix_named_either_way
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
+    """The X that makes the norm of A X - B smallest, and of several the smallest X.
+
+    Example:
+        >>> lstsq(tensor([[1.0], [1.0]]), tensor([[1.0], [3.0]])).solution
+        tensor([[2.]])
+    """
+    a, b = promoted("lstsq", matrices(A, "lstsq"), floating(B, "lstsq", "B"), broadcast=False)
+    is_vector = b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape[:-1])
+    sides = b.unsqueeze(-1) if is_vector else b
+    if sides.ndim < 2 or sides.shape[-2] != a.shape[-2]:
+        fail(
+            ShapeError,
+            f"linalg.lstsq: input.size(-2) should match other.size(-2), found {tuple(a.shape)} and "
+            f"{tuple(b.shape)}",
+        )
+    found = matmul(pinv(a, rtol=rcond), sides)
+    rows, columns = a.shape[-2:]
+    nothing = filled((0,), 0, array_dtype(a))
+    rank = filled((0,), 0, np.dtype("int64")) if driver == "gels" else matrix_rank(a, rtol=rcond)
+    residuals = nothing
+    if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):
+        residuals = sum_of((matmul(a, found) - sides) ** 2, -2)
+    values = svdvals(a.detach()) if driver in ("gelsd", "gelss") else nothing
+    return Lstsq(reshape_to(found, tuple(found.shape[:-1])) if is_vector else found, residuals, rank, values)
