@@ -8,7 +8,7 @@ import math as _math
 
 from pullback.runtime import methods as _methods  # completes Tensor
 from pullback.runtime.methods import detach
-from pullback.runtime import numpy_front as _numpy_front  # noqa: F401 (np.sin(tensor) and its kin)
+from pullback.runtime.numpy_api import front as _numpy_front  # noqa: F401  (np.sin(tensor) and its kin)
 from pullback.runtime.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -20,7 +20,7 @@ from .collection import paused_collection
 from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
-from .numpy_scalars import of_numpy
+from .numpy_api.scalars import of_numpy
 from .paths import Paths
 from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor

@@ -13,25 +13,12 @@ import numpy as np
 from ..tracer.errors import ArgumentError, GradientError, ShapeError
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
-from . import (  # noqa: F401
+from . import (
     autograd,
     creation,
     dtypes,
     inplace,
     memory_methods,
-    numpy_applying,
-    numpy_calculus,
-    numpy_decompositions,
-    numpy_indices,
-    numpy_linalg,
-    numpy_ordering,
-    numpy_padding,
-    numpy_polynomials,
-    numpy_reductions,
-    numpy_selection,
-    numpy_sets,
-    numpy_ufuncs,
-    numpy_writes,
     random_fills,
     sampling,
 )
@@ -40,8 +27,23 @@ from .functions.common import is_operand
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
-from .numpy_methods import NUMPY_METHODS, either, operators, written_operand
-from .numpy_scalars import is_scalar
+from .numpy_api import (  # noqa: F401
+    applying,
+    calculus,
+    decompositions,
+    indices,
+    linalg,
+    ordering,
+    padding,
+    polynomials,
+    reductions,
+    selection,
+    sets,
+    ufuncs,
+    writes,
+)
+from .numpy_api.methods import NUMPY_METHODS, either, operators, written_operand
+from .numpy_api.scalars import is_scalar
 from .tape import apply
 from .tensor import Device, Tensor, make
 

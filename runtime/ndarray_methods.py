@@ -1,7 +1,7 @@
 """What a NumPy array has and PyTorch's tensor has not, as methods of Tensor: `x.copy()`, `x.astype(float)`.
 
 Where both have a name that means different things, it is PyTorch's, but in NumPy's programs, for which see
-`numpy_methods`. NumPy's functions, `np.std(x)`, mean what they mean in NumPy.
+`numpy_api/methods`. NumPy's functions, `np.std(x)`, mean what they mean in NumPy.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from ..tracer.ops.elementwise import convert, identity
 from .functions import METHODS
 from .inplace import fill_
-from .numpy_creation import FUNCTIONS
-from .numpy_methods import Flat
+from .numpy_api.creation import FUNCTIONS
+from .numpy_api.methods import Flat
 from .tape import apply
 from .tensor import Tensor
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .functions import PUBLIC, linalg, parts
-from .numpy_ufuncs import OF_OTHERS
-from .numpy_values import averaged, holds_tensor, promoted, tensor_of
+from .numpy_api.ufuncs import OF_OTHERS
+from .numpy_api.values import averaged, holds_tensor, promoted, tensor_of
 from .tensor import Tensor
 
 Density = Callable[..., Tensor]

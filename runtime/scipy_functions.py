@@ -1,6 +1,6 @@
 """SciPy's functions on Tensors, with its names and options: `scipy.special.logsumexp`, `scipy.linalg.solve`.
 
-Its ufuncs, `scipy.special.erf` and the like, come by way of NumPy: see `numpy_ufuncs`. What is here does not
+Its ufuncs, `scipy.special.erf` and the like, come by way of NumPy: see `numpy_api/ufuncs`. What is here does not
 ask its arguments what they are, so that code is given these functions in the place of SciPy's (`stand_ins`).
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from ..tracer.errors import UnsupportedError
 from .functions import PUBLIC, decompositions, linalg, parts, reduction
 from .functions.common import fail
-from .numpy_front import FUNCTIONS
-from .numpy_values import averaged, promoted, tensor_of
+from .numpy_api.front import FUNCTIONS
+from .numpy_api.values import averaged, promoted, tensor_of
 from .tensor import Tensor
 
 # --- scipy.special ------------------------------------------------------------------------------------------

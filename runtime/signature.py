@@ -19,7 +19,7 @@ from ..tracer.spec import SUPPORTED, Spec
 from . import dtypes
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import is_recording
-from .numpy_scalars import of_numpy
+from .numpy_api.scalars import of_numpy
 from .tensor import Tensor
 
 ndarray = np.ndarray

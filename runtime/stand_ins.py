@@ -17,12 +17,12 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from .functions import PUBLIC
-from .numpy_applying import JOINERS, Vectorized, enumerated
-from .numpy_creation import CREATION, JOINING, OF_SEVERAL, full
-from .numpy_front import FUNCTIONS
-from .numpy_polynomials import SERIES
-from .numpy_scalars import has_numpy_methods
-from .numpy_values import holds_tensor, joined
+from .numpy_api.applying import JOINERS, Vectorized, enumerated
+from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
+from .numpy_api.front import FUNCTIONS
+from .numpy_api.polynomials import SERIES
+from .numpy_api.scalars import has_numpy_methods
+from .numpy_api.values import holds_tensor, joined
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
 from .scipy_functions import SCIPY

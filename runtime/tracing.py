@@ -22,8 +22,8 @@ from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
-from .numpy_scalars import has_scalars, with_scalars
-from .numpy_style import calls_pullback
+from .numpy_api.scalars import has_scalars, with_scalars
+from .numpy_api.style import calls_pullback
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make

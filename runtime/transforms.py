@@ -28,9 +28,9 @@ from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
-from .numpy_programs import NumpyProgram
-from .numpy_scalars import has_scalars, with_scalars
-from .numpy_style import calls_pullback
+from .numpy_api.programs import NumpyProgram
+from .numpy_api.scalars import has_scalars, with_scalars
+from .numpy_api.style import calls_pullback
 from .saved import keeping_saved_values
 from .tape import apply, cut_off, wrap
 from .tensor import Tensor, make

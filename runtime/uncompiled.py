@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .flatten import Results
-from .numpy_scalars import has_scalars, with_scalars
-from .numpy_style import calls_pullback
+from .numpy_api.scalars import has_scalars, with_scalars
+from .numpy_api.style import calls_pullback
 from .signature import Call
 from .substitution import Substitution
 from .tape import wrap

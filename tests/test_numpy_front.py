@@ -14,7 +14,7 @@ import scipy.special
 
 import pullback as pb
 from pullback.runtime import autograd
-from pullback.runtime.numpy_scalars import with_scalars
+from pullback.runtime.numpy_api.scalars import with_scalars
 from pullback.runtime.tape import wrap
 from pullback.runtime.tensor import Tensor
 from pullback.tracer.errors import ArgumentError, DTypeError, UnsupportedError

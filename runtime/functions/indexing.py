@@ -21,7 +21,7 @@ from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
 from ..local import is_local, local
-from ..numpy_scalars import element_of
+from ..numpy_api.scalars import element_of
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor

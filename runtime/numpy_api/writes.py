@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import DTypeError, GradientError, UnsupportedError
-from .functions import PUBLIC
-from .functions.common import array_dtype, as_dtype, fail
-from .functions.indexing import updated
-from .functions.movement import broadcast_to
-from .functions.selection import index_put
-from .inplace import copy_, set_item
-from .numpy_functions import implements
-from .numpy_values import tensor_of
-from .tensor import Tensor
+from ...tracer.errors import DTypeError, GradientError, UnsupportedError
+from ..functions import PUBLIC
+from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.indexing import updated
+from ..functions.movement import broadcast_to
+from ..functions.selection import index_put
+from ..inplace import copy_, set_item
+from ..tensor import Tensor
+from .functions import implements
+from .values import tensor_of
 
 
 def _target(array: Any, function: str) -> Tensor:

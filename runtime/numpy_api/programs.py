@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import GradientError
-from ..tracer.spec import SUPPORTED
-from .closure import code_names, is_opaque, is_users
-from .lost_gradients import raised_in_store
-from .saved import saved_values
-from .stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
-from .tensor import Tensor, make
-from .writes import calls_taking_methods, makes_lists, writes_of
+from ...tracer.errors import GradientError
+from ...tracer.spec import SUPPORTED
+from ..closure import code_names, is_opaque, is_users
+from ..lost_gradients import raised_in_store
+from ..saved import saved_values
+from ..stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
+from ..tensor import Tensor, make
+from ..writes import calls_taking_methods, makes_lists, writes_of
 
 Function = Callable[..., Any]
 

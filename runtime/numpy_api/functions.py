@@ -1,4 +1,4 @@
-"""NumPy's functions on Tensors, with NumPy's names, defaults and dtypes; see `numpy_front`.
+"""NumPy's functions on Tensors, with NumPy's names, defaults and dtypes; see `front`.
 
 `out` is dealt with before a function here is called. An option that is not in a signature is not supported.
 """
@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, UnsupportedError
-from .functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
-from .functions.common import array_dtype, as_dtype, fail, filled, scalar_of
-from .functions.einsum import einsum
-from .numpy_front import FUNCTIONS, converted
-from .numpy_values import averaged, known, promoted, tensor_of
-from .tensor import Tensor
+from ...tracer.errors import ArgumentError, UnsupportedError
+from ..functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
+from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
+from ..functions.einsum import einsum
+from ..tensor import Tensor
+from .front import FUNCTIONS, converted
+from .values import averaged, known, promoted, tensor_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

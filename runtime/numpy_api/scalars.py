@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .local import is_local, local
-from .tensor import Tensor, make
+from ..local import is_local, local
+from ..tensor import Tensor, make
 
 _current: ContextVar[bool | None] = ContextVar("has_scalars", default=None)
 has_scalars = _current.get

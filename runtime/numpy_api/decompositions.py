@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, decompositions, least_squares, statistics
-from .functions.common import array_dtype, fail, filled
-from .functions.linalg import inverse
-from .numpy_functions import implements
-from .numpy_values import averaged, promoted, tensor_of
-from .tensor import Tensor
+from ...tracer.errors import UnsupportedError
+from ..functions import PUBLIC, decompositions, least_squares, statistics
+from ..functions.common import array_dtype, fail, filled
+from ..functions.linalg import inverse
+from ..tensor import Tensor
+from .functions import implements
+from .values import averaged, promoted, tensor_of
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))

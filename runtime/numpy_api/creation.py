@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.ops.elementwise import identity
-from ..tracer.ops.movement import expand
-from ..tracer.spec import SUPPORTED
-from .creation import size_of
-from .functions.common import as_dtype
-from .local import local
-from .numpy_functions import FUNCTIONS
-from .numpy_values import holds_tensor, joined
-from .tape import apply, wrap
-from .tensor import Tensor
+from ...tracer.ops.elementwise import identity
+from ...tracer.ops.movement import expand
+from ...tracer.spec import SUPPORTED
+from ..creation import size_of
+from ..functions.common import as_dtype
+from ..local import local
+from ..tape import apply, wrap
+from ..tensor import Tensor
+from .functions import FUNCTIONS
+from .values import holds_tensor, joined
 
 Creation = Callable[..., Any]
 
@@ -137,7 +137,7 @@ def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor
 
 
 def _made_of_several(name: str, *args: Any, **kwargs: Any) -> Any:
-    """What NumPy's function makes of several arrays; it hands Tensors over to `numpy_front.py` itself."""
+    """What NumPy's function makes of several arrays; it hands Tensors over to `front.py` itself."""
     made = getattr(np, name)(*args, **kwargs)
     return _tensor(made) if type(made) is np.ndarray else made
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .functions import PUBLIC
-from .numpy_programs import plain_function, reached_from
-from .writes import instructions_of
+from ..functions import PUBLIC
+from ..writes import instructions_of
+from .programs import plain_function, reached_from
 
 OF_PYTORCH = PUBLIC.keys() | {
     "checkpoint", "cond", "fori_loop", "linalg", "map", "nn", "ones", "randn", "scan", "special", "switch",

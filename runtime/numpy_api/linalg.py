@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .functions import linalg, parts, statistics
-from .numpy_functions import FUNCTIONS, implements
-from .numpy_values import averaged, promoted
-from .tensor import Tensor
+from ..functions import linalg, parts, statistics
+from ..tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import averaged, promoted
 
 
 @implements(np.linalg.solve)

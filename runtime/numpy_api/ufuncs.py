@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, joining, movement, parts, reduction, special
-from .functions.common import array_dtype, as_dtype, fail
-from .numpy_front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, RENAMED, called, converted, unknown
-from .numpy_values import averaged, known, promoted, tensor_of
-from .tape import wrap
-from .tensor import Tensor
+from ...tracer.errors import UnsupportedError
+from ..functions import PUBLIC, joining, movement, parts, reduction, special
+from ..functions.common import array_dtype, as_dtype, fail
+from ..tape import wrap
+from ..tensor import Tensor
+from .front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, RENAMED, called, converted, unknown
+from .values import averaged, known, promoted, tensor_of
 
 FLOAT64 = np.dtype("float64")
 
@@ -274,7 +274,7 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Tensor:
 
 def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
     """`np.add.at(x, index, values)`, in place."""
-    from .numpy_writes import add_at
+    from .writes import add_at
 
     if ufunc not in (np.add, np.subtract):
         unknown(f"{ufunc.__name__}.at")

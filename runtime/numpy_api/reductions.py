@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .functions import PUBLIC, joining, movement, parts, reduction, statistics
-from .functions.common import array_dtype, as_dtype, filled, scalar_of
-from .numpy_functions import implements
-from .numpy_values import averaged, promoted, tensor_of
-from .tensor import Tensor
+from ..functions import PUBLIC, joining, movement, parts, reduction, statistics
+from ..functions.common import array_dtype, as_dtype, filled, scalar_of
+from ..tensor import Tensor
+from .functions import implements
+from .values import averaged, promoted, tensor_of
 
 
 def _axes(axis: Any) -> Any:

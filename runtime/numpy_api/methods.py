@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.ops.elementwise import identity
-from .functions import METHODS
-from .functions.common import NUMBERS, array_dtype
-from .inplace import copy_
-from .numpy_front import FUNCTIONS, OPERANDS, called, written
-from .numpy_scalars import has_numpy_methods
-from .numpy_values import tensor_of
-from .tape import apply
-from .tensor import Tensor
+from ...tracer.ops.elementwise import identity
+from ..functions import METHODS
+from ..functions.common import NUMBERS, array_dtype
+from ..inplace import copy_
+from ..tape import apply
+from ..tensor import Tensor
+from .front import FUNCTIONS, OPERANDS, called, written
+from .scalars import has_numpy_methods
+from .values import tensor_of
 
 Method = Callable[..., Any]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, joining, reduction, selection
-from .functions.common import array_dtype, as_dtype, fail
-from .numpy_calculus import linspace
-from .numpy_functions import FUNCTIONS, implements
-from .numpy_values import averaged, known, promoted, tensor_of
-from .tape import wrap
-from .tensor import Tensor
+from ...tracer.errors import UnsupportedError
+from ..functions import PUBLIC, joining, reduction, selection
+from ..functions.common import array_dtype, as_dtype, fail
+from ..tape import wrap
+from ..tensor import Tensor
+from .calculus import linspace
+from .functions import FUNCTIONS, implements
+from .values import averaged, known, promoted, tensor_of
 
 # --- sets ---------------------------------------------------------------------------------------------------
 

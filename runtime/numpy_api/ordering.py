@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .functions import PUBLIC
-from .functions.common import array_dtype, as_dtype
-from .numpy_functions import FUNCTIONS, implements
-from .numpy_values import averaged, known, tensor_of
-from .tape import wrap
-from .tensor import Tensor
+from ..functions import PUBLIC
+from ..functions.common import array_dtype, as_dtype
+from ..tape import wrap
+from ..tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import averaged, known, tensor_of
 
 
 @implements(np.sort)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .functions.common import array_dtype, as_dtype
-from .functions.joining import stack
-from .tape import wrap
-from .tensor import Tensor
+from ..functions.common import array_dtype, as_dtype
+from ..functions.joining import stack
+from ..tape import wrap
+from ..tensor import Tensor
 
 
 def holds_tensor(data: Any) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError
-from .functions import PUBLIC, joining, movement
-from .functions.common import array_dtype, as_dtype, fail
-from .functions.indexing import updated
-from .numpy_functions import FUNCTIONS, implements
-from .numpy_values import holds_tensor, promoted, tensor_of
-from .tensor import Tensor
+from ...tracer.errors import ArgumentError
+from ..functions import PUBLIC, joining, movement
+from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.indexing import updated
+from ..tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import holds_tensor, promoted, tensor_of
 
 Function = Callable[..., Any]
 

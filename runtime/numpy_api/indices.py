@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, joining, movement, selection
-from .functions.common import array_dtype, as_dtype, fail, filled, is_traced
-from .numpy_functions import implements
-from .numpy_values import averaged, known, promoted, tensor_of
-from .tape import wrap
-from .tensor import Tensor
+from ...tracer.errors import UnsupportedError
+from ..functions import PUBLIC, joining, movement, selection
+from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
+from ..tape import wrap
+from ..tensor import Tensor
+from .functions import implements
+from .values import averaged, known, promoted, tensor_of
 
 # --- places -------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError
-from .functions import PUBLIC, joining, movement, parts, selection, statistics
-from .functions.common import array_dtype, as_dtype, fail, filled, is_traced
-from .numpy_functions import FUNCTIONS, implements
-from .numpy_values import promoted, tensor_of
-from .tensor import Tensor
+from ...tracer.errors import ArgumentError
+from ..functions import PUBLIC, joining, movement, parts, selection, statistics
+from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
+from ..tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import promoted, tensor_of
 
 # --- by condition -------------------------------------------------------------------------------------------
 

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
-from .functions import joining, movement, parts, selection
-from .functions.common import array_dtype, as_dtype, fail
-from .functions.padding import padded
-from .numpy_functions import FUNCTIONS, implements
-from .numpy_values import averaged, tensor_of
-from .tensor import Tensor
+from ...tracer.errors import UnsupportedError
+from ..functions import joining, movement, parts, selection
+from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.padding import padded
+from ..tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import averaged, tensor_of
 
 Widths = list[tuple[int, int]]
 MODES = {"edge": "replicate", "reflect": "reflect", "wrap": "circular", "symmetric": "symmetric"}

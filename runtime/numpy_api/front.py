@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, DTypeError, UnsupportedError
-from ..tracer.operator import Value
-from ..tracer.spec import SUPPORTED
-from .functions import PUBLIC
-from .functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
-from .numpy_values import tensor_of
-from .tape import wrap
-from .tensor import Tensor
+from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
+from ...tracer.operator import Value
+from ...tracer.spec import SUPPORTED
+from ..functions import PUBLIC
+from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from ..tape import wrap
+from ..tensor import Tensor
+from .values import tensor_of
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -46,9 +46,9 @@ HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
 VALUES = (Tensor, *NUMBERS)
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-"""NumPy's function -> what it does on Tensors; see `numpy_functions`."""
+"""NumPy's function -> what it does on Tensors; see `functions`."""
 OF_OTHERS: dict[str, Callable[..., Any]] = {}
-"""Ufuncs that are made of other functions; see `numpy_ufuncs`, as for the next two."""
+"""Ufuncs that are made of other functions; see `ufuncs`, as for the next two."""
 OPTIONS: dict[str, set[str]] = {}
 """The options of those that have any."""
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -188,7 +188,7 @@ def written(result: Any, out: Any, function: str) -> Any:
     if isinstance(out, tuple):
         (out,) = out
     if isinstance(out, Tensor):
-        from .inplace import copy_
+        from ..inplace import copy_
 
         return copy_(out, result)
     if is_traced(result) or result.requires_grad:

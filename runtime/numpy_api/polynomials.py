@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, joining
-from .functions.common import array_dtype, as_dtype, fail, is_traced
-from .functions.linalg import solved
-from .numpy_calculus import convolve
-from .numpy_functions import implements
-from .numpy_values import averaged, promoted, tensor_of
-from .tape import wrap
-from .tensor import Tensor
+from ...tracer.errors import UnsupportedError
+from ..functions import PUBLIC, joining
+from ..functions.common import array_dtype, as_dtype, fail, is_traced
+from ..functions.linalg import solved
+from ..tape import wrap
+from ..tensor import Tensor
+from .calculus import convolve
+from .functions import implements
+from .values import averaged, promoted, tensor_of
 
 
 @implements(np.polyval)
