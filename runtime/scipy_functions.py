@@ -1,7 +1,7 @@
 """SciPy's functions on Tensors, with its names and options: `scipy.special.logsumexp`, `scipy.linalg.solve`.
 
 Its ufuncs, `scipy.special.erf` and the like, come by way of NumPy: see `numpy_api/ufuncs`. What is here does
-not ask its arguments what they are, so that code is given these functions in the place of SciPy's (`stand_ins`).
+not ask its arguments what they are, so code is given these functions in place of SciPy's (`stand_ins`).
 """
 
 from __future__ import annotations
