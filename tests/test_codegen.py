@@ -4,6 +4,7 @@ The interpreter (`evaluate_graph`) is the reference. To compile little, many row
 output each; a failure names the rows.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from operator_cases import (
 
 import pullback as pb
 from pullback.codegen.nests.expression import children
+from pullback.codegen.nests.lower import Lowering
 from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
 from pullback.codegen.writing import element
 from pullback.tracer.errors import DimensionError
@@ -363,3 +365,26 @@ def test_parts_that_branches_share_are_looked_at_once(monkeypatch: pytest.Monkey
 
     assert "middle" in pb.compile(midpoint).forward_source(np.array([1.0, 0.5]))
     assert len(looked_at) < 20_000
+
+
+def test_steps_that_read_two_neighbours_are_lowered_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A binomial tree: in its reverse, each step pads two products of what the step before has padded."""
+
+    def tree(steps: int) -> Callable[..., Any]:
+        def price(v, p, d):
+            for _ in range(steps):
+                v = d * (p * v[:-1] + (1 - p) * v[1:])
+                v = np.maximum(v, 0.3 - p * d ** np.arange(len(v)))
+            return np.sum(v)
+
+        return pb.value_and_grad(price, argnums=(0, 1, 2))
+
+    counted = itertools.count()
+    computed = Lowering.computed
+    monkeypatch.setattr(Lowering, "computed", lambda *given: (next(counted), computed(*given))[1])
+    arrays = np.linspace(-1.0, 2.0, 40), np.float64(0.4), np.float64(0.7)
+    for found, wanted in zip(pb.compile(tree(6))(*arrays)[1], tree(6)(*arrays)[1]):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    short = next(counted)
+    pb.compile(tree(18)).source(*arrays)
+    assert next(counted) - short < 4 * short

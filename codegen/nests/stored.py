@@ -26,6 +26,8 @@ EFFORT_TO_REPEAT = 12
 """Operators up to which an element may be written out again for the places that it is read at."""
 EFFORT_TO_REPEAT_IN_STEPS = 4
 """The same of what stays in the cache from step to step of a loop: a part of an array, times a number."""
+EFFORT_WITHIN_SHIFTS = 60
+"""The same where not it is moved, but values of it: the reverse of a step that reads two neighbours."""
 EFFORT_ACROSS_NESTS = 60
 EFFORT_ACROSS_NESTS_CACHED = 24
 """Operators up to which an element is computed again in another nest: if kept in memory, in the cache."""
@@ -34,6 +36,8 @@ MOST_PARTS = 4
 """Of a concatenation that a reader chooses from."""
 MOST_NESTED = 16
 """Questions of which part of an array an element is in, one asked within the answer of another."""
+SHIFTS = frozenset((m.slice_, m.pad, m.dilate, m.flip, m.rotate))
+"""Movements that read another place than they are read at."""
 CHOOSING = frozenset((m.slice_update, m.pad, m.concatenate))
 
 
@@ -98,12 +102,15 @@ def _store_what_repeats(
     power of its rounds.
     """
     places = _places(graph, stored)
+    shifts = _shifts_around(graph, stored)
     numbers = {node for node in graph.nodes if node.spec.size == 1 and not node.is_constant}
     known = stored | numbers  # a number is computed once, outside of the loops
     for node in graph.nodes:
         repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
         effort = _worth_repeating(node, places[node], in_loop) if repeats else 0
-        if repeats and node not in stored and _costs_more(node, effort, known):
+        is_shifted = len(shifts[node]) > 1 and node not in stored
+        repeats = repeats and node not in stored and _costs_more(node, effort, known)
+        if repeats or (is_shifted and _costs_more(node, EFFORT_WITHIN_SHIFTS, known)):
             stored.add(node)
             known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
@@ -143,6 +150,18 @@ def _places(graph: Graph, stored: set[Node]) -> dict[Node, int]:
                 read_in_place.add(operand)
                 places[operand] += 1
     return places
+
+
+def _shifts_around(graph: Graph, stored: set[Node]) -> dict[Node, frozenset[Node]]:
+    """For each node the movements to other places that read it, or a value that is computed of it."""
+    shifts: dict[Node, frozenset[Node]] = {node: frozenset() for node in graph.nodes}
+    for node in reversed(graph.nodes):
+        for operand in set(node.operands) if node not in stored else ():
+            if node.operator in SHIFTS:
+                shifts[operand] |= {node}
+            elif node.operator.family == operand.operator.family == "elementwise":
+                shifts[operand] |= shifts[node]
+    return shifts
 
 
 def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
