@@ -326,8 +326,9 @@ def test_brief_loops_are_not_made_of_vectors(
     assert len(re.findall("!llvm.loop", optimised[-1][0])) == len(brief)
 
 
-def test_passes_that_are_spared_come_back(monkeypatch):
+def test_passes_that_are_spared_come_back(monkeypatch, tmp_path):
     """LLVM's options are for the process: whoever compiles next finds them as they were."""
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))  # nothing is there that need not be compiled
     said = []
     monkeypatch.setattr(numba_backend.llvm, "set_option", lambda name, option: said.append(option))
     pb.compile(lambda x: x * 3.25 + 0.171)(np.ones(3))
