@@ -1,8 +1,7 @@
 """From how much work on threads share it: a machine measures once how long a sleeping worker takes to begin.
 
-Whoever has work for T is done after (T + L) / 2 with a worker that begins after L. Where L is not much less
-than T, the second thread gains nothing, and takes a processor from others. What was measured is kept in the
-cache on disk.
+Whoever has work for T is done after (T + L) / 2 with a worker that begins after L: sharing never loses time
+where T is more than L, and halves it where the worker is awake. What was measured is kept in the cache.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from llvmlite import binding as llvm
 from . import store, workers
 from .threads import available_cores
 
-WORTH = 2.0
-"""Times L, from which work is shared: then two threads take three quarters of the time of one."""
-LEAST, MOST = 20e-6, 200e-6
+LEAST, MOST = 20e-6, 80e-6
 """Seconds of work: below, work is never shared, above always, whatever a busy machine measures."""
-WITH_ONE_CORE = 60e-6
+WITH_ONE_CORE = 80e-6
 PARTS, SECONDS = 24, 10e-6
 """Of the work that is shared to find L: how many parts, and how long each takes."""
 TRIALS = 9
@@ -34,7 +31,7 @@ def worth_sharing() -> float:
     entry = f"waking.{llvm.get_host_cpu_name()}.{available_cores()}"
     with contextlib.suppress(ValueError):
         return float((store.read(entry) or b"").decode())
-    found = min(max(LEAST, WORTH * _seconds_to_wake()), MOST)
+    found = min(max(LEAST, _seconds_to_wake()), MOST)
     store.write(entry, f"{found:.2g}".encode())
     return found
 
@@ -47,5 +44,4 @@ def _seconds_to_wake() -> float:
     for _ in range(TRIALS):
         time.sleep(5 * workers.PATIENCE)
         shared.append(workers.time_of_parts(PARTS, SECONDS, helpers=1))
-    usual = sorted(shared)[TRIALS // 4]  # others may be busy on the machine
-    return max(0.0, 2 * usual - alone)
+    return max(0.0, 2 * min(shared) - alone)  # others may be busy on the machine
