@@ -9,7 +9,7 @@ from pullback.tracer.graph import Graph, Node, make_input, substitute
 
 from .machine.compile import statistics
 from .program import DEFAULT_OPTIONS, Options, Program
-from .rewriting import identities, pieces, rotations, slices  # noqa: F401  enters their rewrites
+from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
