@@ -44,14 +44,19 @@ def factor_cholesky(a: np.ndarray, out: np.ndarray) -> None:
             out[j, i] = 0.0
 
 
+def copy(a: np.ndarray, out: np.ndarray) -> None:
+    """A matrix into the first rows of another."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            out[i, j] = a[i, j]
+
+
 def solve_lower(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """The x with a x = b into `out`, of the lower triangle of `a`.
 
     >>> solve_lower(factor, b, x)
     """
-    for i in range(b.shape[0]):
-        for j in range(b.shape[1]):
-            out[i, j] = b[i, j]
+    copy(b, out)
     substitute_forward(a, out, False)
 
 
@@ -60,10 +65,20 @@ def solve_upper(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 
     >>> solve_upper(factor.T, b, x)
     """
-    for i in range(b.shape[0]):
-        for j in range(b.shape[1]):
-            out[i, j] = b[i, j]
+    copy(b, out)
     substitute_backward(a, out, False)
+
+
+def solve_row(a: np.ndarray, out: np.ndarray, i: int, first: int, stop: int, is_unit: bool) -> None:
+    """Row `i` of the solution in place, from the rows `first` to `stop`."""
+    for k in range(first, stop):
+        factor = a[i, k]
+        for j in range(out.shape[1]):
+            out[i, j] -= factor * out[k, j]
+    if not is_unit:
+        pivot = a[i, i]
+        for j in range(out.shape[1]):
+            out[i, j] = out[i, j] / pivot
 
 
 def substitute_forward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
@@ -74,14 +89,7 @@ def substitute_forward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
         if start > 0 and columns > 0:
             gemm(-1.0, a[start:stop, :start], out[:start], 1.0, out[start:stop])
         for i in range(start, stop):
-            for k in range(start, i):
-                factor = a[i, k]
-                for j in range(columns):
-                    out[i, j] -= factor * out[k, j]
-            if not is_unit:
-                pivot = a[i, i]
-                for j in range(columns):
-                    out[i, j] = out[i, j] / pivot
+            solve_row(a, out, i, start, i, is_unit)
 
 
 def substitute_backward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
@@ -94,14 +102,7 @@ def substitute_backward(a: np.ndarray, out: np.ndarray, is_unit: bool) -> None:
             gemm(-1.0, a[start:stop, stop:size], out[stop:], 1.0, out[start:stop])
         for below in range(stop - start):
             i = stop - 1 - below
-            for k in range(i + 1, stop):
-                factor = a[i, k]
-                for j in range(columns):
-                    out[i, j] -= factor * out[k, j]
-            if not is_unit:
-                pivot = a[i, i]
-                for j in range(columns):
-                    out[i, j] = out[i, j] / pivot
+            solve_row(a, out, i, i + 1, stop, is_unit)
 
 
 def eliminate(a: np.ndarray, out: np.ndarray) -> None:
@@ -112,9 +113,7 @@ def eliminate(a: np.ndarray, out: np.ndarray) -> None:
     >>> eliminate(a, eliminated)
     """
     size = a.shape[0]
-    for i in range(size):
-        for j in range(size):
-            out[i, j] = a[i, j]
+    copy(a, out)
     for start in range(0, size, BLOCK):
         stop = min(start + BLOCK, size)
         for k in range(start, stop):
@@ -156,10 +155,8 @@ def solve_eliminated(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
 
     >>> solve_eliminated(eliminated, b, x)
     """
-    size, columns = b.shape
-    for i in range(size):
-        for j in range(columns):
-            out[i, j] = b[i, j]
+    size = b.shape[0]
+    copy(b, out)
     for i in range(size):
         exchange(out, i, int64(eliminated[size, i]))
     substitute_forward(eliminated[:size], out, True)
@@ -171,10 +168,8 @@ def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.n
 
     >>> solve_eliminated_transposed(eliminated, b, x)
     """
-    size, columns = b.shape
-    for i in range(size):
-        for j in range(columns):
-            out[i, j] = b[i, j]
+    size = b.shape[0]
+    copy(b, out)
     substitute_forward(eliminated[:size].T, out, False)
     substitute_backward(eliminated[:size].T, out, True)
     for below in range(size):

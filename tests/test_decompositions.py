@@ -1,11 +1,11 @@
 """Eigenvalues, singular values, QR, LU and what is made of them: as PyTorch's, with two derivatives."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from derivatives import Function, first_and_second
 
 import pullback as pb
 from pullback.codegen.whole_calls import function_of
@@ -14,7 +14,6 @@ from pullback.tracer.operator import OPERATORS, operators
 from pullback.tracer.spec import Spec, spec_of
 
 OPERATORS_HERE = [operator.name for operator in operators("decomposition")]
-Function = Callable[..., Any]
 
 
 def matrices(*shape: int, seed: int = 0) -> np.ndarray:
@@ -55,16 +54,6 @@ FUNCTIONS: dict[str, Function] = {
     "cholesky_ex": lambda lib, a, b: lib.linalg.cholesky_ex(a @ a.mT).L,
     "triangular": lambda lib, a, b: lib.triangular_solve(b, a, upper=False, transpose=True).solution,
 }
-
-
-def first_and_second(lib: Any, function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The value, its gradients, and those of the gradients' squares."""
-    leaves = [lib.tensor(one, requires_grad=True) for one in arrays]
-    value = function(lib, *leaves)
-    first = lib.autograd.grad((value**2).sum(), leaves, create_graph=True, allow_unused=True)
-    total = sum((one * one).sum() for one in first if one is not None)
-    second = lib.autograd.grad(total, leaves, allow_unused=True)
-    return [one.detach().numpy() for one in (value, *first, *second) if one is not None]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

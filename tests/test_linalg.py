@@ -1,10 +1,10 @@
 """Linear equations, inverses, determinants and Cholesky's factor: as PyTorch's, and compiled as eager."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from derivatives import Function, first_and_second
 
 import pullback as pb
 from pullback.codegen.pipeline import build_forward
@@ -13,7 +13,6 @@ from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import spec_of
 
 BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
-Function = Callable[..., Any]
 
 
 def matrices(*shape: int, seed: int = 0) -> np.ndarray:
@@ -42,16 +41,6 @@ FUNCTIONS: dict[str, Function] = {
     "power": lambda lib, a, b: lib.linalg.matrix_power(a, 3),
     "power of the inverse": lambda lib, a, b: lib.linalg.matrix_power(a, -2),
 }
-
-
-def first_and_second(lib: Any, function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The value, its gradients, and those of the gradients' squares."""
-    leaves = [lib.tensor(one, requires_grad=True) for one in arrays]
-    value = function(lib, *leaves)
-    first = lib.autograd.grad((value**2).sum(), leaves, create_graph=True, allow_unused=True)
-    total = sum((one * one).sum() for one in first if one is not None)
-    second = lib.autograd.grad(total, leaves, allow_unused=True)
-    return [one.detach().numpy() for one in (value, *first, *second) if one is not None]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pullback.codegen import whole_calls
+from pullback.codegen.machine import compile as machine
 from pullback.codegen.machine import store
 
 SOURCE = "def halve(x, out):\n    out[()] = x[()] / 2\n"
@@ -164,3 +166,10 @@ def test_processes_may_write_the_same_module_at_once(cache: Path) -> None:
     assert len(paths) == 1
     assert Path(paths.pop()).read_text() == SOURCE
     assert not list(cache.glob("*.tmp"))
+
+
+def test_code_that_generated_code_calls_is_part_of_the_key() -> None:
+    """A new version of a function of whole matrices is compiled, and no old code taken from the disk."""
+    behind = {path.resolve() for path in machine._code_behind()}
+    assert {Path(module.__file__ or "").resolve() for module in whole_calls.MODULES} <= behind
+    assert all(path.exists() for path in behind)

@@ -210,19 +210,24 @@ def _digest(*parts: Any) -> str:
 
 @functools.cache
 def _environment() -> tuple[str, ...]:
-    """Versions, processor, and the code that turns source into machine code."""
-    folder = Path(__file__).parents[1]
-    names = ("blas.py", *(f"machine/{name}.py" for name in ("compile", "entry", "sharing")))
-    compilers = [folder / name for name in names]
-    compilers += sorted((*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py")))
+    """Versions, processor, the code that turns source into machine code, and what that source calls."""
     return (
         *store.versions(),
         *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
-        *(hashlib.sha256(path.read_bytes()).hexdigest() for path in compilers),
+        *(hashlib.sha256(path.read_bytes()).hexdigest() for path in _code_behind()),
     )
+
+
+def _code_behind() -> list[Path]:
+    """The files whose contents become part of the machine code, or decide what it is."""
+    folder = Path(__file__).parents[1]
+    called = ("blas", "ordering", "matrices", "decompositions")
+    names = (*called, *(f"machine/{name}" for name in ("compile", "entry", "sharing")))
+    packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
+    return [*(folder / f"{name}.py" for name in names), *sorted(packages)]
 
 
 # --- From object code to a function -----------------------------------------------------------------------

@@ -106,11 +106,10 @@ def _store_what_repeats(
     numbers = {node for node in graph.nodes if node.spec.size == 1 and not node.is_constant}
     known = stored | numbers  # a number is computed once, outside of the loops
     for node in graph.nodes:
-        repeats = node.operator.family == "elementwise" and places[node] > 1 and node.spec != PLACE
-        effort = _worth_repeating(node, places[node], in_loop) if repeats else 0
-        is_shifted = len(shifts[node]) > 1 and node not in stored
-        repeats = repeats and node not in stored and _costs_more(node, effort, known)
-        if repeats or (is_shifted and _costs_more(node, EFFORT_WITHIN_SHIFTS, known)):
+        is_written_out = node not in stored and node.operator.family == "elementwise" and node.spec != PLACE
+        budgets = [_worth_repeating(node, places[node], in_loop)] if places[node] > 1 else []
+        budgets += [EFFORT_WITHIN_SHIFTS] if len(shifts[node]) > 1 else []
+        if is_written_out and budgets and _costs_more(node, min(budgets), known):
             stored.add(node)
             known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS

@@ -240,6 +240,14 @@ def promoted(function: str, *values: Any, as_float: bool = False, broadcast: boo
     return [as_dtype(one, dtype) if isinstance(one, Tensor) else scalar_of(one, dtype) for one in operands]
 
 
+def promoted_pair(function: str, a: Operand, b: Operand, as_float: bool = False) -> tuple[Tensor, Tensor]:
+    """Both as tensors of their common dtype, numbers as tensors without dimensions."""
+    values = promoted(function, a, b, as_float=as_float)
+    dtype = array_dtype(next(one for one in values if isinstance(one, Tensor)))
+    first, second = (one if isinstance(one, Tensor) else filled((), one, dtype) for one in values)
+    return first, second
+
+
 def elementwise(
     operator: Operator, *values: Any, function: str, grad_name: str | None = None, as_float: bool = False
 ) -> Tensor:

@@ -11,7 +11,14 @@ from ...tracer.ops import special as s
 from ..tape import apply
 from ..tensor import Tensor
 from .arithmetic import floor_divide, mul, pow
-from .common import Operand, array_dtype, as_dtype, fail, filled, floating, promoted, require_broadcast
+from .common import (
+    Operand,
+    array_dtype,
+    as_dtype,
+    fail,
+    floating,
+    promoted_pair,
+)
 from .comparison import signbit
 
 __all__ = [
@@ -27,15 +34,6 @@ class MantissaExponent(NamedTuple):
     exponent: Tensor
 
 
-def _tensors(function: str, input: Operand, other: Operand, as_float: bool = False) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one dtype, of shapes that broadcast."""
-    a, b = promoted(function, input, other, as_float=as_float)
-    dtype = array_dtype(a if isinstance(a, Tensor) else b)
-    first, second = (one if isinstance(one, Tensor) else filled((), one, dtype) for one in (a, b))
-    require_broadcast(function, [first, second])
-    return first, second
-
-
 def copysign(input: Operand, other: Operand) -> Tensor:
     """The size of input with the sign of other, of -0.0 as well.
 
@@ -43,7 +41,7 @@ def copysign(input: Operand, other: Operand) -> Tensor:
         >>> copysign(tensor([1.0, 2.0]), tensor([-1.0, 0.0]))
         tensor([-1.,  2.])
     """
-    a, b = _tensors("copysign", input, other, as_float=True)
+    a, b = promoted_pair("copysign", input, other, as_float=True)
     size = apply(e.absolute, a)
     negative = signbit(b.detach())
     return apply(e.where, negative, apply(e.negative, size), size, grad_name="CopysignBackward0")
@@ -59,7 +57,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
         >>> heaviside(tensor([-1.0, 0.0, 2.0]), tensor(0.5))
         tensor([0.0000, 0.5000, 1.0000])
     """
-    a, b = _tensors("heaviside", input, values)
+    a, b = promoted_pair("heaviside", input, values)
     if isinstance(input, Tensor) and isinstance(values, Tensor) and input.dtype != values.dtype:
         fail(DTypeError, "heaviside is not yet implemented for tensors with different dtypes.")
     a, b = a.detach(), b.detach()
@@ -98,14 +96,14 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
         >>> nextafter(tensor([1.0]), tensor([2.0])) > 1
         tensor([True])
     """
-    a, b = _tensors("nextafter", input, other)
+    a, b = promoted_pair("nextafter", input, other)
     if array_dtype(a).kind != "f":
         fail(DTypeError, f'"nextafter" not implemented for integers: found {a.dtype}. Convert it first.')
     return apply(s.nextafter, a.detach(), b.detach())
 
 
 def _of_integers(operator: Operator, input: Operand, other: Operand) -> Tensor:
-    a, b = _tensors(operator.name, input, other)
+    a, b = promoted_pair(operator.name, input, other)
     if array_dtype(a).kind not in "iu":
         fail(DTypeError, f'"{operator.name}" is implemented for integers alone: found {a.dtype}.')
     return apply(operator, a, b)

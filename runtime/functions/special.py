@@ -17,7 +17,7 @@ from ...tracer.ops import special as s
 from ..tape import apply
 from ..tensor import Tensor
 from .arithmetic import xlogy
-from .common import Operand, array_dtype, fail, filled, floating, promoted, require_broadcast
+from .common import Operand, fail, floating, promoted_pair
 from .elementwise import lgamma
 
 __all__ = ["erfinv", "i0", "igamma", "igammac", "mvlgamma", "polygamma"]
@@ -83,17 +83,8 @@ def mvlgamma(input: Operand, p: int) -> Tensor:
 
 
 def _pair(operator: Operator, name: str, input: Operand, other: Operand) -> Tensor:
-    a, b = _tensors(name, input, other)
+    a, b = promoted_pair(name, input, other, as_float=True)
     return apply(operator, a, b)
-
-
-def _tensors(name: str, input: Operand, other: Operand) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one floating dtype, of shapes that broadcast."""
-    a, b = promoted(name, input, other, as_float=True)
-    dtype = array_dtype(a if isinstance(a, Tensor) else b)
-    first, second = (one if isinstance(one, Tensor) else filled((), one, dtype) for one in (a, b))
-    require_broadcast(name, [first, second])
-    return first, second
 
 
 def igamma(input: Operand, other: Operand) -> Tensor:
@@ -160,7 +151,7 @@ def xlog1py(input: Operand, other: Operand) -> Tensor:
         >>> xlog1py(tensor([0.0]), tensor([-1.0]))
         tensor([0.])
     """
-    a, b = _tensors("xlog1py", input, other)
+    a, b = promoted_pair("xlog1py", input, other, as_float=True)
     vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), apply(e.less_equal, b, -1.0))
     safe = apply(e.where, vanishes, 0.0, b)
     return apply(e.multiply, a, apply(e.log1p, safe), grad_name="SpecialXlog1PyBackward0")
