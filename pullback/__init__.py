@@ -17,7 +17,7 @@ from pullback.runtime.dtypes import (
     half, iinfo, int, int16, int32, int64, int8, is_floating_point, long, promote_types, result_type,
     set_default_dtype, short, uint16, uint32, uint64, uint8,
 )  # fmt: skip
-from pullback.runtime.tensor import Device as device, Size, Tensor, is_tensor
+from pullback.runtime.tensor import Device as device, Size, TorchTensor as Tensor, is_tensor
 from pullback.runtime.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
     ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, full,
@@ -168,6 +168,7 @@ from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.compiled import compile
 from pullback.runtime.anomaly import is_anomaly_enabled
 from pullback.runtime.batching import vmap
+from pullback.runtime.public import publish as _publish
 from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
@@ -175,6 +176,7 @@ from pullback.tracer.version import __version__
 from . import autograd, errors, func, linalg, nn, random, special, testing
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
+_publish(globals(), __name__)
 
 inf = _math.inf
 nan = _math.nan

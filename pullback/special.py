@@ -34,6 +34,7 @@ from pullback.runtime.functions.special import (
     zeta,
 )  # fmt: skip
 from pullback.runtime.functions.statistics import logsumexp
+from pullback.runtime.public import publish as _publish
 
 gammainc, gammaincc, gammaln, multigammaln, psi = igamma, igammac, lgamma, mvlgamma, digamma
 
@@ -43,3 +44,5 @@ __all__ = [
     "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy",
     "zeta",
 ]  # fmt: skip
+
+_publish(globals(), __name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,15 @@ from .modes import is_recording
 from .nodes import AccumulateGrad, Edge, GradNode, edge_of, next_sequence, tensor_at
 from .tape import wrap
 from .tensor import Tensor, make
+from .value_kinds import Auxiliary
+
+
+class BodyInput(NamedTuple):
+    """What a body is given."""
+
+    spec: Spec
+    name: str
+    kind: type[Tensor] = Auxiliary
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +52,10 @@ class TracedBody:
 def trace_body(
     name: str,
     run: Callable[[list[Tensor]], Sequence[Any]],
-    inputs: Sequence[tuple[Spec, str]],
+    inputs: Sequence[BodyInput],
     may_draw: bool = False,
 ) -> TracedBody:
-    """The graph of `run`, called once with tensors that stand for values of these specs and names.
+    """The graph of `run`, called once with tensors that stand for values of these specs, names and kinds.
 
     Args:
         name: the function that runs it, for messages.
@@ -61,11 +70,11 @@ def trace_body(
     trace, recording = current_trace(), is_recording()
     trace.differentiable = True  # gradients are taken of the graph, which must show where there are none
     drawn, first = len(trace.drawn), next_sequence()
-    nodes = tuple(make_input(spec, label) for spec, label in inputs)
+    nodes = tuple(make_input(one.spec, one.name) for one in inputs)
     start = nodes[0].serial if nodes else make_input(Spec((), np.dtype("bool")), "").serial
     stand_ins = []
-    for node in nodes:
-        stand_in = make(node)
+    for node, one in zip(nodes, inputs):
+        stand_in = make(node, one.kind)
         stand_in._requires_grad = node.spec.is_float and recording
         stand_in._frozen = f"{name}: the body writes into what it is given; write into a clone() of it"
         stand_ins.append(stand_in)
@@ -176,4 +185,4 @@ def outer_edges(tensors: Sequence[Tensor], first: int, traced_for: str = "") -> 
 
 def as_tensor(value: Any) -> Tensor:
     """A tensor of what an evaluated graph gives: a tensor, or a constant of the graph."""
-    return make(value) if isinstance(value, Node) else wrap(value)
+    return make(value, Auxiliary) if isinstance(value, Node) else wrap(value)

@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, EagerOnlyError, TraceError
+from ..tracer.errors import ArgumentError, EagerOnlyError, PullbackError, TraceError
 from ..tracer.origin import user_frame
-from ..tracer.trace import innermost
+from ..tracer.trace import ConstantNeeded, innermost
 from . import dtypes
 from .collection import paused_collection
 from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
-from .numpy_api.scalars import of_numpy
 from .paths import Paths
-from .signature import EXACT, Call, Conformed, Signature, positional_parameters
+from .signature import (
+    ALL,
+    EXACT,
+    LARGEST,
+    VARYING,
+    Call,
+    Conformed,
+    Signature,
+    positional_parameters,
+    tensor_key,
+)
 from .tensor import Tensor
 from .tracing import Traced, trace_call
 from .uncompiled import Uncompiled
@@ -168,24 +177,24 @@ class CompiledFunction(Inspection):
         leaves: list[Any] = []
         fits = True
         add = key.append
-        meaning = of_numpy()
+        constants = self.signature.constants
         for argument in args:
             kind = type(argument)
-            if kind is Tensor:
+            if issubclass(kind, Tensor):
                 if argument._view is not None:
                     argument.refresh()
                 value = argument._value
-                add((argument._requires_grad and is_recording()) + meaning)
+                add(tensor_key(kind, argument._requires_grad and is_recording()))
             elif kind is ndarray:
                 value = argument
                 fits = fits and argument.flags.carray
-            elif kind in EXACT:
+            elif kind in VARYING and not constants and (kind is float or -LARGEST <= argument <= LARGEST):
+                add(VARYING[kind])
+                leaves.append(np.asarray(argument))
+                continue
+            elif kind in EXACT and kind is not int:
                 add(kind)
                 add(argument)
-                continue
-            elif kind is float and not self.signature.dynamic:
-                add(kind)
-                add(argument.hex())
                 continue
             else:
                 return self._call_in_general(args, kwargs)
@@ -223,10 +232,15 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
+            missing: ConstantNeeded | None = None
             try:
                 traced = self._trace(call)
             except EagerOnlyError as error:
                 return self._enter_uncompiled(call, error).run(call.arrays)
+            except ConstantNeeded as needed:
+                missing = needed
+            if missing is not None:  # not in the handler: an error has no context
+                return self.call_with_constants(call, missing)
             variant = self._variant(traced)
             result = variant.run_traced(call.arrays)
             if result is STALE:
@@ -237,6 +251,19 @@ class CompiledFunction(Inspection):
             self._enter(call, variant, calls=1)
             self._misses += 1
             return result
+
+    def call_with_constants(self, call: Call, needed: ConstantNeeded) -> Any:
+        """A call in which some of the numbers are constants from now on: structure needs them."""
+        signature, self._latest = self.signature, NO_CALL
+        known, signature.constants = signature.constants, signature.constants | needed.names
+        args, kwargs = call.rebuild(call.leaves)
+        try:
+            return self._call_in_general(args, kwargs)
+        except Exception as error:  # it fails all the same
+            signature.constants = known
+            if isinstance(needed.error, PullbackError) and not isinstance(error, PullbackError):
+                raise needed.error from None
+            raise
 
     def _enter_uncompiled(self, call: Call, error: EagerOnlyError) -> Uncompiled:
         """Remember that calls like this one cannot be compiled; the first of them warns."""
@@ -258,8 +285,20 @@ class CompiledFunction(Inspection):
             warnings.warn_explicit(f"{self.name} runs uncompiled: {error}", UserWarning, *place)
 
     def _trace(self, call: Call, answers: Sequence[ndarray] = ()) -> Traced:
-        """The graph of a call, whose first questions have these answers."""
-        traced = trace_call(self.__wrapped__, call, self.name, answers)
+        """The graph of a call, whose first questions have these answers.
+
+        Raises:
+            ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
+                stands for them, which one of NumPy's may not take.
+        """
+        try:
+            traced = trace_call(self.__wrapped__, call, self.name, answers)
+        except EagerOnlyError:
+            raise
+        except Exception as error:
+            if self.signature.has_numbers(call):
+                raise ConstantNeeded({ALL}, error) from None
+            raise
         self._traces += 1
         return traced
 
@@ -352,7 +391,12 @@ class CompiledFunction(Inspection):
                     if isinstance(known, Paths):
                         return Known.of_path(known, known.path_of(call.arrays))
                     return Known.of_variant(known)
-            made = self._enter(call, self._variant(self._trace_only(call)), calls=0)
+            try:
+                traced = self._trace_only(call)
+            except ConstantNeeded as needed:
+                self.signature.constants |= needed.names
+                return self._known_for(args, kwargs)
+            made = self._enter(call, self._variant(traced), calls=0)
             return Known.of_path(made, made.paths[0]) if isinstance(made, Paths) else Known.of_variant(made)
 
     def _newest_known(self, given: int) -> Known | None:

@@ -22,8 +22,9 @@ from ..tracer.spec import INT64, require_supported
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
 from .dtypes import as_numpy_dtype
-from .tape import apply, wrap
-from .tensor import Device, Tensor, make
+from .tape import apply, of_kind, wrap
+from .tensor import Device, Tensor, TorchTensor, make
+from .value_kinds import NumpyTensor, PythonNumber
 
 Scalar = bool | int | float
 INTEGER_GRADIENT = "Only Tensors of floating point and complex dtype can require gradients"
@@ -34,6 +35,7 @@ INTEGER_GRADIENT = "Only Tensors of floating point and complex dtype can require
 
 def finished(tensor: Tensor, requires_grad: bool, device: Any = None) -> Tensor:
     """The tensor with the options that every function of creation takes."""
+    tensor = of_kind(tensor, TorchTensor)
     if device is not None:
         Device(device)
     if requires_grad:
@@ -95,8 +97,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
                 [3., 4.]], requires_grad=True)
     """
     if isinstance(data, Tensor):
-        copied = apply(identity, data.detach())
+        copied = apply(identity, data if isinstance(data, NumpyTensor) else data.detach())
         return finished(_converted(copied, dtype, "tensor"), requires_grad, device)
+    if _holds_numpy(data):
+        return finished(_stacked(data, dtype), requires_grad, device)
     if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
         numpy = dtype_or(dtype, dtypes.dtype_of_number(data), "tensor")
         return finished(_full((), data, numpy, "tensor"), requires_grad, device)
@@ -104,6 +108,21 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if array is data and not is_tracing():
         array = np.array(array)
     return finished(held(array), requires_grad, device)
+
+
+def _holds_numpy(data: Any) -> bool:
+    """Whether nested lists hold what stands for arrays or numbers, which may have gradients."""
+    return isinstance(data, NumpyTensor) or (isinstance(data, list | tuple) and any(map(_holds_numpy, data)))
+
+
+def _stacked(data: Any, dtype: Any) -> Tensor:
+    """Nested lists with such values as one tensor."""
+    from .numpy_api.values import joined
+
+    found = joined(data)
+    if dtype is None and found._value.dtype.kind == "f" and type(_first_leaf(data)) in (float, PythonNumber):
+        dtype = dtypes.default_float()
+    return _converted(found, dtype, "tensor")
 
 
 def array_from(data: Any, dtype: Any, function: str) -> np.ndarray:
@@ -158,7 +177,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         tensor([1., 0.], dtype=torch.float64)
     """
     if isinstance(data, Tensor):
-        return _converted(data, dtype, "as_tensor")
+        return of_kind(_converted(data, dtype, "as_tensor"), TorchTensor)
     if isinstance(data, np.ndarray):
         return finished(wrap(array_from(data, dtype, "as_tensor")), False, device)
     return tensor(data, dtype=dtype, device=device)
@@ -187,9 +206,11 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         >>> from_numpy(np.arange(3))
         tensor([0, 1, 2])
     """
+    if isinstance(ndarray, NumpyTensor):
+        return as_tensor(ndarray)
     if not isinstance(ndarray, np.ndarray):
         raise ArgumentError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return wrap(array_from(ndarray, None, "from_numpy"))
+    return finished(wrap(array_from(ndarray, None, "from_numpy")), False)
 
 
 def scalar_tensor(s: Scalar, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -510,7 +531,7 @@ def legacy_tensor(
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         data = arguments[0]
         if isinstance(data, Tensor):
-            return _converted(data.detach(), numpy, "Tensor")
+            return finished(_converted(data.detach(), numpy, "Tensor"), requires_grad, device)
         return finished(held(array_from(data, numpy, "Tensor")), requires_grad, device)
     return empty(*(arguments or (0,)), dtype=numpy, device=device, requires_grad=requires_grad)
 

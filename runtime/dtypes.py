@@ -218,10 +218,15 @@ def result_type(*operands: Any) -> DType:
 def common_dtype(*operands: Any) -> np.dtype:
     """`result_type` as a NumPy dtype. Operands are Tensors, arrays, graph nodes and Python numbers."""
     by_priority: list[np.dtype | None] = [None, None, None]  # with dimensions, 0-d, Python numbers
+    numbers = [operand for operand in operands if is_number(operand)]
+    if len(numbers) == len(operands) and any(hasattr(one, "_value") for one in numbers):  # NumPy's alone
+        return np.result_type(*(one._value.dtype if hasattr(one, "_value") else one for one in numbers))
     for operand in operands:
         value = getattr(operand, "_value", operand)
         if isinstance(value, builtins.bool | builtins.int | builtins.float):
             priority, dtype = 2, dtype_of_number(value)
+        elif is_number(operand):
+            priority, dtype = 2, dtype_of_number(value.dtype.type(0).item())
         else:
             priority, dtype = (0 if value.ndim else 1), value.dtype
         known = by_priority[priority]
@@ -235,6 +240,12 @@ def common_dtype(*operands: Any) -> np.dtype:
     if result is None:
         raise DTypeError("result_type: at least one tensor or number expected")
     return result
+
+
+def is_number(operand: Any) -> builtins.bool:
+    """Whether PyTorch's promotion takes an operand for a Python number."""
+    known = getattr(operand, "_is_number", None)
+    return isinstance(operand, builtins.bool | builtins.int | builtins.float) if known is None else known
 
 
 def dtype_of_number(value: builtins.bool | builtins.int | builtins.float) -> np.dtype:

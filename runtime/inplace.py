@@ -27,6 +27,7 @@ from .nodes import GradNode, OperatorNode, next_sequence, scalar_type
 from .saved import saved_values
 from .tape import apply, record
 from .tensor import Tensor, View, make, mark_written, require_writable
+from .value_kinds import Auxiliary
 
 ndarray = np.ndarray
 Step = tuple[Operator, Mapping[str, Any]]
@@ -298,7 +299,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
     require_assignable(self)
     if is_local(self) and not isinstance(value, Tensor):
-        filler = local(np.asarray(value, self._value.dtype))
+        filler = local(np.asarray(value, self._value.dtype), Auxiliary)
     else:
         filler = value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype)
     return assign(self, _replacing(self, filler, "FillBackward2"))
@@ -333,7 +334,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
         array = np.asarray(value, self._value.dtype) if is_number else None
-        value = as_tensor(value, dtype=self.dtype) if array is None else local(array)
+        value = as_tensor(value, dtype=self.dtype) if array is None else local(array, Auxiliary)
     if _is_basic(index):
         shown = view_at(self, index)
         if not _is_same_view(shown, value):
@@ -365,7 +366,7 @@ def _is_basic(index: Any) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(
         part is None or part is Ellipsis or isinstance(part, slice)
-        or (isinstance(part, int | np.integer) and not isinstance(part, bool))
+        or (isinstance(part, int | np.integer) and not isinstance(part, bool | Tensor))
         for part in parts
     )  # fmt: skip
 

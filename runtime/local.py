@@ -22,9 +22,9 @@ class LocalCell(list[Any]):
     trace: Trace | None
 
 
-def local(array: np.ndarray) -> Tensor:
+def local(array: np.ndarray, kind: type[Tensor]) -> Tensor:
     """A tensor around an array that nobody else has; outside of traces like any other."""
-    tensor = make(array)
+    tensor = make(array, kind)
     trace = innermost()
     if trace is not None:
         cell = tensor._cell = LocalCell(tensor._cell)

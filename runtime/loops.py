@@ -18,6 +18,7 @@ from .modes import is_recording
 from .nodes import Edge, GradNode, edge_of, tensor_at
 from .tape import cut_off
 from .tensor import Tensor, make
+from .value_kinds import Auxiliary
 
 
 class LoopResults(Value):
@@ -42,7 +43,7 @@ def apply_loop(operands: Sequence[Any], attributes: Mapping[str, Any]) -> LoopRe
     values = [one.payload if isinstance(one, Tensor) else one for one in operands]
     nodes = tuple(one if isinstance(one, Node) else trace.capture(one) for one in values)
     made = LoopNode(make_node(loop, nodes, attributes, name=""))
-    tensors = [make(cut_off(node)) for node in made.results]
+    tensors = [make(cut_off(node), Auxiliary) for node in made.results]
     edges = [edge_of(one) if isinstance(one, Tensor) else None for one in operands]
     if is_recording() and any(edge is not None for edge in edges):
         from ..codegen.rolling.reverse import active_results

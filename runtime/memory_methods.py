@@ -11,7 +11,6 @@ from ..tracer.errors import GradientError, ShapeError, UnsupportedError
 from . import dtypes, inplace
 from .creation import as_tensor, empty
 from .functions import movement, parts
-from .tape import wrap
 from .tensor import Tensor, make
 
 
@@ -132,7 +131,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
         >>> from_dlpack(np.ones(2))
         tensor([1., 1.], dtype=torch.float64)
     """
-    return wrap(np.from_dlpack(ext_tensor))
+    return make(np.from_dlpack(ext_tensor))
 
 
 METHODS: dict[str, Any] = {

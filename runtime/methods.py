@@ -19,6 +19,7 @@ from . import (
     dtypes,
     inplace,
     memory_methods,
+    python_numbers,
     random_fills,
     sampling,
 )
@@ -42,10 +43,17 @@ from .numpy_api import (  # noqa: F401
     ufuncs,
     writes,
 )
-from .numpy_api.methods import NUMPY_METHODS, either, operators, written_operand
-from .numpy_api.scalars import is_scalar
+from .numpy_api.methods import (
+    NUMPY_METHODS,
+    UFUNCS,
+    in_place_operator,
+    numpy_operators,
+    of_numpy,
+    of_torch,
+)
 from .tape import apply
 from .tensor import Device, Tensor, make
+from .value_kinds import NumpyTensor
 
 _IN_PLACE = """
     abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr arccos arccosh arcsin
@@ -212,8 +220,8 @@ CONVERTERS = {
 }  # fmt: skip
 
 
-def _bind(name: str, method: Any) -> None:
-    setattr(Tensor, name, method)
+def _bind(name: str, method: Any, kind: type[Tensor] = Tensor) -> None:
+    setattr(kind, name, method)
 
 
 def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -221,10 +229,7 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
     write = inplace.in_place(function, name)
 
     def method(self: Tensor, other: Any) -> Any:
-        other = written_operand(other)
-        if not is_operand(other):
-            return NotImplemented
-        return function(self, other) if is_scalar(self) else write(self, other)
+        return write(self, other) if is_operand(other) else NotImplemented
 
     return method
 
@@ -246,7 +251,7 @@ def _arithmetic(operator: Operator, name: str, general: Callable[..., Any]) -> C
 
     def method(self: Tensor, other: Any) -> Any:
         mine = self._value
-        if type(other) is Tensor:
+        if isinstance(other, Tensor):
             value = other._value
             if mine.dtype == value.dtype and mine.dtype.kind == "f" and mine.shape == value.shape:
                 return apply(operator, self, other, grad_name=name)
@@ -273,13 +278,13 @@ def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Ca
     return method
 
 
-def _bind_arithmetic() -> None:
+def _bind_arithmetic(general: dict[str, Callable[..., Any]], kind: type[Tensor]) -> None:
     for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
         name = f"{title}Backward0"
-        _bind(f"__{method}__", _arithmetic(operator, name, OPERATORS[f"__{method}__"]))
+        _bind(f"__{method}__", _arithmetic(operator, name, general[f"__{method}__"]), kind)
         if method != "sub":  # PyTorch calls it RsubBackward1
-            _bind(f"__r{method}__", _reflected(operator, name, OPERATORS[f"__r{method}__"]))
-    _bind("__truediv__", _arithmetic(divide, "DivBackward0", OPERATORS["__truediv__"]))
+            _bind(f"__r{method}__", _reflected(operator, name, general[f"__r{method}__"]), kind)
+    _bind("__truediv__", _arithmetic(divide, "DivBackward0", general["__truediv__"]), kind)
 
 
 def _bind_in_place() -> None:
@@ -329,11 +334,27 @@ def _transposed(self: Tensor) -> Tensor:
     return movement.permute(self, *reversed(range(self.ndim)))
 
 
-OPERATORS = operators(METHODS)
-for _name, _method in (METHODS | NDARRAY_METHODS | OPERATORS | memory_methods.METHODS).items():
+def _bind_numpy() -> None:
+    """The methods and operators of NumPy's kinds, and NumPy's options of PyTorch's methods."""
+    for name, method in NUMPY_METHODS.items():
+        torch = getattr(Tensor, name, None)
+        _bind(name, of_numpy(torch, method), NumpyTensor)
+        _bind(name, of_torch(name, torch, method))
+    operators = numpy_operators(METHODS)
+    for name, method in operators.items():
+        _bind(name, method, NumpyTensor)
+    for name, ufunc in UFUNCS.items():
+        if name != "divmod":
+            _bind(f"__i{name}__", in_place_operator(name, ufunc), NumpyTensor)
+    for name in ("__divmod__", "__rdivmod__"):
+        _bind(name, operators[name])
+    _bind_arithmetic(operators, NumpyTensor)
+
+
+for _name, _method in (METHODS | NDARRAY_METHODS | memory_methods.METHODS).items():
     _bind(_name, _method)
-for _name, _method in NUMPY_METHODS.items():
-    _bind(_name, either(_name, getattr(Tensor, _name, None), _method))
-_bind_arithmetic()
+_bind_arithmetic(METHODS, Tensor)
 _bind_in_place()
 _bind_the_rest()
+_bind_numpy()
+python_numbers.bind()

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..tracer.errors import EagerOnlyError
 from ..tracer.origin import user_frame
-from ..tracer.trace import Guard, Stream
+from ..tracer.trace import ConstantNeeded, Guard, Stream
 from .guards import Deviated
 from .prefixes import Prefix, Prefixes
 from .siblings import Siblings, UnknownPath
@@ -116,6 +116,8 @@ class Paths:
                     function.warn_uncompiled(error)
                     self.traces += 1
                     return self._run_uncompiled(leaves)
+                except ConstantNeeded as needed:
+                    return function.call_with_constants(self.call.with_arrays(leaves), needed)
                 path = Path(function, traced)
                 paths = self._paths_with(path)
                 start = self._prefixes.plan(paths)

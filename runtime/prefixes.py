@@ -78,7 +78,7 @@ class Prefix:
         if results is STALE:
             return STALE
         answer, *live = results
-        if type(answer) is Tensor:
+        if isinstance(answer, Tensor):
             answer = answer._value
         after = self.branches.get(answer.tobytes())
         if after is None:
@@ -327,7 +327,7 @@ class Prefixes:
                 guards=asked,
                 notes=traced.notes,
                 needs_grad=needs_grad,
-                returns_tensors=traced.returns_tensors,
+                takes_tensors=traced.takes_tensors,
                 gradient=None,
                 hands_on=hands_on,
             )

@@ -1,8 +1,8 @@
 """What distinguishes one call from another: the arguments in one canonical form, and the key made of them.
 
-Arrays and tensors count with dtype and shape, tensors also with whether a gradient is asked of them; all
-else is static and counts with its value. Python numbers are static too: their value is part of the code, and
-a changed one is traced anew (pass `np.float64(0.1)` or a 0-d array where a number varies).
+Arrays and tensors count with dtype and shape, tensors also with whether a gradient is asked of them. Python's
+floats and integers are operands as well, but where a trace has found that structure needs their value: as
+an axis, a size, an exponent. Those, and all else, are static and count with their value.
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from ..tracer.spec import SUPPORTED, Spec
 from . import dtypes
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import is_recording
-from .numpy_api.scalars import of_numpy
 from .tensor import Tensor
+from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber, kind_of_value
 
 ndarray = np.ndarray
 Key = tuple[Any, ...]
 ARRAYS = (ndarray, np.generic, Tensor)
 _MISSING = object()
+VARYING: dict[type, str] = {float: "a Python float", int: "a Python int"}
+"""The types of Python's numbers that may be operands, and what they add to the key."""
+LARGEST = 2**53
+"""Integers up to here are exact in every dtype in which code computes with them."""
+ALL = "all numbers"
 EXACT = (bool, int, str, bytes, type(None))
 """Types whose values are equal only if they are the same in every respect."""
 
@@ -46,8 +51,10 @@ class Call:
     key: Key
     leaves: list[Any]
     arrays: list[Any]
-    """The leaves that are arrays and Tensors: what the graph takes as inputs."""
+    """The leaves that are arrays, Tensors and numbers that vary: what the graph takes as inputs."""
     is_array: list[bool]
+    kinds: list[type[Tensor]]
+    """What stands for each of `arrays` in a trace."""
     positional: int
     keywords: tuple[str, ...]
     structures: list[Any]
@@ -72,7 +79,7 @@ class Call:
 
     def with_arrays(self, arrays: Sequence[Any]) -> Call:
         """The call with other arrays in the places of its own."""
-        waiting = iter(arrays)
+        waiting = iter(map(_given, self.kinds, arrays))
         leaves = [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
         return replace(self, leaves=leaves, arrays=list(arrays))
 
@@ -95,7 +102,7 @@ def positional_parameters(signature: inspect.Signature | None) -> list[inspect.P
 class Signature:
     """The parameters of a function, and which of them are static.
 
-    `dynamic` names parameters whose Python numbers are floating inputs: those that are differentiated.
+    `dynamic` names parameters whose floats are operands in any case: those that are differentiated.
 
     Raises:
         ArgumentError: a static argument that the function does not have.
@@ -120,6 +127,8 @@ class Signature:
         self.static = self._static_names(static_argnums, static_argnames)
         known = [one for one in dynamic if self._has_parameter(one)]
         self.dynamic = frozenset(one if isinstance(one, str) else self.positional[one] for one in known)
+        self.constants: set[str] = set()
+        """The leaves whose numbers structure needs, as a trace has found; `ALL` for every one."""
         kinds = {one.kind for one in self.parameters}
         self._by_name = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._defaults = {one.name: one.default for one in self.parameters if one.default is not one.empty}
@@ -158,16 +167,18 @@ class Signature:
             DTypeError: an array has a dtype that is not supported.
         """
         args, kwargs = self._bind(args, kwargs)
-        if self.dynamic:
-            args, kwargs = self._with_numbers_as_arrays(args, kwargs)
         keywords = tuple(kwargs)
-        fixed = self._fixed(len(args), keywords) if self.static else ()
+        fixed = self._named(self.static, len(args), keywords)
+        varying = self._named(self.dynamic, len(args), keywords)
         leaves: list[Any] = []
         structures: list[Any] = []
         places: set[int] = set()
+        differentiated: set[int] = set()
         for position, value in enumerate((*args, *kwargs.values())):
             if position in fixed:
                 places.add(len(leaves))
+            elif position in varying and type(value) is float:
+                differentiated.add(len(leaves))
             elif not isinstance(value, ARRAYS) and is_container(value):
                 found, structure = flatten(value)
                 leaves += found
@@ -181,17 +192,22 @@ class Signature:
         arrays = Conformed()
         arrays.given = given = []
         is_array: list[bool] = []
-        call = Call(self, (), leaves, arrays, is_array, len(args), keywords, structures)
-        for leaf in leaves:
+        kinds: list[type[Tensor]] = []
+        call = Call(self, (), leaves, arrays, is_array, kinds, len(args), keywords, structures)
+        for place, leaf in enumerate(leaves):
             if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED and not places:
                 key += (leaf.dtype, leaf.shape)
                 arrays.append(leaf)
                 given.append(leaf)
                 is_array.append(True)
+                kinds.append(NumpyTensor)
                 continue
-            concrete = isinstance(leaf, ARRAYS) and len(is_array) not in places
+            is_static = place in places or (type(leaf) in VARYING and self._is_constant(leaf, call))
+            concrete = (isinstance(leaf, (*ARRAYS, *VARYING)) and not is_static) or place in differentiated
+            concrete = concrete and type(leaf) is not bool
             if concrete:
                 given.append(leaf)
+                kinds.append(kind_of_value(leaf))
             key += self._array_key(leaf, arrays, call) if concrete else self._static_key(leaf, call)
             is_array.append(concrete)
         call.key = tuple(key)
@@ -203,14 +219,19 @@ class Signature:
         rest = next((one.name for one in self.parameters if one.kind is one.VAR_POSITIONAL), "argument")
         return [*names, *(f"{rest}[{index}]" for index in range(positional - len(names))), *keywords]
 
-    def _fixed(self, positional: int, keywords: tuple[str, ...]) -> set[int]:
-        """The positions of the static arguments."""
+    def _named(self, wanted: frozenset[str], positional: int, keywords: tuple[str, ...]) -> set[int]:
+        """The positions of the arguments with these names."""
+        if not wanted:
+            return set()
         names = self.argument_names(positional, keywords)
-        return {position for position, name in enumerate(names) if name in self.static}
+        return {position for position, name in enumerate(names) if name in wanted}
 
     def _array_key(self, leaf: Any, arrays: list[Any], call: Call) -> Key:
         """What an array adds to the key; the array itself, ready for programs, is added to `arrays`."""
         value = leaf
+        if type(leaf) in VARYING:
+            arrays.append(np.asarray(leaf))
+            return (VARYING[type(leaf)],)
         if isinstance(leaf, Tensor):
             asked = leaf.requires_grad and is_recording()
             value = leaf._value
@@ -226,9 +247,20 @@ class Signature:
             )
         if isinstance(leaf, Tensor):
             arrays.append(leaf)
-            return asked + of_numpy(), value.dtype, value.shape
+            return tensor_key(type(leaf), asked), value.dtype, value.shape
         arrays.append(conform(value))
-        return arrays[-1].dtype, value.shape
+        own = (NumpyScalar,) if isinstance(value, np.generic) else ()
+        return *own, arrays[-1].dtype, value.shape
+
+    def _is_constant(self, number: float, call: Call) -> bool:
+        """Whether structure needs the value of the number that is looked at."""
+        if type(number) is int and not -LARGEST <= number <= LARGEST:
+            return True
+        return bool(self.constants) and (ALL in self.constants or call.leaf_name() in self.constants)
+
+    def has_numbers(self, call: Call) -> bool:
+        """Whether numbers of a call are operands that might be constants."""
+        return any(kind is PythonNumber for kind in call.kinds) and ALL not in self.constants
 
     def _static_key(self, leaf: Any, call: Call) -> Key:
         if type(leaf) is float:
@@ -264,15 +296,6 @@ class Signature:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def _with_numbers_as_arrays(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        def converted(name: str, value: Any) -> Any:
-            return np.asarray(value) if type(value) is float and name in self.dynamic else value
-
-        args = tuple(map(converted, self.argument_names(len(args), ()), args))
-        return args, {name: converted(name, value) for name, value in kwargs.items()}
-
 
 class Conformed(list[Any]):
     """The array leaves of a call as programs take them, with those that the caller `given` has."""
@@ -286,6 +309,16 @@ class Conformed(list[Any]):
         return found
 
 
+def _given(kind: type[Tensor], array: Any) -> Any:
+    """What the function is given where a program gets an array: a number, or the array."""
+    return array.item() if kind is PythonNumber and type(array) is ndarray else array
+
+
+def tensor_key(kind: type[Tensor], asked: bool) -> Any:
+    """What the kind of a Tensor, and whether a gradient is asked of it, add to the key."""
+    return (kind, asked) if issubclass(kind, NumpyTensor) else asked
+
+
 def conform(value: Any) -> np.ndarray:
     """A C-contiguous, aligned, writeable array in the machine's byte order, as programs take it.
 
@@ -294,7 +327,7 @@ def conform(value: Any) -> np.ndarray:
     """
     if isinstance(value, Tensor):
         value = value._value
-    if not isinstance(value, np.ndarray | np.generic):
+    if not isinstance(value, np.ndarray | np.generic | float | int):
         raise LeakedTraceError(
             f"{value!r} is a traced value of a trace that has ended; it has no numbers. A compiled function "
             "must return its results, not store them in globals or attributes."
@@ -307,6 +340,6 @@ def conform(value: Any) -> np.ndarray:
 
 def spec_of_leaf(leaf: Any) -> Spec:
     """The spec of an array argument as the graph sees it: in the machine's byte order."""
-    value = leaf._value if isinstance(leaf, Tensor) else leaf
+    value = leaf._value if isinstance(leaf, Tensor) else np.asarray(leaf)
     dtype = value.dtype
     return Spec(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))

@@ -21,12 +21,12 @@ from .numpy_api.applying import JOINERS, Vectorized, enumerated
 from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.polynomials import SERIES
-from .numpy_api.scalars import has_numpy_methods
-from .numpy_api.values import holds_tensor, joined
+from .numpy_api.values import as_python_number, holds_tensor, joined
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
 from .scipy_functions import SCIPY
 from .tensor import Tensor
+from .value_kinds import NumpyTensor
 
 Function = Callable[..., Any]
 MODULES = (
@@ -148,7 +148,7 @@ def _class_called(real: type, call: Function) -> Any:
             return call(*arguments, **options)
 
         def __instancecheck__(cls, instance: Any) -> bool:
-            stands_for = real is np.ndarray and has_numpy_methods() and isinstance(instance, Tensor)
+            stands_for = real is np.ndarray and type(instance) is NumpyTensor
             return stands_for or isinstance(instance, real)
 
         def __subclasscheck__(cls, subclass: type) -> bool:
@@ -173,6 +173,15 @@ def _logarithm(x: Any, base: Any = math.e) -> Any:
     return np.log(x) if base is math.e else np.log(x) / np.log(base)
 
 
+def _of_numbers(function: Function) -> Function:
+    """A function of `math`: it computes with Python floats, and gives one."""
+
+    def call(*arguments: Any) -> Any:
+        return as_python_number(function(*map(as_python_number, arguments)))
+
+    return call
+
+
 RENAMED = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
     "atan2": "arctan2", "atanh": "arctanh", "pow": "power",
@@ -183,6 +192,7 @@ MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, other) for name, other in RENAMED.items()},
     math.log: _logarithm, math.erf: PUBLIC["erf"], math.erfc: PUBLIC["erfc"], math.lgamma: PUBLIC["lgamma"],
 }  # fmt: skip
+MATH = {real: _of_numbers(function) for real, function in MATH.items()}
 """Functions of `math` -> what has the gradient."""
 
 LISTS_OF_ARRAYS = frozenset((

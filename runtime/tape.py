@@ -23,7 +23,8 @@ from .local import is_local, local
 from .modes import is_recording
 from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, observers, spec_of_operand, specs_of
 from .saved import saved_values
-from .tensor import Tensor, View, make
+from .tensor import Tensor, TorchTensor, View, make
+from .value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_value
 
 ndarray = np.ndarray
 VIEWS = frozenset((reshape, permute, expand, slice_, flip))
@@ -67,8 +68,12 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
     mask = 0
     bit = 1
     concrete = True
+    kind: type[Tensor] = Auxiliary
     for operand in operands:
         if isinstance(operand, Tensor):
+            found = type(operand)
+            if found is not kind and found._precedence > kind._precedence:
+                kind = found
             view = operand._view
             if view is not None and view.seen != operand._cell[0]:
                 operand.refresh()
@@ -95,7 +100,9 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
             result = np.asarray(result)
     else:
         result = _extend_graph(trace or current_trace(), operator, values, attributes)
-    tensor = local(result) if is_known else make(result)
+    if kind is not TorchTensor:
+        kind = kind_of_result(kind, result.shape, operator in VIEWS)
+    tensor = local(result, kind) if is_known else make(result, kind)
     if mask and operator.rules and result.dtype.kind == "f" and is_recording():
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator in VIEWS:
@@ -231,17 +238,37 @@ def with_own_memory(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
+    """The same value, at the same place on the tape, as a tensor of a kind; itself if it is of that kind."""
+    if type(tensor) is kind:
+        return tensor
+    if tensor._requires_grad and tensor._grad_fn is None:  # a leaf is known by its identity
+        return as_kind(apply(reshape, tensor, shape=tensor._value.shape), kind)
+    shown = make(tensor._value, kind)
+    for slot in ("_grad_fn", "_output_nr", "_requires_grad", "_cell", "_view", "_frozen"):
+        setattr(shown, slot, getattr(tensor, slot))
+    return shown
+
+
 def wrap(value: Any) -> Tensor:
-    """A tensor around an ndarray (not copied), NumPy scalar or graph node; a Tensor stays itself."""
+    """A tensor around an ndarray (not copied), NumPy scalar or graph node; a Tensor stays itself.
+
+    It is of no kind of its own: see `value_kinds.py`.
+    """
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Node):
-        return make(value)
-    tensor = make(np.asarray(value))
+        return make(value, Auxiliary)
+    tensor = make(np.asarray(value), Auxiliary)
     noted = saved_values()
     if noted is not None:
         noted.share(tensor._cell)
     return tensor
+
+
+def standing_for(value: Any) -> Tensor:
+    """The tensor that stands for an array or a number of NumPy's or Python's; a Tensor stays itself."""
+    return value if isinstance(value, Tensor) else as_kind(wrap(value), kind_of_value(value))
 
 
 def unwrap(operand: Any) -> Any:

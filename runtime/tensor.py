@@ -1,7 +1,8 @@
 """The tensor: a payload (an ndarray, or a graph node while a function is traced) and its place on the tape.
 
 This file holds the state and what only reads it. Arithmetic and the other methods are functions elsewhere,
-bound to the class in `methods.py`.
+bound to the classes in `methods.py`. A tensor's class is its kind, which says what its methods mean: see
+`value_kinds.py`.
 """
 
 from __future__ import annotations
@@ -115,23 +116,17 @@ class View:
 
 
 class Tensor(Asked):
-    """An array with a gradient: PyTorch's tensor, on NumPy's arrays.
-
-    Make one with `pullback.tensor`, `zeros`, `randn`, ...; calling the class does as `torch.Tensor`: a list
-    gives a float tensor, integers give an empty one of that shape.
-
-    Example:
-        >>> x = Tensor([1.0, 2.0]).requires_grad_()
-        >>> (x * x).sum().backward()
-        >>> x.grad
-        tensor([2., 4.])
-    """
+    """An array with a gradient: the state that tensors of all kinds have."""
 
     __slots__ = (
         "__weakref__", "_cell", "_frozen", "_grad", "_grad_fn", "_hooks", "_output_nr", "_requires_grad",
         "_value", "_view",
     )  # fmt: skip
     rank = 2
+    _precedence = 0
+    """Among operands of several kinds, the highest is the kind of the result."""
+    _is_number = False
+    """Whether PyTorch's promotion takes it for a Python number."""
     __hash__ = object.__hash__
 
     _value: Any
@@ -401,7 +396,7 @@ class Tensor(Asked):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
                 "the moment; detach() it first."
             )
-        copied = make(np.array(self._array("copy.deepcopy()")))
+        copied = make(np.array(self._array("copy.deepcopy()")), type(self))
         copied._requires_grad = self._requires_grad
         memo[id(self)] = copied
         if self._grad is not None:
@@ -414,12 +409,33 @@ class Tensor(Asked):
         return _restore, (self._array("pickle"), self._requires_grad, self._grad)
 
 
+class TorchTensor(Tensor):
+    """An array with a gradient: PyTorch's tensor, on NumPy's arrays.
+
+    Make one with `pullback.tensor`, `zeros`, `randn`, ...; calling the class does as `torch.Tensor`: a list
+    gives a float tensor, integers give an empty one of that shape.
+
+    Example:
+        >>> x = TorchTensor([1.0, 2.0]).requires_grad_()
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
+
+    __slots__ = ()
+    _precedence = 3
+
+
+TorchTensor.__name__ = TorchTensor.__qualname__ = "Tensor"  # as the namespace calls it
+TorchTensor.__module__ = "pullback"
+
+
 _new = object.__new__
 
 
-def make(value: Any) -> Tensor:
+def make(value: Any, kind: type[Tensor] = TorchTensor) -> Tensor:
     """A tensor around a payload: an ndarray, not copied, or a graph node."""
-    tensor: Tensor = _new(Tensor)
+    tensor: Tensor = _new(kind)
     tensor._value = value
     tensor._grad_fn = tensor._grad = tensor._view = tensor._hooks = None
     tensor._requires_grad = False
@@ -481,4 +497,4 @@ def is_tensor(obj: object) -> bool:
         >>> is_tensor(1.0)
         False
     """
-    return isinstance(obj, Tensor)
+    return isinstance(obj, TorchTensor)

@@ -22,11 +22,10 @@ from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
-from .numpy_api.scalars import has_scalars, with_scalars
-from .numpy_api.style import calls_pullback
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
+from .value_kinds import PythonNumber, kind_of_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +66,17 @@ class Traced:
     """What was found out while it was traced, for `explain()`."""
     needs_grad: tuple[bool, ...]
     """Of each input of the graph, whether a gradient is asked of it."""
-    returns_tensors: bool
+    takes_tensors: bool
+    """Whether there are Tensors among the arguments and what the function reaches."""
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
+
+    @property
+    def kinds(self) -> tuple[type[Tensor], ...]:
+        """The kind of each leaf of the results."""
+        return tuple(map(kind_of_value, self.results.leaves))
 
     @property
     def first_guard(self) -> int:
@@ -121,14 +126,15 @@ class _Run:
         self.source_nodes: dict[Source, Node] = {}
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
-        self.returns_tensors = bool(tensors)
+        self.takes_tensors = bool(tensors)
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
 
     def traced(self) -> Traced:
+        kinds = iter(self.call.kinds)
         arguments = [
-            self._stand_in(leaf, described.name, f"its argument '{described.name}'")
+            self._stand_in(leaf, next(kinds), described.name, f"its argument '{described.name}'")
             for leaf, described in zip(self.call.leaves, self.leaves)
             if described.is_array
         ]
@@ -183,7 +189,7 @@ class _Run:
             guards=guards,
             notes=self.trace.notes,
             needs_grad=needs_grad,
-            returns_tensors=self.returns_tensors,
+            takes_tensors=self.takes_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
         )
 
@@ -218,14 +224,18 @@ class _Run:
             return Origin("", 0, "")
         return Origin(code.co_filename, code.co_firstlineno, "")
 
-    def _stand_in(self, leaf: Any, label: str, description: str, node: Node | None = None) -> Tensor:
+    def _stand_in(
+        self, leaf: Any, kind: type[Tensor], label: str, description: str, node: Node | None = None
+    ) -> Tensor:
         is_source = node is not None
         if node is None:
             node = make_input(spec_of_leaf(leaf), label)
             if isinstance(leaf, Tensor):
                 leaf.refresh()
             self.trace.values.give(node, conform(leaf))
-        tensor = make(node)
+            if kind is PythonNumber and not self.is_differentiated(label):
+                self.trace.numbers[node] = label
+        tensor = make(node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
         if is_source:
             tensor._frozen = (
@@ -235,8 +245,13 @@ class _Run:
         self.stand_ins.append((tensor, node, description))
         return tensor
 
+    def is_differentiated(self, label: str) -> bool:
+        """Whether a leaf is part of an argument that is differentiated."""
+        return label.partition("[")[0] in self.call.signature.dynamic
+
     def _replacement(self, source: Source) -> Tensor:
-        return self._stand_in(source.value, source.label, source.label, self.source_nodes[source])
+        value, label = source.value, source.label
+        return self._stand_in(value, kind_of_value(value), label, label, self.source_nodes[source])
 
     def _run(self, arguments: Sequence[Tensor]) -> Any:
         """The result of the function, with what it wrote and stored checked."""
@@ -248,8 +263,7 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
-        has_numbers = bool(has_scalars()) or not self.returns_tensors
-        with tracing(self.trace), with_scalars(has_numbers, not calls_pullback(self.function)):
+        with tracing(self.trace):
             try:
                 result = function(*args, **kwargs)
             except RecursionError:

@@ -29,11 +29,10 @@ from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_api.programs import NumpyProgram
-from .numpy_api.scalars import has_scalars, with_scalars
-from .numpy_api.style import calls_pullback
 from .saved import keeping_saved_values
-from .tape import apply, cut_off, wrap
+from .tape import apply, cut_off, of_kind, standing_for
 from .tensor import Tensor, make
+from .value_kinds import NumpyScalar, as_kind, plain
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
@@ -166,7 +165,9 @@ def jvp(
         pushed = pull_back(
             [one for one, _ in linear], cotangents, [one for _, one in linear], create_graph=keep
         )
-    filled = [one if one is not None else _zeros(output) for one, output in zip(pushed, outputs)]
+    filled = [
+        of_kind(_zeros(output) if one is None else one, type(output)) for one, output in zip(pushed, outputs)
+    ]
     derivative = filled[0] if structure is None else unflatten(structure, filled)
     shown = (inputs.shown(value, keep), inputs.shown(derivative, keep))
     return (*shown, inputs.shown(aux, False)) if has_aux else shown
@@ -308,7 +309,6 @@ class _Inputs:
         """What is on the tape behind the outputs, once it is known whether they reach outside."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
-        self.gives_arrays = not _holds_tensor((args, kwargs))
         changed_args, self._kwargs = list(args), dict(kwargs)
         for place, label in _places(name, function, args, kwargs, argnums):
             holder: Any = self._kwargs if isinstance(place, str) else changed_args
@@ -320,13 +320,8 @@ class _Inputs:
         if trace is not None:
             trace.differentiable = True
             self._guards_before = len(trace.guards)
-        scalars = has_scalars()
         try:
-            with (
-                enable_grad(),
-                keeping_saved_values(),
-                with_scalars(self.gives_arrays if scalars is None else scalars, not calls_pullback(function)),
-            ):
+            with enable_grad(), keeping_saved_values():
                 return NumpyProgram(function).run(self._args, self._kwargs)
         finally:
             _closed.update((id(one), one) for one in self.leaves if id(one) in self._own)
@@ -347,7 +342,7 @@ class _Inputs:
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
                 "floats can be differentiated. Choose other argnums."
             )
-        tensor = leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf))
+        tensor = standing_for(leaf)
         if tensor._value.dtype.kind != "f":
             raise DTypeError(
                 f"{self.name}: argument '{label}' has dtype {tensor._value.dtype}, and only floating "
@@ -355,9 +350,9 @@ class _Inputs:
                 "argnums."
             )
         if self.recording and tensor.requires_grad:
-            alias = apply(reshape, tensor, shape=tuple(tensor._value.shape))
+            alias = as_kind(apply(reshape, tensor, shape=tuple(tensor._value.shape)), type(tensor))
         else:
-            alias = make(self._own_node(tensor._value))
+            alias = make(self._own_node(tensor._value), type(tensor))
             alias._requires_grad = True
             self._own.add(id(alias))
         alias._frozen = (
@@ -417,7 +412,10 @@ class _Inputs:
                 gradient, alias = next(waiting) if is_present else (None, None)
                 if alias is not None and gradient is None:
                     gradient = _zeros(alias)
-                leaves.append(self.shown(gradient, keep))
+                if alias is not None:
+                    kind = NumpyScalar if isinstance(alias, NumpyScalar) else type(alias)
+                    gradient = self._shown_leaf(gradient, keep, kind)
+                leaves.append(gradient)
             found.append(leaves[0] if structure is None else unflatten(structure, leaves))
         return found
 
@@ -427,16 +425,14 @@ class _Inputs:
         shown = [self._shown_leaf(leaf, keep) for leaf in leaves]
         return shown[0] if structure is None else unflatten(structure, shown)
 
-    def _shown_leaf(self, leaf: Any, keep: bool) -> Any:
+    def _shown_leaf(self, leaf: Any, keep: bool, kind: type[Tensor] | None = None) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
-        if (
-            keep and leaf.requires_grad
-        ):  # of what the function took from outside, with arrays as arguments too
-            return leaf
-        if self.gives_arrays and not isinstance(leaf._value, Node):
-            return leaf._value if leaf._value.ndim else leaf._value[()]
-        return make(leaf._value) if leaf.requires_grad else leaf
+        kind = kind or type(leaf)
+        if keep and leaf.requires_grad:  # what the function took from outside leads on
+            return of_kind(leaf, kind)
+        shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
+        return plain(shown)
 
 
 # --- small things -----------------------------------------------------------------------------------------
@@ -486,16 +482,6 @@ def _flat(value: Any) -> tuple[list[Any], Any]:
     return flatten(value) if is_container(value) else ([value], None)
 
 
-def _holds_tensor(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return True
-    if isinstance(value, dict):
-        return any(map(_holds_tensor, value.values()))
-    if isinstance(value, tuple | list):
-        return any(map(_holds_tensor, value))
-    return is_container(value) and any(isinstance(leaf, Tensor) for leaf in flatten(value)[0])
-
-
 def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
@@ -509,7 +495,7 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 def _floating_output(name: str, leaf: Any) -> Tensor:
     if isinstance(leaf, float | np.ndarray | np.generic):
-        leaf = wrap(np.asarray(leaf))
+        leaf = standing_for(leaf)
     if not isinstance(leaf, Tensor):
         raise OutputError(
             f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "
@@ -549,7 +535,9 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     Raises:
         ShapeError: it has another shape.
     """
-    cotangent = given if isinstance(given, Tensor) else wrap(np.asarray(given, output._value.dtype))
+    cotangent = (
+        given if isinstance(given, Tensor) else standing_for(np.asarray(given, output._value.dtype))
+    )
     if cotangent._value.shape != output._value.shape:
         raise ShapeError(
             f"{name}: a cotangent or tangent of shape {tuple(output._value.shape)} expected, found "

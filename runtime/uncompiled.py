@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from .flatten import Results
-from .numpy_api.scalars import has_scalars, with_scalars
-from .numpy_api.style import calls_pullback
 from .signature import Call
 from .substitution import Substitution
-from .tape import wrap
-from .tensor import Tensor
+from .tape import standing_for
 from .tracing import explore_call
+from .value_kinds import plain
 
 
 def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
@@ -23,21 +21,17 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     As in a trace the function gets a Tensor in the place of each array, also of those that it reaches.
     """
     reading, statics = explore_call(function, call, name)
-    substitution = Substitution(reading, lambda source: wrap(source.value))
-    leaves = [wrap(leaf) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
+    substitution = Substitution(reading, lambda source: standing_for(source.value))
+    leaves = [standing_for(leaf) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
     for position, index in enumerate(statics, 1):
         leaves[index] = substitution.root(position, leaves[index])
     args, kwargs = call.rebuild(leaves)
     given = [*call.arrays, *(source.value for source in reading.sources)]
-    has_tensors = any(isinstance(one, Tensor) for one in given)
-    with with_scalars(bool(has_scalars()) or not has_tensors, not calls_pullback(function)):
-        value = substitution.root(0, function)(*args, **kwargs)
+    value = substitution.root(0, function)(*args, **kwargs)
     substitution.check(name)
     results = Results(value, name)
-    if has_tensors:
-        return results.builder(lambda found: [wrap(one) for one in found])(results.leaves)
     memory = [one for one in given if isinstance(one, np.ndarray)]
-    return results.builder(lambda found: [_own_array(one, memory) for one in found])(results.leaves)
+    return results.builder(lambda found: [_own_result(one, memory) for one in found])(results.leaves)
 
 
 class Uncompiled:
@@ -56,9 +50,12 @@ class Uncompiled:
         return run_uncompiled(self.function, self.call.with_arrays(given), self.name)
 
 
-def _own_array(leaf: Any, memory: list[np.ndarray]) -> Any:
-    """An array that shares no memory with the arguments; a NumPy number for a 0-d one."""
-    array = np.asarray(leaf.detach()._value if isinstance(leaf, Tensor) else leaf)
+def _own_result(leaf: Any, memory: list[np.ndarray]) -> Any:
+    """A result as the function returns it: arrays share no memory with arguments, 0-d ones are numbers."""
+    value = plain(leaf)
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    array = np.asarray(value)
     if any(np.may_share_memory(array, one) for one in memory):
         array = array.copy()
     return array if array.ndim else array[()]

@@ -23,6 +23,7 @@ from .signature import conform
 from .tape import wrap
 from .tensor import Tensor, make, mark_written
 from .tracing import Traced
+from .value_kinds import NumpyTensor, PythonNumber, plain
 
 if TYPE_CHECKING:
     from ..codegen.pipeline import Options, Pair, Program
@@ -225,31 +226,29 @@ class Variant:
         return run_checked
 
     def _core(self) -> Runner:
-        """Without gradients. Results are Tensors where an argument is one."""
+        """Without gradients."""
         checked, results = self._checked_forward(), self.traced.results
         count = len(results.leaves)
         written = self._written_places()
-        as_tensors = self.traced.returns_tensors
+        takes_tensors = self.traced.takes_tensors
 
         def run_whole(leaves: Sequence[Any]) -> tuple[ndarray, ...]:
-            produced = checked([payload(leaf) for leaf in leaves] if as_tensors else leaves)
+            produced = checked([payload(leaf) for leaf in leaves] if takes_tensors else leaves)
             for position, place in written:
                 write_back(leaves[position], produced[place])
             return produced[:count]
 
-        forward: Kernel = run_whole if self.traced.guards or written or as_tensors else checked
-        if as_tensors:
-            return results.builder(forward, "make(o{})".format, make=make)
-        outputs = self.traced.graph.outputs[:count]
-        keeps = self.traced.hands_on
-        forms = [
-            f"o{position}{'' if keeps or node.ndim else '[()]'}" for position, node in enumerate(outputs)
-        ]
-        return results.builder(forward, forms.__getitem__)  # NumPy's reductions give scalars as well
+        forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
+        if self.traced.hands_on:
+            return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
+        shapes = [node.shape for node in self.traced.graph.outputs[:count]]
+        forms = [_form(kind, shape) for kind, shape in zip(self.traced.kinds, shapes)]
+        return results.builder(forward, lambda position: forms[position].format(f"o{position}"), make=make)
 
     def _recording_core(self) -> Runner:
-        """Results are Tensors with a node on the tape."""
+        """Results that have a gradient are Tensors with a node on the tape."""
         forward, node_class, wrt = self._checked_forward(), self.node_class, self.wrt
+        kinds = self.traced.kinds
         count = len(self.traced.results.leaves)
         recorded = self.pair.cotangent_outputs
         new = node_class.__new__
@@ -260,7 +259,7 @@ class Variant:
             arrays = []
             saved = []
             for leaf in leaves:
-                if type(leaf) is Tensor:
+                if isinstance(leaf, Tensor):
                     value, cell = leaf._value, leaf._cell
                     saved.append((cell, cell[0]))
                 else:
@@ -282,7 +281,7 @@ class Variant:
             node.arrays = arrays
             node.saved = saved
             node.produced = produced
-            tensors = [make(value) for value in produced[:count]]
+            tensors = [make(value, kind) for value, kind in zip(produced, kinds)]
             node.output_cells = [tensor._cell for tensor in tensors] + unwritten
             for position in recorded:
                 tensor = tensors[position]
@@ -291,7 +290,10 @@ class Variant:
                 tensor._output_nr = position
             return tensors
 
-        return self.traced.results.builder(run_recorded)
+        forms = ["plain({})" if issubclass(kind, NumpyTensor) else "{}" for kind in kinds]
+        return self.traced.results.builder(
+            run_recorded, lambda position: forms[position].format(f"o{position}"), plain=plain
+        )
 
     # --- derivatives of the gradient ----------------------------------------------------------------------
 
@@ -313,6 +315,15 @@ class Variant:
             return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
 
         return CompiledFunction(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
+
+
+def _form(kind: type[Tensor], shape: tuple[int, ...]) -> str:
+    """How a result, an array, becomes what a plain call would return."""
+    if not issubclass(kind, NumpyTensor):
+        return "make({})"
+    if kind is PythonNumber:
+        return "{}.item()"
+    return "{}" if shape else "{}[()]"  # NumPy's reductions give scalars as well
 
 
 def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
@@ -464,7 +475,7 @@ def require_own_memory(leaves: Sequence[Any], position: int, function: str, name
 
 
 def _is_concrete(cotangent: Any) -> bool:
-    return cotangent is None or isinstance(cotangent, ndarray | np.generic)
+    return cotangent is None or issubclass(type(cotangent), ndarray | np.generic)
 
 
 def _node_class(variant: Variant) -> type[CompiledNode]:

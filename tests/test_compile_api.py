@@ -242,14 +242,14 @@ def test_keywords_defaults_and_variadic_arguments() -> None:
     np.testing.assert_allclose(shifted(x=X, by=W), X + W)
 
 
-def test_python_numbers_are_static_and_numpy_numbers_are_arrays() -> None:
+def test_numbers_are_operands_of_their_own_type() -> None:
     @pb.compile
     def scaled(x: Any, factor: Any) -> Any:
         return x * factor
 
     for factor in (1, 1.0, True, 2, 0.0, -0.0, float("nan"), float("nan")):
         np.testing.assert_array_equal(scaled(X, factor), X * factor)
-    assert scaled.cache_info().traces == 7
+    assert scaled.cache_info().traces == 3
     assert np.signbit(scaled(X, -0.0)).all() and not np.signbit(scaled(X, 0.0)).any()
     scaled.cache_clear()
     for number in (0.5, 0.7, 0.9):
@@ -504,12 +504,12 @@ def test_a_new_shape_traces_but_compiles_nothing() -> None:
 
 def test_the_cache_is_bounded_and_keeps_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     @pb.compile
-    def shifted(x: Any, by: int) -> Any:
-        return x + by
+    def shifted(x: Any, by: str) -> Any:
+        return x + len(by)
 
     monkeypatch.setattr(type(shifted), "maxsize", 3)
     for by in (0, 1, 2, 0, 3, 0, 4, 0, 5, 0):
-        np.testing.assert_allclose(shifted(X, by), X + by)
+        np.testing.assert_allclose(shifted(X, "." * by), X + by)
     assert shifted.cache_info().traces == 6 and shifted.cache_info().size == 3
 
 

@@ -5,7 +5,7 @@ NumPy gives; gradients are compared with central differences of NumPy's results.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ import scipy.special
 
 import pullback as pb
 from pullback.runtime import autograd
-from pullback.runtime.numpy_api.scalars import with_scalars
-from pullback.runtime.tape import wrap
-from pullback.runtime.tensor import Tensor
+from pullback.runtime.tape import standing_for, wrap
+from pullback.runtime.tensor import Tensor, make
+from pullback.runtime.value_kinds import NumpyTensor
 from pullback.tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
@@ -188,13 +188,6 @@ NEEDS_VALUES = re.compile(
 )
 
 
-@pytest.fixture
-def numpy_program() -> Iterator[None]:
-    """Methods and operators mean what they mean in NumPy."""
-    with with_scalars(True):
-        yield
-
-
 def evaluated(expression: str, values: dict[str, Any]) -> list[Any]:
     result = eval(expression, {"np": np, "scipy": scipy}, values)
     return list(result) if isinstance(result, tuple | list) else [result]
@@ -221,20 +214,18 @@ def require_equal(found: list[Any], expected: list[Any]) -> None:
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.usefixtures("numpy_program")
 @pytest.mark.parametrize("expression", ROWS)
 def test_a_call_is_numpys(expression: str) -> None:
-    found = evaluated(expression, tensors(lambda name, value: wrap(value)))
+    found = evaluated(expression, tensors(lambda name, value: standing_for(value)))
     require_equal(found, evaluated(expression, dict(arrays())))
     assert any(isinstance(one, Tensor) for one in found) or NEEDS_VALUES.search(expression)
 
 
-@pytest.mark.usefixtures("numpy_program")
 @pytest.mark.parametrize("expression", [row for row in ROWS if not NEEDS_VALUES.search(row)])
 def test_a_traced_call_is_numpys(expression: str) -> None:
     nodes = {name: make_input(spec_of(value), name) for name, value in arrays().items() if name != "c"}
     with tracing(Trace("expression")) as trace:
-        outputs = evaluated(expression, tensors(lambda name, value: wrap(nodes[name])))
+        outputs = evaluated(expression, tensors(lambda name, value: make(nodes[name], NumpyTensor)))
         results = [wrap(one)._value for one in outputs]
         results = [one if isinstance(one, Node) else trace.capture(one) for one in results]
         known: dict[Node, Any] = {node: array for array, node in trace.captured}
@@ -258,14 +249,13 @@ GRADIENT_ROWS = [
 ]
 
 
-@pytest.mark.usefixtures("numpy_program")
 @pytest.mark.parametrize("expression", GRADIENT_ROWS)
 def test_a_gradient_is_the_central_difference(expression: str) -> None:
     """Along one random direction of all inputs at once."""
     random = np.random.default_rng(11)
     results = [as_numpy(one) for one in evaluated(expression, dict(arrays()))]
     weights = [random.normal(size=one.shape) for one in results if one.dtype == np.float64]
-    values = tensors(lambda name, value: wrap(value))
+    values = tensors(lambda name, value: standing_for(value))
     loss = smooth_sum(expression, values, weights)
     if not isinstance(loss, Tensor) or not loss.requires_grad:
         return

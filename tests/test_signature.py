@@ -11,7 +11,7 @@ import pytest
 import pullback as pb
 from pullback.runtime.closure import code_names, explore
 from pullback.runtime.flatten import Results, flatten, leaf_paths, path_text, unflatten
-from pullback.runtime.signature import Signature, conform
+from pullback.runtime.signature import ALL, Signature, conform
 from pullback.tracer.errors import ArgumentError, OutputError
 from pullback.tracer.graph import Graph, make_input
 from pullback.tracer.interpret import evaluate_graph
@@ -56,7 +56,6 @@ def test_the_same_call_written_differently_has_one_key(callee: Any) -> None:
         ([X], 2),
         ((X,), 2),
         (X, 2.0),
-        (X, 3),
         (X, True),
         (X, "2"),
         (X, None),
@@ -66,8 +65,15 @@ def test_what_differs_has_another_key(other: tuple[Any, ...]) -> None:
     assert key(Signature(function, "f"), *other) != key(Signature(function, "f"), X, 2)
 
 
-def test_numbers_are_told_apart_exactly() -> None:
+def test_numbers_count_with_their_type() -> None:
     signature = Signature(simple, "f")
+    assert key(signature, X, 2.0) == key(signature, X, 3.0) != key(signature, X, 2)
+    assert len({key(signature, X, number) for number in (2.0, 2, True, np.float64(2), np.array(2.0))}) == 5
+
+
+def test_constant_numbers_are_told_apart_exactly() -> None:
+    signature = Signature(simple, "f")
+    signature.constants = {ALL}
     numbers = [0.0, -0.0, float("nan"), 1.0, 1, True]
     assert len({key(signature, X, number) for number in numbers}) == len(numbers)
     assert key(signature, X, float("nan")) == key(signature, X, -float("nan") * -1)
@@ -86,7 +92,7 @@ def test_leaves_are_named_as_the_user_would() -> None:
 
     call = Signature(nested, "nested").call(({"w": [X, X], "b": 1}, X, X), {"flag": "on"})
     assert [(leaf.name, leaf.is_array) for leaf in call.described()] == [
-        ("params['b']", False),
+        ("params['b']", True),
         ("params['w'][0]", True),
         ("params['w'][1]", True),
         ("rest[0]", True),

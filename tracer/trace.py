@@ -75,6 +75,19 @@ class Guard:
     """Larger than those of the nodes that had been made when Python asked."""
 
 
+class ConstantNeeded(BaseException):
+    """The structure of a traced function depends on the value of numbers among its arguments.
+
+    No Exception, for the function must not catch it.
+    """
+
+    def __init__(self, names: set[str], error: Exception | None = None) -> None:
+        super().__init__(names)
+        self.names = names
+        self.error = error
+        """What was raised where they were operands, if that is the reason."""
+
+
 def itself(node: Node) -> Node:
     return node
 
@@ -125,6 +138,8 @@ class Trace:
         """The streams of random numbers that were drawn from, and their state before."""
         self.drawn: list[tuple[Draw, Node]] = []
         """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
+        self.numbers: dict[Node, str] = {}
+        """The inputs that are Python's numbers, with their names: their exact values are no guards."""
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
         self.bodies: list[int] = []
@@ -209,6 +224,8 @@ class Trace:
             return known
         asked = form(node)
         varies = self.values.varies(asked)
+        if varies and self.numbers and form is not truth and asked.dtype.kind != "b":
+            self.require_no_numbers(asked)
         position = len(self.guards)
         if varies and position < len(self._answers) and self._answers[position].shape == asked.shape:
             answer = self._answers[position]
@@ -222,6 +239,12 @@ class Trace:
         if varies:
             self.guards.append(Guard(asked, answer, question, current_origin()))
         return answer
+
+    def require_no_numbers(self, node: Node) -> None:
+        """Raises ConstantNeeded: the value is that of Python's numbers among the arguments alone."""
+        inputs = {one for one in toposort((node,)) if one.is_input}
+        if inputs and inputs <= self.numbers.keys():
+            raise ConstantNeeded({self.numbers[one] for one in inputs})
 
     def share_captured(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes, made of one of those captured arrays that are equal and that nobody else holds.

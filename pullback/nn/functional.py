@@ -136,6 +136,7 @@ from pullback.runtime.in_place_activations import (
     threshold,
     threshold_,
 )  # fmt: skip
+from pullback.runtime.public import publish as _publish
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -159,3 +160,5 @@ __all__ = [
     "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
     "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
+
+_publish(globals(), __name__)

@@ -23,6 +23,7 @@ from ..modes import enable_grad, is_recording
 from ..nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
 from ..sampling import get_rng_state, set_rng_state
 from ..tensor import Tensor, make
+from ..value_kinds import Auxiliary
 from .structures import Structured, structured
 
 
@@ -66,12 +67,13 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
     given = structured([leaves[place] for place in places], "checkpoint", "arguments")
     names = [getattr(one.payload, "name", "") or "x" for one in given.tensors]
-    body = trace_body("checkpoint", run, list(zip(given.specs, names)), may_draw=True)
+    inputs = [one._replace(name=name) for one, name in zip(given.inputs(), names)]
+    body = trace_body("checkpoint", run, inputs, may_draw=True)
     specs = found[0].specs
     before = [make_input(spec, "") for spec in specs]
     graph = body.graph("checkpoint", current_origin(), before)
     attributes = attributes_of_loop(graph, 1, len(specs), recompute=True)
-    inits = [make(constant(0, spec)) for spec in specs]
+    inits = [make(constant(0, spec), Auxiliary) for spec in specs]
     return found[0].restored(apply_loop([*inits, *given.tensors, *body.constants], attributes).tensors)
 
 
@@ -87,7 +89,7 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     first = next_sequence()
     result = structured(function(*args, **kwargs), "checkpoint", "result")
     edges = outer_edges(result.tensors, first)
-    outputs = [one if not _is_inside(one, first) else make(one.payload) for one in result.tensors]
+    outputs = [one if not _is_inside(one, first) else make(one.payload, type(one)) for one in result.tensors]
     node = CheckpointBackward(again, saved, structure, state, edges, len(outputs))
     for number, (output, one) in enumerate(zip(outputs, result.tensors)):
         if output is not one:

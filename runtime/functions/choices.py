@@ -16,19 +16,19 @@ from ...tracer.loop import attributes_of_loop
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.control import GIVEN
 from ...tracer.origin import current_origin
-from ...tracer.spec import Spec
-from ..bodies import TracedBody, trace_body
+from ..bodies import BodyInput, TracedBody, trace_body
 from ..loops import apply_loop
 from ..tape import apply
 from ..tensor import Tensor, make
+from ..value_kinds import Auxiliary, PythonNumber
 from .common import fail
 from .decisions import integer_of, known_truth, truth_of
-from .structures import Structured, name_of, require_same, structured
+from .structures import Structured, require_same, structured
 
 __all__ = ["cond", "switch"]
 
 Function = Callable[..., Any]
-Inputs = Sequence[tuple[Spec, str]]
+Inputs = Sequence[BodyInput]
 
 
 def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
@@ -89,17 +89,18 @@ Choice = tuple[Tensor, Function, str]
 def _choose(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> Any:
     """Each branch as a loop of one step or none, which hands on what the ones before it have left."""
     given = structured(operands, name, "operands")
-    inputs = [(spec, name_of(label)) for spec, label in zip(given.specs, given.labels)]
+    inputs = given.inputs()
     traced = [_branch(name, one, given, inputs, None) for one in choices]
-    specs = _common_specs([found for _, found in traced])
+    common = _common([found for _, found in traced])
+    specs = common.specs
     traced = [
-        one if one[1].specs == specs else _branch(name, choice, given, inputs, specs)
+        _branch(name, choice, given, inputs, common) if one[1].differs(common) else one
         for one, choice in zip(traced, choices)
     ]
     first = traced[0][1]
     for _, found in traced[1:]:
         require_same(name, found, first, f"the result of {choices[0][2]}")
-    values: Sequence[Tensor] = [make(constant(0, spec)) for spec in specs]
+    values: Sequence[Tensor] = [make(constant(0, spec), Auxiliary) for spec in specs]
     origin = current_origin()
     for (taken, _, _), (body, _) in zip(choices, traced):
         before = [make_input(spec, "") for spec in specs]
@@ -109,26 +110,27 @@ def _choose(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> 
 
 
 def _branch(
-    name: str, choice: Choice, given: Structured, inputs: Inputs, specs: list[Spec] | None
+    name: str, choice: Choice, given: Structured, inputs: Inputs, like: Structured | None
 ) -> tuple[TracedBody, Structured]:
-    """A branch, traced, and what it returns; Python numbers in the dtypes of `specs`."""
+    """A branch, traced, and what it returns; Python numbers as what another branch returns."""
     _, function, label = choice
     found: list[Structured] = []
 
     def run(tensors: list[Tensor]) -> list[Tensor]:
         result = structured(function(*given.restored(tensors)), name, label)
-        found.append(result if specs is None else result.converted(specs))
+        found.append(result if like is None else result.converted(like, only_numbers=True))
         return found[0].tensors
 
     body = trace_body(name, run, inputs)
     return body, found[0]
 
 
-def _common_specs(results: Sequence[Structured]) -> list[Spec]:
-    """The specs of the branches' results: where some give Python numbers, those of the other branches."""
-    specs = list(results[0].specs)
-    for one in results[1:]:
-        for place, (spec, weak) in enumerate(zip(one.specs, one.weak)):
-            if place < len(specs) and results[0].weak[place] and not weak:
-                specs[place] = spec
-    return specs
+def _common(results: Sequence[Structured]) -> Structured:
+    """What the branches' results are like: where some give Python numbers, as those of other branches."""
+    first = results[0]
+    tensors = list(first.tensors)
+    for other in results[1:]:
+        for place, one in enumerate(other.tensors[: len(tensors)]):
+            if first.weak[place] and type(one) is not PythonNumber:
+                tensors[place] = one
+    return first.with_tensors(tensors)

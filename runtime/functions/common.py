@@ -23,7 +23,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.origin import place_of_caller
 from ...tracer.spec import BOOL, INT64, Spec, normalised_dim, normalised_dims, require_supported
 from .. import dtypes
-from ..tape import apply, wrap
+from ..tape import apply, standing_for
 from ..tensor import Tensor
 
 Scalar: TypeAlias = bool | int | float
@@ -63,7 +63,7 @@ def placed(function: Callable[[], Any]) -> Any:
 
 
 def is_scalar(value: object) -> bool:
-    return isinstance(value, SCALARS)
+    return isinstance(value, SCALARS) and not isinstance(value, Tensor)
 
 
 def is_operand(value: object) -> bool:
@@ -82,12 +82,13 @@ def operand(value: Any, function: str, argument: str = "other") -> Tensor | Scal
 
 
 def tensor(value: Any, function: str, argument: str = "input") -> Tensor:
-    """A tensor; an ndarray becomes one that needs no gradient; ArgumentError for anything else."""
+    """A tensor; what stands for an ndarray or a number needs no gradient; ArgumentError for anything else."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, np.ndarray):
-        require_supported(value.dtype, function, argument)
-        return wrap(value)
+    if isinstance(value, np.ndarray | np.generic | float | int):
+        found = standing_for(value)
+        require_supported(array_dtype(found), function, argument)
+        return found
     fail(
         ArgumentError,
         f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}. Make one with "
@@ -231,7 +232,7 @@ def promoted(function: str, *values: Any, as_float: bool = False, broadcast: boo
         dtype = array_dtype(cast(Tensor, first))
     else:
         if not any(isinstance(one, Tensor) for one in operands):
-            fail(ArgumentError, f"{function}(): argument 'input' must be Tensor, not {type(first).__name__}")
+            operands[0] = standing_for(values[0])
         dtype = dtypes.common_dtype(*operands)
     if as_float and dtype.kind != "f":
         dtype = default_float()

@@ -22,20 +22,19 @@ from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
 from ...tracer.origin import current_origin
 from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import Trace, is_tracing, tracing
-from .. import dtypes
-from ..bodies import TracedBody, trace_body
-from ..creation import zeros
+from ..bodies import BodyInput, TracedBody, trace_body
 from ..loops import apply_loop
 from ..modes import no_grad
 from ..rows import with_rows
-from ..tape import apply, wrap
+from ..tape import apply, of_kind, wrap
 from ..tensor import Tensor, make
+from ..value_kinds import Auxiliary, PythonNumber, as_kind
 from .binomial import block_sizes, run_binomially
 from .checkpointing import checkpoint
 from .common import fail
 from .decisions import integer_of, truth_of
 from .joining import cat, stack
-from .structures import Structured, name_of, require_same, structured
+from .structures import Structured, require_same, structured
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -141,7 +140,7 @@ def fori_loop(
     checkpoint_every: int | Sequence[int] | None = None,
     checkpoints: int | None = None,
 ) -> Any:
-    """The last `value = body_fun(i, value)` for `i` from `lower` to `upper - 1`; `i` is a 0-d integer tensor.
+    """The last `value = body_fun(i, value)` for `i` from `lower` to `upper - 1`; `i` is an integer.
 
     Args:
         lower, upper: integers, or 0-d integer tensors, whose values are then those of each call.
@@ -152,7 +151,7 @@ def fori_loop(
 
     Example:
         >>> fori_loop(0, 5, lambda i, total: total + i, 0)
-        tensor(10)
+        10
     """
     bounds = [integer_of("fori_loop", one, name) for one, name in ((lower, "lower"), (upper, "upper"))]
     carry = structured(init, "fori_loop", "init")
@@ -160,7 +159,7 @@ def fori_loop(
         first, last = bounds
 
         def body(value: Any, row: Any) -> tuple[Any, None]:
-            return body_fun(apply(e.add, row["i"], first) if first else row["i"], value), None
+            return body_fun(row["i"] + first if first else row["i"], value), None
 
         options: dict[str, Any] = {
             "checkpoint": checkpoint,
@@ -200,8 +199,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     values: Sequence[Tensor] = carry.tensors
     while bool(goes_on(values)):
         result = step(values)
-        while values is carry.tensors and _differ(result, carry):
-            carry = carry.converted(result.specs)
+        while values is carry.tensors and carry.differs(result):
+            carry = carry.converted(result)
             values = carry.tensors
             result = step(values)
         require_same("while_loop", result, carry, BEFORE)
@@ -243,12 +242,13 @@ def _run_scan(
 ) -> tuple[Any, Any]:
     """The loop as Python's own."""
     collected: list[Structured] = []
+    kinds = [one.kind for one in rows.inputs(_specs_of_rows(rows))]
     values: Sequence[Tensor] = carry.tensors
     for position in reversed(range(length)) if reverse else range(length):
-        inputs = [row[position] for row in rows.tensors]
+        inputs = [of_kind(row[position], kind) for row, kind in zip(rows.tensors, kinds)]
         after, y = step(values, inputs)
-        while not collected and _differ(after, carry):
-            carry = carry.converted(after.specs)
+        while not collected and carry.differs(after):
+            carry = carry.converted(after)
             after, y = step(carry.tensors, inputs)
         require_same(name, after, carry, BEFORE)
         if collected:
@@ -263,6 +263,11 @@ def _run_scan(
     return carry.restored(values), collected[0].restored(stacks)
 
 
+def _specs_of_rows(rows: Structured) -> list[Spec]:
+    """What one row of each is."""
+    return [Spec(spec.shape[1:], spec.dtype) for spec in rows.specs]
+
+
 def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
     """What a loop of no steps stacks: the step is traced for its shapes, and does not run."""
     found: list[Structured] = []
@@ -271,12 +276,11 @@ def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
         found.append(step(tensors[: len(carry.tensors)], tensors[len(carry.tensors) :])[1])
         return found[0].tensors
 
-    inputs = [(spec, "carry") for spec in carry.specs]
-    inputs += [(Spec(spec.shape[1:], spec.dtype), "x") for spec in rows.specs]
+    inputs = [*carry.inputs(), *rows.inputs(_specs_of_rows(rows))]
     with tracing(Trace(name)), no_grad():  # whose tape knows no graph
         trace_body(name, run, inputs)
         specs = found[0].specs
-    empty = [zeros(0, *spec.shape, dtype=dtypes.of(spec.dtype)) for spec in specs]
+    empty = [wrap(np.zeros((0, *spec.shape), spec.dtype)) for spec in specs]
     return found[0].restored(empty)
 
 
@@ -292,10 +296,7 @@ def _traced_scan(
         stacked[:] = [y]
         return _settled(name, after, before) + y.tensors
 
-    each = [
-        (Spec(spec.shape[1:], spec.dtype), name_of(label)) for spec, label in zip(rows.specs, rows.labels)
-    ]
-    body, carry = _carrying(name, run, carry, last=each)
+    body, carry = _carrying(name, run, carry, last=rows.inputs(_specs_of_rows(rows)))
     body, stacks = with_rows(body, rows.tensors, count, length)
     graph = body.graph(name, current_origin())
     attributes = attributes_of_loop(graph, length, count, len(stacks), backwards=reverse, recompute=recompute)
@@ -340,7 +341,7 @@ def _scan_in_blocks(
     def flat(ys: Any) -> Structured:
         found = structured(ys, "scan", "y")
         tensors = [one.reshape(blocks * size, *one.shape[2:]) for one in found.tensors]
-        return Structured(tensors, found.labels, found.weak, found.structure, found.present)
+        return found.with_tensors(tensors)
 
     value, ys = in_blocks(carry.restored(carry.tensors))
     of_blocks = flat(ys)
@@ -355,13 +356,15 @@ def _scan_in_blocks(
 
 def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured, recompute: bool) -> Any:
     """A loop in a trace between bounds that are values."""
-    first, last = (make(constant(one, COUNT)) if isinstance(one, int) else one for one in (lower, upper))
+    first, last = (
+        make(constant(one, COUNT), Auxiliary) if isinstance(one, int) else one for one in (lower, upper)
+    )
 
     def run(tensors: list[Tensor], before: Structured) -> list[Tensor]:
         after = structured(body_fun(tensors[0], before.restored(tensors[1:])), "fori_loop", "value")
         return [_next(tensors[0], "i"), *_settled("fori_loop", after, before)]
 
-    body, carry = _carrying("fori_loop", run, carry, [(COUNT, "i")])
+    body, carry = _carrying("fori_loop", run, carry, [BodyInput(COUNT, "i", PythonNumber)])
     graph = body.graph("fori_loop", current_origin())
     count = 1 + len(carry.tensors)
     attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, count, trips=GIVEN, recompute=recompute)
@@ -376,14 +379,15 @@ def _traced_while(goes_on: Function, step: Function, carry: Structured) -> Any:
         values = _settled("while_loop", step(tensors[2:]), before)
         return [_named(goes_on(values), "goes_on"), _next(tensors[1], "steps"), *values]
 
-    body, carry = _carrying("while_loop", run, carry, [(Spec((), BOOL), "goes_on"), (COUNT, "steps")])
+    first = [BodyInput(Spec((), BOOL), "goes_on"), BodyInput(COUNT, "steps")]
+    body, carry = _carrying("while_loop", run, carry, first)
     graph = body.graph("while_loop", current_origin())
     attributes = attributes_of_loop(graph, UNKNOWN_LENGTH, 2 + len(carry.tensors), trips=WHILE)
-    inits = [goes_on(carry.tensors), make(constant(0, COUNT)), *carry.tensors]
+    inits = [goes_on(carry.tensors), make(constant(0, COUNT), Auxiliary), *carry.tensors]
     return carry.restored(apply_loop([*inits, *body.constants], attributes).tensors[2:])
 
 
-Inputs = Sequence[tuple[Spec, str]]
+Inputs = Sequence[BodyInput]
 
 
 def _carrying(
@@ -400,34 +404,25 @@ def _carrying(
         first, last: further inputs of the body, around the carry.
     """
     while True:
-        carried = [(spec, name_of(label)) for spec, label in zip(carry.specs, carry.labels)]
         try:
-            return trace_body(name, partial(run, before=carry), [*first, *carried, *last]), carry
-        except _OtherDTypes as other:
-            carry = carry.converted(other.specs)
+            return trace_body(name, partial(run, before=carry), [*first, *carry.inputs(), *last]), carry
+        except _OtherKinds as other:
+            carry = carry.converted(other.after)
 
 
-class _OtherDTypes(Exception):
-    """The numbers that a loop begins with have other dtypes than what it goes on with."""
+class _OtherKinds(Exception):
+    """What a loop begins with has other dtypes, or is of other kinds, than what it goes on with."""
 
-    def __init__(self, specs: list[Spec]) -> None:
-        super().__init__(specs)
-        self.specs = specs
+    def __init__(self, after: Structured) -> None:
+        super().__init__()
+        self.after = after
 
 
 def _settled(name: str, after: Structured, before: Structured) -> list[Tensor]:
-    if _differ(after, before):
-        raise _OtherDTypes(after.specs)
+    if before.differs(after):
+        raise _OtherKinds(after)
     require_same(name, after, before, BEFORE)
     return after.tensors
-
-
-def _differ(after: Structured, carry: Structured) -> bool:
-    """Whether Python numbers among the first carries must be converted."""
-    if len(after.tensors) != len(carry.tensors):
-        return False
-    specs = zip(after.specs, carry.specs, carry.weak)
-    return any(weak and one.dtype != other.dtype for one, other, weak in specs)
 
 
 def _checkpointed(step: Step) -> Step:
@@ -460,5 +455,6 @@ def _named(one: Tensor, name: str) -> Tensor:
 
 
 def _positions(count: int) -> Tensor:
-    """0, 1, ..., as many as asked for."""
-    return apply(creation.iota, size=count, dtype=INT64) if is_tracing() else wrap(np.arange(count))
+    """0, 1, ..., as many as asked for, as Python's numbers."""
+    found = apply(creation.iota, size=count, dtype=INT64) if is_tracing() else wrap(np.arange(count))
+    return as_kind(found, PythonNumber)

@@ -13,6 +13,7 @@ from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import is_tracing
 from ..tape import apply, wrap
 from ..tensor import Tensor, make
+from ..value_kinds import Auxiliary
 from .common import fail
 from .structures import as_dtype, spec_of_tensor
 
@@ -23,8 +24,9 @@ def truth_of(value: Any, name: str, what: str) -> Tensor:
     Raises:
         ArgumentError: it is no tensor, array or number. ShapeError: it has more than one element.
     """
-    if isinstance(value, bool | int | float):
-        return make(constant(bool(value), Spec((), BOOL))) if is_tracing() else wrap(np.asarray(bool(value)))
+    if isinstance(value, bool | int | float) and not isinstance(value, Tensor):
+        known = bool(value)
+        return make(constant(known, Spec((), BOOL)), Auxiliary) if is_tracing() else wrap(np.asarray(known))
     if not isinstance(value, Tensor | np.ndarray | np.generic):
         fail(ArgumentError, f"{name}: {what} is a {type(value).__name__}; expected one truth value.")
     tensor = value if isinstance(value, Tensor) else wrap(np.asarray(value))
@@ -51,7 +53,7 @@ def integer_of(name: str, value: Any, what: str) -> Any:
     Raises:
         DTypeError, ShapeError: it is no integer, or not one.
     """
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | Tensor):
         return int(value)
     if not isinstance(value, Tensor | np.ndarray):
         fail(ArgumentError, f"{name}: {what} is {value!r}, a {type(value).__name__}; expected an integer.")

@@ -21,9 +21,9 @@ from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
 from ..local import is_local, local
-from ..numpy_api.scalars import element_of
 from ..tape import apply, unwrap, wrap
-from ..tensor import Tensor
+from ..tensor import Tensor, make
+from ..value_kinds import Auxiliary, NumpyScalar, NumpyTensor
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
 from .movement import expand_to, permuted, reshape_to
 from .parts import sliced
@@ -81,7 +81,26 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         >>> getitem(tensor([[1, 2], [3, 4]]), (slice(None), 0))
         tensor([1, 3])
     """
-    return element_of(view_at(tensor(input, "__getitem__"), index), index)
+    shown = view_at(tensor(input, "__getitem__"), index)
+    if isinstance(shown, NumpyTensor) and not shown._value.shape and not _keeps_array(index):
+        return element_of(shown)
+    return shown
+
+
+def element_of(view: Tensor) -> Tensor:
+    """NumPy's number, given the view that shows it: `s = x[0]; s += 1` leaves x as it was."""
+    value = view._value
+    if is_local(view):
+        return local(value.copy(), NumpyScalar)
+    number = make(value.copy() if type(value) is np.ndarray else value, NumpyScalar)
+    number._grad_fn, number._output_nr = view._grad_fn, view._output_nr
+    number._requires_grad = view._requires_grad
+    return number
+
+
+def _keeps_array(index: Any) -> bool:
+    """`x[..., 0]` is an array of no dimensions, which shows x."""
+    return index is Ellipsis or (isinstance(index, tuple) and any(part is Ellipsis for part in index))
 
 
 def view_at(x: Tensor, index: Any) -> Tensor:
@@ -150,6 +169,8 @@ def parse_index(index: Any, shape: tuple[int, ...]) -> Basic:
 
 def _normalised(item: Any) -> Any:
     """The item as an int, bool, slice, None, Ellipsis or Tensor."""
+    if isinstance(item, Tensor):
+        return _index_array(item)
     if item is None or item is Ellipsis or isinstance(item, bool | int | slice):
         return item
     if isinstance(item, np.bool_):
@@ -164,6 +185,11 @@ def _normalised(item: Any) -> Any:
         item = wrap(item)
     if not isinstance(item, Tensor):
         fail(DimensionError, f"{VALID} (got {type(item).__name__})")
+    return _index_array(item)
+
+
+def _index_array(item: Tensor) -> Any:
+    """A tensor as an index: known ones of one element as an integer."""
     kind = array_dtype(item).kind
     if kind == "f":
         fail(
@@ -189,11 +215,9 @@ def _array_of(items: list[Any]) -> Any:
 
 def _consumed(item: Any) -> int:
     """How many dimensions an item uses up."""
-    if item is None or item is Ellipsis or isinstance(item, bool):
-        return 0
-    if isinstance(item, Tensor) and array_dtype(item) == BOOL:
-        return item.ndim
-    return 1
+    if isinstance(item, Tensor):
+        return item.ndim if array_dtype(item) == BOOL else 1
+    return 0 if item is None or item is Ellipsis or isinstance(item, bool) else 1
 
 
 def _complete(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
@@ -211,7 +235,9 @@ def _complete(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
 
 def _enter(item: Any, basic: Basic, shape: tuple[int, ...], kinds: list[str]) -> None:
     dim = len(basic.starts)
-    if item is None:
+    if isinstance(item, Tensor):
+        _enter_array(item, basic, shape, kinds)
+    elif item is None:
         basic.shape.append(1)
         basic.title = "UnsqueezeBackward0"
         kinds.append("slice")
@@ -224,11 +250,9 @@ def _enter(item: Any, basic: Basic, shape: tuple[int, ...], kinds: list[str]) ->
         basic.take(start, start + 1)
         basic.title = "SelectBackward0"
         kinds.append("integer")
-    elif isinstance(item, slice):
+    else:
         _enter_slice(item, basic, shape[dim])
         kinds.append("slice")
-    else:
-        _enter_array(item, basic, shape, kinds)
 
 
 def _checked(index: int, extent: int, dim: int) -> int:
@@ -295,7 +319,7 @@ def true_positions(mask: Tensor) -> list[Tensor]:
     """
     values = unwrap(mask)
     if isinstance(values, np.ndarray) and (is_local(mask) or not is_tracing()):
-        return [local(positions) for positions in np.nonzero(values)]
+        return [local(positions, Auxiliary) for positions in np.nonzero(values)]
     shape, size = tuple(mask.shape), mask.numel()
     flat = mask.reshape(size)
     chosen = as_dtype(flat, INT64)

@@ -13,10 +13,11 @@ from ...tracer.graph import Node, constant
 from ...tracer.ops.elementwise import convert
 from ...tracer.spec import Spec, require_supported
 from ...tracer.trace import is_tracing
-from ..creation import tensor as new_tensor
+from ..bodies import BodyInput
 from ..flatten import flatten, leaf_paths, path_text, unflatten
-from ..tape import apply, wrap
-from ..tensor import Tensor, make
+from ..tape import apply, of_kind, standing_for
+from ..tensor import Tensor, TorchTensor, make
+from ..value_kinds import Auxiliary, NumpyTensor, PythonNumber, kind_of_result, plain
 from .common import fail
 
 MOST_CONVERSIONS = 4
@@ -30,8 +31,6 @@ class Structured:
     tensors: list[Tensor]
     labels: list[str]
     """Of each tensor the way to it: `carry['h'][0]`."""
-    weak: list[bool]
-    """Of each tensor, whether it was a Python number, which takes the dtype of what it is used with."""
     structure: Any
     present: list[bool]
     conversions: int = 0
@@ -40,23 +39,63 @@ class Structured:
     def specs(self) -> list[Spec]:
         return [spec_of_tensor(one) for one in self.tensors]
 
-    def restored(self, tensors: Sequence[Any]) -> Any:
-        """Other values in the same structure."""
-        waiting = iter(tensors)
+    @property
+    def weak(self) -> list[bool]:
+        """Of each tensor, whether it is a Python number, which takes the dtype of what it is used with."""
+        return [type(one) is PythonNumber for one in self.tensors]
+
+    def inputs(self, specs: Sequence[Spec] | None = None) -> list[BodyInput]:
+        """What a body is given for these values, or for their parts, of other specs."""
+        given = self.specs if specs is None else specs
+        return [
+            BodyInput(spec, name_of(label), _kind_of_part(one, spec.shape))
+            for spec, label, one in zip(given, self.labels, self.tensors)
+        ]
+
+    def restored(self, tensors: Sequence[Tensor]) -> Any:
+        """Other values in the same structure, of the same kinds, known ones as what they stand for."""
+        waiting = iter(
+            plain(of_kind(one, _kind_of_part(own, one._value.shape)))
+            for one, own in zip(tensors, self.tensors)
+        )
         return unflatten(self.structure, [next(waiting) if here else None for here in self.present])
 
-    def converted(self, specs: Sequence[Spec]) -> Structured:
-        """Python numbers in the dtypes of these specs; after a few times these are final."""
-        tensors = [
-            as_dtype(one, spec.dtype) if weak else one
-            for one, weak, spec in zip(self.tensors, self.weak, specs)
-        ]
-        again = self.conversions + 1 < MOST_CONVERSIONS
-        weak = self.weak if again else [False] * len(self.weak)
-        return Structured(tensors, self.labels, weak, self.structure, self.present, self.conversions + 1)
+    def differs(self, after: Structured) -> bool:
+        """Whether numbers must be converted, or values be of another kind, to be like those after a step."""
+        if len(after.tensors) != len(self.tensors) or self.conversions == MOST_CONVERSIONS:
+            return False
+        pairs = zip(self.tensors, after.tensors)
+        return any(_is_other_number(one, after) or _becomes_torch(one, after) for one, after in pairs)
+
+    def converted(self, after: Structured, only_numbers: bool = False) -> Structured:
+        """Python numbers in the dtypes of the values after a step, and arrays as Tensors where these are."""
+        tensors = []
+        for one, other in zip(self.tensors, after.tensors):
+            if _is_other_number(one, other):
+                one = of_kind(as_dtype(one, other.payload.dtype), type(other))
+            elif _becomes_torch(one, other) and not only_numbers:
+                one = of_kind(one, type(other))
+            tensors.append(one)
+        return Structured(tensors, self.labels, self.structure, self.present, self.conversions + 1)
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Structured:
-        return Structured(list(tensors), self.labels, self.weak, self.structure, self.present)
+        return Structured(list(tensors), self.labels, self.structure, self.present)
+
+
+def _kind_of_part(whole: Tensor, shape: tuple[int, ...]) -> type[Tensor]:
+    """The kind of a part of a value, or of a stack of its likes."""
+    own = type(whole)
+    return own if whole._value.shape == shape else kind_of_result(own, shape, False)
+
+
+def _is_other_number(one: Tensor, after: Tensor) -> bool:
+    """Whether a Python number takes another dtype, or becomes another kind of number."""
+    is_other = type(after) is not PythonNumber or one.payload.dtype != after.payload.dtype
+    return type(one) is PythonNumber and is_other
+
+
+def _becomes_torch(one: Tensor, after: Tensor) -> bool:
+    return isinstance(one, NumpyTensor) and isinstance(after, TorchTensor) and type(after) is not Auxiliary
 
 
 def spec_of_tensor(one: Tensor) -> Spec:
@@ -79,22 +118,20 @@ def structured(value: Any, function: str, argument: str) -> Structured:
     present = [leaf is not None for leaf in leaves]
     given = [(leaf, label) for leaf, label in zip(leaves, labels) if leaf is not None]
     tensors = [_tensor(leaf, function, label) for leaf, label in given]
-    weak = [isinstance(leaf, bool | int | float) and not isinstance(leaf, np.generic) for leaf, _ in given]
-    return Structured(tensors, [label for _, label in given], weak, structure, present)
+    return Structured(tensors, [label for _, label in given], structure, present)
 
 
 def _tensor(leaf: Any, function: str, label: str) -> Tensor:
     if isinstance(leaf, Tensor):
         return leaf
     if isinstance(leaf, np.ndarray | np.generic):
-        array = np.asarray(leaf)
-        require_supported(array.dtype, function, label)
-        return wrap(array)
+        require_supported(leaf.dtype, function, label)
+        return standing_for(leaf)
     if isinstance(leaf, bool | int | float):
-        made = new_tensor(leaf)
-        return made if not is_tracing() else make(constant(leaf, Spec((), made.payload.dtype)))
+        made = standing_for(leaf)
+        return made if not is_tracing() else make(constant(leaf, Spec((), made.payload.dtype)), PythonNumber)
     if isinstance(leaf, Node):
-        return make(leaf)
+        return make(leaf, Auxiliary)
     fail(
         ArgumentError,
         f"{function}: {label} is a {type(leaf).__name__}; expected a tensor, an array, a number or None.",
@@ -119,6 +156,7 @@ def require_same(
             f"{function}: the structure {_shown(found)} of {_root(found)} differs from {_shown(expected)}, "
             f"that of {what}. Return the same containers, with None in the same places.",
         )
+    _require_same_kinds(function, found, expected, what)
     free = weak or [False] * len(found.tensors)
     for mine, theirs, label, is_free in zip(found.specs, expected.specs, found.labels, free):
         error: type[PullbackError] | None = None
@@ -130,6 +168,20 @@ def require_same(
             remedy = "shape" if error is ShapeError else "dtype, e.g. with .to(...)"
             fail(
                 error, f"{function}: {label} is {mine}, but {theirs} in {what}. Make it of the same {remedy}."
+            )
+
+
+def _require_same_kinds(function: str, found: Structured, expected: Structured, what: str) -> None:
+    for mine, theirs, label in zip(found.tensors, expected.tensors, found.labels):
+        if Auxiliary in (type(mine), type(theirs)):
+            continue
+        if isinstance(mine, NumpyTensor) is not isinstance(theirs, NumpyTensor):
+            kinds = ("an array", "a Tensor")
+            kind, other = kinds if isinstance(mine, NumpyTensor) else kinds[::-1]
+            fail(
+                ArgumentError,
+                f"{function}: {label} is {kind}, but {other} in {what}. Make both one or the other, e.g. "
+                "with pullback.as_tensor(...) or numpy.asarray(...).",
             )
 
 
@@ -146,4 +198,4 @@ def name_of(label: str) -> str:
     key = label.split("[")[-1].strip("]'\"")
     if key.isidentifier():
         return {"init": "carry", "xs": "x", "operands": "x"}.get(key, key)
-    return {"init": "carry", "xs": "x", "operands": "x"}[label.split("[")[0]]
+    return {"init": "carry"}.get(label.split("[")[0], "x")

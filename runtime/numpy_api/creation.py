@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.ops.elementwise import identity
-from ...tracer.ops.movement import expand
+from ...tracer.ops.movement import expand, reshape
 from ...tracer.spec import SUPPORTED
 from ..creation import size_of
 from ..functions.common import as_dtype
 from ..local import local
 from ..tape import apply, wrap
 from ..tensor import Tensor
+from ..value_kinds import NumpyTensor, as_kind
 from .functions import FUNCTIONS
 from .values import holds_tensor, joined
 
@@ -45,11 +46,11 @@ def full(
     extents = size_of((shape,), "numpy.full")
     if dtype is not None and _dtype(dtype) not in SUPPORTED:
         return np.full(extents, fill_value, _dtype(dtype))
-    if isinstance(fill_value, bool | int | float):
-        return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)))
+    if isinstance(fill_value, bool | int | float) and not isinstance(fill_value, Tensor):
+        return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)), NumpyTensor)
     filler = fill_value if isinstance(fill_value, Tensor) else wrap(np.asarray(fill_value))
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
-    return apply(identity, apply(expand, filler, shape=extents))
+    return as_kind(apply(identity, apply(expand, filler, shape=extents)), NumpyTensor)
 
 
 def full_like(
@@ -86,7 +87,7 @@ def identity_matrix(n: int, dtype: Any = None) -> np.ndarray | Tensor:
 
 def _tensor(array: np.ndarray) -> np.ndarray | Tensor:
     """New data as a Tensor, where Tensors have the dtype."""
-    return local(array) if array.dtype in SUPPORTED else array
+    return local(array, NumpyTensor) if array.dtype in SUPPORTED else array
 
 
 # --- from data ------------------------------------------------------------------------------------------
@@ -102,8 +103,11 @@ def array(
         return _tensor(np.array(object, kind, copy=copy, order=order, ndmin=ndmin))  # type: ignore[call-overload]
     values = joined(object)
     result = values if dtype is None else as_dtype(values, _dtype(dtype))
-    if result is object and copy:
-        result = apply(identity, result)
+    if result is object:
+        if not copy and type(result) is NumpyTensor:
+            return result
+        result = apply(identity, result) if copy else apply(reshape, result, shape=result._value.shape)
+    result = as_kind(result, NumpyTensor)
     return result[(None,) * (ndmin - result.ndim)] if result.ndim < ndmin else result
 
 
@@ -111,7 +115,7 @@ def asarray(
     a: Any, dtype: Any = None, order: str = "K", *, device: Any = None, copy: bool | None = None
 ) -> np.ndarray | Tensor:
     """`np.asarray`: an ndarray stays what it is, lists become Tensors."""
-    if isinstance(a, np.ndarray | np.generic):
+    if isinstance(a, np.ndarray | np.generic) and not isinstance(a, Tensor):
         return np.asarray(a, None if dtype is None else _dtype(dtype))
     return array(a, dtype, copy=copy)
 

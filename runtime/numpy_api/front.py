@@ -17,10 +17,12 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value
 from ...tracer.spec import SUPPORTED
+from ...tracer.trace import innermost
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..tape import wrap
 from ..tensor import Tensor
+from ..value_kinds import PythonNumber, settled
 from .values import tensor_of
 
 # --- ufuncs -------------------------------------------------------------------------------------------
@@ -45,6 +47,8 @@ NUMBERS = (bool, int, float)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
 VALUES = (Tensor, *NUMBERS)
+WEAK = {"f": float, "i": int}
+"""What a Python number promotes as, by the kind of its dtype; a bool has the dtype of NumPy's."""
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's function -> what it does on Tensors; see `functions`."""
 OF_OTHERS: dict[str, Callable[..., Any]] = {}
@@ -86,7 +90,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         result = METHODS[method](ufunc, *inputs, **options)
     else:
         unknown(f"{ufunc.__name__}.{method}")
-    return result if out is None else written(result, out[0], ufunc.__name__)
+    return settled(result, inputs) if out is None else written(result, out[0], ufunc.__name__)
 
 
 def _is_operand(value: Any) -> bool:
@@ -132,7 +136,8 @@ def _call_where(
     for one in inputs:
         x = tensor_of(one)
         number = scalar_of(harmless if array_dtype(x).kind == "f" else True, array_dtype(x))
-        safe.append(one if isinstance(one, NUMBERS) else PUBLIC["where"](chosen, x, number))
+        is_number = isinstance(one, NUMBERS) and not isinstance(one, Tensor)
+        safe.append(one if is_number else PUBLIC["where"](chosen, x, number))
     former = tensor_of(out)
     result = as_dtype(called(ufunc, safe, options), array_dtype(former))
     return PUBLIC["where"](chosen, result, former)
@@ -140,9 +145,12 @@ def _call_where(
 
 def _weak(value: Any) -> Any:
     """What NumPy's promotion takes for an input: a dtype, or the type of a Python number."""
+    if isinstance(value, Tensor):
+        dtype = array_dtype(value)
+        return WEAK.get(dtype.kind, dtype) if type(value) is PythonNumber else dtype
     if isinstance(value, NUMBERS) and not isinstance(value, np.generic):
         return np.dtype(bool) if isinstance(value, bool) else int if isinstance(value, int) else float
-    return array_dtype(value) if isinstance(value, Tensor) else np.asarray(value).dtype
+    return np.asarray(value).dtype
 
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
@@ -153,12 +161,21 @@ def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tupl
     if loop[-1].kind == "b":  # a bit needs no half precision, which compiled code does not have
         loop = tuple(np.dtype("float32") if one == np.float16 else one for one in loop)
     operands = [
-        scalar_of(one, kind) if isinstance(one, NUMBERS) else as_dtype(wrap(one), kind)
+        _as_operand(one, kind) if isinstance(one, Tensor) else scalar_of(one, kind)
         for one, kind in zip(values, loop)
     ]
     if not any(isinstance(one, Tensor) for one in operands):
         operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]  # numbers alone
     return operands, loop[-1]
+
+
+def _as_operand(x: Tensor, dtype: np.dtype) -> Tensor:
+    """x in a dtype; whether a Python integer fits a small one, its value must tell."""
+    if type(x) is PythonNumber and dtype.kind in "iu" and dtype != array_dtype(x):
+        trace = innermost()
+        if trace is not None and is_traced(x):
+            trace.require_no_numbers(x._value)
+    return as_dtype(x, dtype)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -224,7 +241,7 @@ def array_function(
         unknown(f"{module}.{function.__name__}" if module else function.__name__)
     out = keywords.get("out")
     if out is None:
-        return implementation(*arguments, **keywords)
+        return settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
     keywords = {name: value for name, value in keywords.items() if name != "out"}
     return written(implementation(*arguments, **keywords), out, function.__name__)
 

@@ -291,7 +291,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     mask = mask if array_dtype(mask).kind == "b" else PUBLIC["ne"](mask, 0)
     if x is None and y is None:
         return selection.nonzero(mask, as_tuple=True)
-    if all(isinstance(one, bool | int | float) for one in (x, y)):
+    if all(isinstance(one, bool | int | float) and not isinstance(one, Tensor) for one in (x, y)):
         dtype = np.result_type(type(x), type(y))
         return PUBLIC["where"](mask, *(filled((), scalar_of(one, dtype), dtype) for one in (x, y)))
     return PUBLIC["where"](mask, *promoted([x, y]))

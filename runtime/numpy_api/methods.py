@@ -1,10 +1,9 @@
-"""What methods and operators of Tensors mean in NumPy's programs: what they mean there.
+"""What methods and operators of NumPy's kinds of tensors mean: what they mean for ndarrays.
 
 `x.std()` divides by n in NumPy and by n - 1 in PyTorch, `x.max(0)` is an array or a pair, integers divide to
-float64 or float32. A function that was given ndarrays to differentiate or trace, and that calls none of
-pullback's functions, is a NumPy program, and must compute what it computes without pullback. So there, and
-where an option has NumPy's name, a method is NumPy's; options with PyTorch's names (`dim`, `unbiased`) ask
-for PyTorch's.
+float64 or float32. A method that NumPy has is NumPy's where the tensor stands for an ndarray, and PyTorch's
+where it is a Tensor; options with the other's names (`dim`, `unbiased`; `ddof`, `initial`) ask for the
+other's.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ import numpy as np
 from ...tracer.ops.elementwise import identity
 from ..functions import METHODS
 from ..functions.common import NUMBERS, array_dtype
-from ..inplace import copy_
+from ..inplace import copy_, require_assignable, update
+from ..nodes import next_sequence
 from ..tape import apply
 from ..tensor import Tensor
+from ..value_kinds import NumpyScalar, NumpyTensor, settled
 from .front import FUNCTIONS, OPERANDS, called, written
-from .scalars import has_numpy_methods
-from .values import tensor_of
 
 Method = Callable[..., Any]
 
@@ -37,18 +36,31 @@ OWN_AXIS = frozenset(("repeat", "take"))
 """Methods that have no `dim` in PyTorch, so that `axis` means NumPy's."""
 
 
-def either(name: str, torch: Method | None, numpy: Method) -> Method:
-    """The method of this name, PyTorch's or NumPy's."""
+def of_torch(name: str, torch: Method | None, numpy: Method) -> Method:
+    """PyTorch's method of this name; NumPy's where an option has NumPy's name."""
     if torch is None:
         return numpy
     options = NUMPY_OPTIONS | {"axis"} if name in OWN_AXIS else NUMPY_OPTIONS
+    return _chosen(torch, numpy, options)
 
-    @functools.wraps(torch)
+
+def of_numpy(torch: Method | None, numpy: Method) -> Method:
+    """NumPy's method; PyTorch's where an option has PyTorch's name."""
+
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
-        if has_numpy_methods():
-            chosen = torch if keywords and not TORCH_OPTIONS.isdisjoint(keywords) else numpy
-        else:
-            chosen = numpy if keywords and not options.isdisjoint(keywords) else torch
+        result = numpy(self, *arguments, **keywords)
+        return result if keywords.get("out") is not None else settled(result, (self, *arguments))
+
+    functools.update_wrapper(method, numpy)
+    return method if torch is None else _chosen(method, torch, TORCH_OPTIONS)
+
+
+def _chosen(usual: Method, other: Method, options: frozenset[str]) -> Method:
+    """`other` where one of the options is given."""
+
+    @functools.wraps(usual)
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
+        chosen = other if keywords and not options.isdisjoint(keywords) else usual
         return chosen(self, *arguments, **keywords)
 
     return method
@@ -169,36 +181,49 @@ COMPARISONS = {
 
 
 def _is_same_in_both(self: Tensor, other: Any) -> bool:
-    """Whether NumPy and PyTorch promote alike: floats of one dtype, or a float and a Python number."""
+    """Whether NumPy and PyTorch promote alike: floats of one dtype, or an array and a Python number."""
     dtype = array_dtype(self)
-    if type(other) is Tensor:
+    if isinstance(other, Tensor):
         return dtype.kind == "f" and array_dtype(other) == dtype
     return dtype.kind == "f" and type(other) in NUMBERS
 
 
-def operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> Method:
-    """`x + other`, or `other + x`: PyTorch's where it is the same, or no NumPy program asks."""
+def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> Method:
+    """`x + other`, or `other + x`, of NumPy's kinds."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if torch is not None and (not has_numpy_methods() or _is_same_in_both(self, other)):
+        if torch is not None and _is_same_in_both(self, other):
             return torch(self, other)
         if not isinstance(other, OPERANDS):
             return NotImplemented
-        return called(ufunc, (other, self) if reflected else (self, other))
+        operands = (other, self) if reflected else (self, other)
+        return settled(called(ufunc, operands), operands)
 
     return functools.wraps(torch)(method) if torch is not None else method
 
 
-def written_operand(other: Any) -> Any:
-    """What `x += other` adds: lists are arrays in NumPy's programs."""
-    return tensor_of(other) if has_numpy_methods() and isinstance(other, list | tuple) else other
-
-
-def operators(methods: dict[str, Method]) -> dict[str, Method]:
+def numpy_operators(methods: dict[str, Method]) -> dict[str, Method]:
     """The methods of Python's operators, by name."""
     found = {}
     for name, ufunc in (UFUNCS | COMPARISONS).items():
-        found[f"__{name}__"] = operator(ufunc, methods.get(f"__{name}__"))
+        found[f"__{name}__"] = numpy_operator(ufunc, methods.get(f"__{name}__"))
     for name, ufunc in UFUNCS.items():
-        found[f"__r{name}__"] = operator(ufunc, methods.get(f"__r{name}__"), reflected=True)
+        found[f"__r{name}__"] = numpy_operator(ufunc, methods.get(f"__r{name}__"), reflected=True)
     return found
+
+
+def in_place_operator(name: str, ufunc: np.ufunc) -> Method:
+    """`x += other` of NumPy's kinds: an array is written into, a number is replaced by another."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, OPERANDS):
+            return NotImplemented
+        if isinstance(self, NumpyScalar):
+            return called_operator(self, other)
+        require_assignable(self)
+        began = next_sequence()
+        return update(self, called(ufunc, (self, other)), began)
+
+    called_operator = getattr(NumpyTensor, f"__{name}__")
+    method.__name__ = method.__qualname__ = f"__i{name}__"
+    return method

@@ -28,6 +28,7 @@ from ..lost_gradients import raised_in_store
 from ..saved import saved_values
 from ..stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
 from ..tensor import Tensor, make
+from ..value_kinds import NumpyTensor
 from ..writes import calls_taking_methods, makes_lists, writes_of
 
 Function = Callable[..., Any]
@@ -113,7 +114,7 @@ class _Shared:
             return value
         others = [one for key, one in self._arrays.items() if key != id(value)]
         if id(value) not in self._differentiated and not any(_overlap(one, value) for one in others):
-            return self._tensors.setdefault(id(value), make(value))
+            return self._tensors.setdefault(id(value), make(value, NumpyTensor))
         if self._is_certain:
             raise GradientError(
                 "an array that the function writes into shares its memory with another argument, of which "
@@ -342,7 +343,7 @@ class _Copies:
         if type(value) is np.ndarray:
             if not self._replaces_arrays or value.dtype not in SUPPORTED:
                 return None
-            return self._arrays.setdefault(id(value), make(value))
+            return self._arrays.setdefault(id(value), make(value, NumpyTensor))
         return self._stand_ins.of(value, attributes)
 
     def _replacement(self, value: Any, one: _Reached) -> Any:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.ops.movement import reshape
 from ..functions.common import array_dtype, as_dtype
 from ..functions.joining import stack
-from ..tape import wrap
+from ..tape import apply, of_kind, standing_for
 from ..tensor import Tensor
+from ..value_kinds import PythonNumber
 
 
 def holds_tensor(data: Any) -> bool:
@@ -27,21 +29,27 @@ def joined(data: Any) -> Any:
 
 def tensor_of(value: Any) -> Tensor:
     """The value as a Tensor."""
-    if isinstance(value, Tensor):
-        return value
-    value = joined(value)
-    return value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    return standing_for(joined(value))
 
 
 def promoted(values: Sequence[Any]) -> list[Tensor]:
     """The values as Tensors of NumPy's common dtype."""
-    weak = [
-        one if isinstance(one, int | float) and not isinstance(one, np.generic) else None for one in values
-    ]
     tensors = [tensor_of(one) for one in values]
-    kinds: list[Any] = [array_dtype(x) if one is None else one for x, one in zip(tensors, weak)]
-    dtype = np.result_type(*kinds)
+    dtype = np.result_type(*map(_promoting, tensors))
     return [as_dtype(x, dtype) for x in tensors]
+
+
+def _promoting(x: Tensor) -> Any:
+    """What promotes as the tensor does: its dtype, or a Python number."""
+    return array_dtype(x).type(0).item() if type(x) is PythonNumber else array_dtype(x)
+
+
+def as_python_number(value: Any) -> Any:
+    """What `float(value)` would be, as what stands for a Python number; what is no tensor stays itself."""
+    if not isinstance(value, Tensor):
+        return value
+    number = value if not value._value.shape else apply(reshape, value, shape=())
+    return of_kind(as_dtype(number, np.dtype("float64")), PythonNumber)
 
 
 def averaged(value: Any) -> Tensor:

@@ -32,8 +32,8 @@ def _target(array: Any, function: str) -> Tensor:
 @implements(np.copyto)
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     target, source = _target(dst, "copyto"), tensor_of(src)
-    found = type(src) if isinstance(src, int | float) else array_dtype(source)
-    weak = np.result_type(found, array_dtype(target)) if isinstance(src, int | float) else found
+    is_weak = isinstance(src, int | float) and not isinstance(src, Tensor | np.generic)
+    weak = np.result_type(type(src), array_dtype(target)) if is_weak else array_dtype(source)
     if not np.can_cast(weak, array_dtype(target), casting):  # type: ignore[arg-type]
         fail(
             DTypeError, f"numpy.copyto: cannot cast {weak} to {array_dtype(target)} with casting {casting!r}."

@@ -1,0 +1,150 @@
+"""The kinds of values: whose methods, operators and promotion a tensor has, NumPy's or PyTorch's.
+
+A function that is differentiated or traced gets tensors in the place of its arrays. What they mean must not
+change by that: `x.std()` divides by n where x is an ndarray, by n - 1 where it is a Tensor; `x[0]` is a
+number or a view; a Python float leaves float32 what it is. So the class of a tensor is its kind, and goes
+with the data:
+
+| class | stands for |
+|---|---|
+| `TorchTensor` | a Tensor: an argument, a global, what `pb.tensor` and its kin make |
+| `NumpyTensor` | an ndarray |
+| `NumpyScalar` | one of NumPy's numbers: an element, a sum |
+| `PythonNumber` | a Python float, weak in promotion: what `math` computes, a differentiated float |
+| `Auxiliary` | what pullback makes on its own account; it takes the kind of what it meets |
+
+What an operator gives is PyTorch's if an operand is, else NumPy's if one is. What is computed belongs to the
+name of the function: `pb.std(x)` divides by n - 1 for every x, and gives an ndarray for an ndarray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .tensor import Tensor, TorchTensor
+
+ndarray = np.ndarray
+PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float}
+_set_class = object.__dict__["__class__"].__set__
+
+
+class Auxiliary(TorchTensor):
+    """A tensor that pullback makes on its own account: positions, weights, zeros."""
+
+    __slots__ = ()
+    _precedence = 0
+
+
+class NumpyTensor(Tensor):
+    """What stands for an ndarray: its methods and operators are NumPy's."""
+
+    __slots__ = ()
+    _precedence = 2
+
+    @property
+    def __class__(self) -> type:  # type: ignore[misc]  # isinstance(x, np.ndarray) holds, as without us
+        return ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return tuple(self._value.shape)
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self._value.dtype
+
+
+class NumpyScalar(NumpyTensor):
+    """What stands for one of NumPy's numbers: `+=` gives another number, and changes none."""
+
+    __slots__ = ()
+    _is_number = True
+
+    @property
+    def __class__(self) -> type:  # type: ignore[misc]
+        return self._value.dtype.type
+
+
+class PythonNumber(NumpyScalar):
+    """What stands for a Python number: beside an array it takes the array's dtype."""
+
+    __slots__ = ()
+    _precedence = 1
+
+    @property
+    def __class__(self) -> type:  # type: ignore[misc]
+        return PYTHON_TYPES[self._value.dtype.kind]
+
+
+def kind_of_result(kind: type[Tensor], shape: tuple[int, ...], is_view: bool) -> type[Tensor]:
+    """The kind of what an operator gives, where the first of its operands' kinds is `kind`."""
+    if not issubclass(kind, NumpyTensor):
+        return kind
+    if shape:
+        return NumpyTensor
+    if kind is PythonNumber:
+        return kind
+    return NumpyTensor if is_view else NumpyScalar
+
+
+def kind_of_value(value: Any) -> type[Tensor]:
+    """The kind of the tensor that stands for a value."""
+    if isinstance(value, Tensor):
+        return type(value)
+    if isinstance(value, ndarray):
+        return NumpyTensor
+    return NumpyScalar if isinstance(value, np.generic) else PythonNumber
+
+
+def as_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
+    """The same tensor, new from an operator and held by nobody else, as one of a kind."""
+    if type(tensor) is not kind:
+        _set_class(tensor, kind)
+    return tensor
+
+
+def settled(result: Any, arguments: Iterable[Any]) -> Any:
+    """What a function has computed for arguments: of PyTorch's kind if one of them is, else of NumPy's."""
+    given = list(_tensors(arguments))
+    return _of_kind(result, any(isinstance(one, TorchTensor) for one in given), set(map(id, given)))
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors with a kind of their own among arguments, also in lists and dicts among them."""
+    for value in values:
+        if isinstance(value, Tensor):
+            if type(value) is not Auxiliary:
+                yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+        elif isinstance(value, Mapping):
+            yield from _tensors(value.values())
+
+
+def _of_kind(result: Any, torch: bool, given: set[int]) -> Any:
+    """The result as it is, with the tensors in it of PyTorch's or of NumPy's kind, but for those `given`."""
+    if isinstance(result, Tensor):
+        if id(result) in given or (type(result) is TorchTensor if torch else isinstance(result, NumpyTensor)):
+            return result
+        kind = TorchTensor if torch else NumpyTensor
+        return as_kind(result, kind_of_result(kind, result._value.shape, result._view is not None))
+    if type(result) in (list, tuple):
+        return type(result)(_of_kind(one, torch, given) for one in result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*(_of_kind(one, torch, given) for one in result))
+    return result
+
+
+def plain(value: Any) -> Any:
+    """What stands for a known value of NumPy's or Python's kind, and needs no gradient, as that value."""
+    if not isinstance(value, NumpyTensor) or value.requires_grad:
+        return value
+    array = value._value
+    if type(array) is not ndarray:
+        return value
+    if type(value) is NumpyTensor:
+        return array
+    return array.item() if type(value) is PythonNumber else array[()]

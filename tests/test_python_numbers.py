@@ -1,0 +1,117 @@
+"""Python's numbers as arguments of compiled functions: operands where they meet arrays, else themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+X = np.arange(1.0, 6.0)
+X32 = X.astype(np.float32)
+
+
+def check(function: Any, calls: Any) -> Any:
+    """Calls agree with plain ones in values, dtypes and errors; what the cache has to say."""
+    compiled = pb.compile(function)
+    for arguments in calls:
+        try:
+            expected = function(*arguments)
+        except ArithmeticError as error:
+            with pytest.raises(type(error)):
+                compiled(*arguments)
+            continue
+        found = compiled(*arguments)
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    return compiled.cache_info()
+
+
+def test_values_of_a_float_compile_once() -> None:
+    info = check(lambda x, a: x * a, [(X32, 0.1 * step) for step in range(80)])
+    assert (info.traces, info.misses) == (1, 1)
+
+
+def test_values_of_an_integer_compile_once() -> None:
+    info = check(lambda x, k: x * k + k, [(X32, step) for step in range(20)])
+    assert (info.traces, info.misses) == (1, 1)
+
+
+def test_floats_in_containers_and_defaults() -> None:
+    def function(x: Any, rates: Any, decay: float = 0.5) -> Any:
+        return x * rates["rate"] * decay
+
+    info = check(function, [(X, {"rate": 0.1 * step}) for step in range(9)])
+    assert info.traces == 1
+
+
+def test_a_comparison_is_a_guard() -> None:
+    info = check(lambda x, a: x * a if a > 2 else x - a, [(X, 0.3 * step) for step in range(20)])
+    assert info.traces == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "values"),
+    [
+        (lambda x, k: np.stack([x, x]).sum(axis=k), (0, 1, -1)),
+        (lambda x, k: sum(x * i for i in range(k)), (1, 2, 3)),
+        (lambda x, a: x[: int(a)], (1.0, 2.0)),
+        (lambda x, a: x * {0.5: 1, 0.25: 2}[a], (0.5, 0.25)),
+        (lambda x, a: x * math.floor(a), (0.5, 1.5)),
+        (lambda x, a: x * len(f"{a:.3f}"), (4.0, 20.0)),
+        (lambda x, a: np.quantile(x, a), (0.1, 0.3)),
+        (lambda x, k: x[: k // 2] * (k % 3), (2, 3, 4)),
+        (lambda x, a: x * a.is_integer(), (2.0, 2.5)),
+    ],
+)
+def test_what_structure_needs_is_a_constant(function: Any, values: Any) -> None:
+    check(function, [(X, value) for value in values])
+
+
+def test_many_lengths_compile_once() -> None:
+    info = check(lambda x, k: (x[:k] * 2).sum(), [(np.arange(300.0), step) for step in range(200)])
+    assert info.compilations + info.disk_hits <= 3
+
+
+def test_plain_exponents_are_constants() -> None:
+    info = check(lambda x, a: x**a, [(X, a) for a in (0.5, 2.0, 2.5, 3.7, -0.5, 3.3)])
+    assert info.traces == 4
+    assert "sqrt" in pb.compile(lambda x, a: x**a).forward_source(X, 0.5)
+
+
+def test_the_kind_of_a_number_is_pythons() -> None:
+    def function(x: Any, a: Any) -> Any:
+        return x * (1 + isinstance(a, float) + 2 * isinstance(a, bool))
+
+    check(function, [(X, 0.5), (X, 2), (X, True)])
+
+
+def test_arithmetic_of_numbers_raises_as_pythons_does() -> None:
+    check(lambda x, a, b: x * (a * b + a / b - a**b), [(X, 1.5, 2.5), (X, 0.5, 0.0), (X, 1e200, 3.0)])
+    check(lambda x, a: x * (1 / a + 7 % a), [(X, 0.5), (X, 0.0), (X, 2.0)])
+    with pytest.raises(pb.errors.UnsupportedError, match="complex"):
+        pb.compile(lambda x, a: x * a**0.5)(X, -4.0)
+
+
+def test_an_integer_does_not_wrap() -> None:
+    small = np.arange(5, dtype=np.uint8)
+    compiled = pb.compile(lambda x, k: x + k)
+    np.testing.assert_array_equal(compiled(small, 200), small + 200)
+    with pytest.raises((OverflowError, pb.errors.PullbackError)):
+        compiled(small, 300)
+    assert pb.compile(lambda x, k: x * k)(X, 2**60) == pytest.approx(X * 2**60)
+    assert pb.compile(lambda k: k * k)(2**40) == 2**80
+
+
+def test_a_differentiated_float_is_weak_and_keeps_its_gradient() -> None:
+    loss = lambda a: (a * X32).sum()  # noqa: E731
+    for function in (pb.value_and_grad(loss), pb.compile(pb.value_and_grad(loss))):
+        value, gradient = function(2.0)
+        assert value.dtype == np.float32
+        assert gradient == pytest.approx(15.0)
+    powers = pb.grad(lambda p: (X**p).sum())
+    for function in (powers, pb.compile(powers)):
+        assert function(2.0) == pytest.approx((X**2 * np.log(X)).sum())

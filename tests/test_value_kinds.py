@@ -1,0 +1,153 @@
+"""The kind of a value, NumPy's or PyTorch's, is that of a plain call: in traces and under transforms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+X = np.array([1.0, 2.0, 4.0])
+X32 = X.astype(np.float32)
+TABLE = np.arange(6.0).reshape(2, 3) ** 2
+W = pb.tensor([1.0, 2.0, 3.0], dtype=pb.float64)
+
+
+def add_one(number: Any) -> Any:
+    number += 1
+    return number
+
+
+def filled(x: Any) -> Any:
+    y = np.zeros(3)
+    for i in range(3):
+        y[i] = x[i] * 2
+    return y.std()
+
+
+def written(x: Any) -> Any:
+    y = x.copy()
+    y += 1
+    y[...] = y * W.numpy()
+    return y.max(axis=0)
+
+
+def by_type(x: Any) -> Any:
+    return x.sum() if isinstance(x, np.ndarray) else x.sum() * 2
+
+
+def an_element_is_a_number(x: Any) -> Any:
+    first = x[0]
+    second = first
+    first += 1
+    return second * x + isinstance(first, float)
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "a method of an array": (lambda x: x.std(), (X,)),
+    "a method of a Tensor": (lambda x: x.std(), (W,)),
+    "beside a mention of pullback": (lambda x: pb.tanh(x).std(), (X,)),
+    "extremes": (lambda x: np.sum(x.max(axis=0)) + pb.sin(x).sum(), (TABLE,)),
+    "a global Tensor": (lambda x: (x * W).std(), (X,)),
+    "a Tensor on the left": (lambda x: (W * x).std(), (X,)),
+    "a constant Tensor": (lambda x: x.sum() * pb.tensor([1.0, 2.0]), (X,)),
+    "a Python float": (lambda x, a: a * x, (X32, 2.0)),
+    "a number of NumPy's": (lambda x, a: a * x, (X32, np.float64(2.0))),
+    "an array of no dimensions": (lambda x, a: a * x, (X32, np.array(2.0))),
+    "a sum beside an array": (lambda x, y: x.sum() * y, (X, X32)),
+    "math": (lambda x, y: math.sqrt(x.sum()) * y, (X, X32)),
+    "an element": (an_element_is_a_number, (X,)),
+    "pullback's function of a number": (lambda x: pb.tanh(x), (0.5,)),
+    "pullback's std": (lambda x: pb.std(x), (X,)),
+    "NumPy's std of a Tensor": (lambda x: np.std(x), (W,)),
+    "zeros": (lambda x: np.zeros_like(x) + np.zeros(3) + x, (X,)),
+    "pullback's zeros": (lambda x: pb.zeros(3) + x, (X,)),
+    "an array of a Tensor's elements": (lambda x: np.array([x[0], x[1]]) * x[:2], (X,)),
+    "a tensor of an array": (lambda x: pb.tensor(x).std(), (X,)),
+    "filled": (filled, (X,)),
+    "written": (written, (X,)),
+    "a type is asked for": (by_type, (X,)),
+    "shapes and dtypes": (lambda x: x * len(x.shape) * (x.dtype == np.float32), (X32,)),
+    "vmap": (lambda x: pb.vmap(lambda row: row.std())(x), (TABLE,)),
+    "map": (lambda x: pb.map(lambda row: row.max(0), x), (TABLE,)),
+    "cond": (lambda x: pb.cond(x.sum() > 1, lambda x: x.std(), lambda x: x.sum(), x), (X,)),
+    "switch": (lambda x: pb.switch(1, [lambda x: x.sum(), lambda x: x.var()], x), (X,)),
+    "scan": (lambda x: pb.scan(lambda c, r: (c + r.std(), c * r), 0.0, x)[1], (TABLE,)),
+    "a Python number is carried": (lambda x: pb.scan(lambda c, r: (c + r, c * r), 0.0, x)[0], (X32,)),
+    "a Tensor is carried on": (lambda x: pb.scan(lambda h, w: (h * w, h.sum()), x, W)[0], (X,)),
+    "a loop's position": (lambda x: pb.fori_loop(0, 3, lambda i, v: v * x[i] * i, 1.0), (X32,)),
+    "while": (lambda x: pb.while_loop(lambda v: v.std() < 50, lambda v: v * 2, x), (X,)),
+    "a compiled function inside": (lambda x: pb.compile(lambda y: y.std())(x) * x.var(), (X,)),
+    "a gradient inside": (lambda x: pb.grad(lambda y: (y**3).sum())(x).std(), (X,)),
+    "what a compiled function returns": (lambda x: pb.compile(lambda y: y * 2)(x).std(), (X,)),
+    "round": (lambda x: x * round(x[1]), (X,)),
+    "add to a number": (lambda x: add_one(x.sum()) * x, (X,)),
+}
+
+
+def described(value: Any) -> tuple[Any, ...]:
+    """The kind, the dtype, the shape and the elements of a result."""
+    if isinstance(value, pb.Tensor):
+        return "PyTorch", value.dtype, tuple(value.shape), value.detach().numpy()
+    assert isinstance(value, np.ndarray | np.generic | float | int), type(value)
+    array = np.asarray(value)
+    return "NumPy", array.dtype, array.shape, array
+
+
+def require_same(found: Any, expected: Any) -> None:
+    *one, elements = described(found)
+    *other, wanted = described(expected)
+    assert one == other
+    np.testing.assert_allclose(elements, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_compiled_function_gives_what_the_plain_call_does(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    require_same(pb.compile(function)(*arguments), function(*arguments))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_transform_gives_what_the_plain_call_does(name: str) -> None:
+    function, arguments = PROGRAMS[name]
+    expected = function(*arguments)
+    value, pull = pb.vjp(function, *arguments)
+    require_same(value, expected)
+    ones = pb.ones_like(value) if isinstance(value, pb.Tensor) else np.ones_like(value)
+    for gradient, argument in zip(pull(ones), arguments):
+        assert isinstance(gradient, pb.Tensor) is isinstance(argument, pb.Tensor)
+
+
+def test_public_functions_take_arrays_and_numbers() -> None:
+    for one, kind in ((X, np.ndarray), (np.float32(0.5), np.float32), (0.5, float)):
+        assert type(pb.tanh(one)) is kind
+        np.testing.assert_allclose(pb.tanh(one), np.tanh(one))
+    assert type(pb.maximum(X, 2.0)) is np.ndarray
+    assert type(pb.mul(2, 3)) is int
+    values, places = pb.max(TABLE, 1)
+    assert type(values) is np.ndarray and type(places) is np.ndarray
+    assert type(pb.linalg.norm(X)) is np.float64
+    assert type(pb.nn.functional.softmax(X, 0)) is np.ndarray
+    assert isinstance(pb.tanh(pb.tensor(0.5)), pb.Tensor)
+    assert isinstance(pb.where(X > 1, W, X), pb.Tensor)
+
+
+def test_what_stands_for_an_array_is_no_tensor_for_the_program() -> None:
+    def function(x: Any) -> Any:
+        assert isinstance(x, np.ndarray) and not isinstance(x, pb.Tensor)
+        assert type(x.shape) is tuple and x.dtype is np.dtype("float64")
+        assert isinstance(x[0], np.float64) and isinstance(x[0], float)
+        return x.sum()
+
+    for transformed in (pb.compile(function), pb.grad(function)):
+        transformed(X)
+
+
+def test_a_branch_of_another_kind_is_refused() -> None:
+    function = pb.compile(lambda x: pb.cond(x.sum() > 1, lambda x: x * W, lambda x: x, x))
+    with pytest.raises(pb.errors.ArgumentError, match="Make both one or the other"):
+        function(X)
