@@ -44,8 +44,8 @@ class NumpyTensor(Tensor):
     __slots__ = ()
     _precedence = 2
 
-    @property
-    def __class__(self) -> type:  # type: ignore[misc]  # isinstance(x, np.ndarray) holds, as without us
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # isinstance(x, np.ndarray) holds, as without us
         return ndarray
 
     @property
@@ -63,8 +63,8 @@ class NumpyScalar(NumpyTensor):
     __slots__ = ()
     _is_number = True
 
-    @property
-    def __class__(self) -> type:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return self._value.dtype.type
 
 
@@ -74,8 +74,8 @@ class PythonNumber(NumpyScalar):
     __slots__ = ()
     _precedence = 1
 
-    @property
-    def __class__(self) -> type:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return PYTHON_TYPES[self._value.dtype.kind]
 
 
