@@ -329,7 +329,7 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         if as_they_are:
             return tuple([values[place] for place in places])
         if simple:
-            return tuple([values[place].reshape(shape) for place, shape in handed])
+            return tuple([_shaped(values[place], shape) for place, shape in handed])
         handed_out: set[int] = set()
         return tuple(_output(one, arrays, values[len(used) :], plan, handed_out) for one in plan.outputs)
 
@@ -364,14 +364,20 @@ def _output(
 ) -> np.ndarray:
     """An output as an array of its own: two outputs with one value do not share memory."""
     if output.position >= 0:
-        array = filled[output.position].reshape(output.shape)
+        array = filled[output.position]
         if output.position in handed_out:
-            return array.copy()
+            array = array.copy()
         handed_out.add(output.position)
-        return array
+        return _shaped(array, output.shape)
     if output.node.is_constant:
         return np.full(output.shape, output.node.attributes["value"], output.node.dtype)
-    return np.array(arrays[plan.graph.inputs.index(output.node)]).reshape(output.shape)
+    return _shaped(np.array(arrays[plan.graph.inputs.index(output.node)]), output.shape)
+
+
+def _shaped(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A new array with another shape of the same size: itself, and no view, so that it owns its data."""
+    array.resize(shape)
+    return array
 
 
 def _require_compilable(graph: Graph) -> None:
