@@ -107,7 +107,7 @@ class Program:
     @cached_property
     def path(self) -> Path:
         """The file that holds `source`."""
-        return store.write_module(self.source, self.stem)
+        return store.write_source(self.source, self.stem)
 
     def explain(self) -> str:
         """The loops, what is stored, what calls a library: as text."""
@@ -140,7 +140,7 @@ class Program:
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""
-        module = store.load_module(self.path)
+        module = store.load_module(store.write_module(self.source, self.stem))
         stages = self._plan.stages
         functions = [getattr(module, name) for name in stage_names(self.name, stages)]
         kernels = [_in_one_part(one) if stage.shared else one for one, stage in zip(functions, stages)]

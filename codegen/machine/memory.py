@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pullback.tracer.forks import run_after_fork
 from pullback.tracer.spec import Spec
 
 from . import compile as kernels
@@ -286,8 +286,7 @@ class _Pool:
         new_capsule = ctypes.pythonapi.PyCapsule_New
         new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
         self.handler = new_capsule(self._places["handler"], self._places["handler_name"], None)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=lambda: setattr(lock, "value", 0))
+        run_after_fork(lambda: setattr(lock, "value", 0))
 
     def allocator(self, spec: Spec) -> Callable[[], np.ndarray]:
         words = [id(self.handler), id(spec.dtype), spec.ndim, *spec.shape]
