@@ -16,7 +16,6 @@ import functools
 import importlib
 import importlib.util
 import sys
-import threading
 from collections.abc import Callable, Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -26,6 +25,8 @@ from typing import Any
 import numpy as np
 from llvmlite import binding as llvm
 from llvmlite import ir
+
+from ..tracer.forks import new_lock, run_after_fork
 
 SYMBOL_PREFIX = "pullback_blas_"
 ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
@@ -163,9 +164,10 @@ class OneThread:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._users = 0
         self._before = 1
+        run_after_fork(self._forget)
 
     def __enter__(self) -> None:
         get_number, set_number = _thread_functions()
@@ -182,6 +184,12 @@ class OneThread:
             if self._users == 0 and self._before > 1:
                 set_number(self._before)
                 self._before = 1
+
+    def _forget(self) -> None:
+        """A forked process has none of the threads that were inside."""
+        if self._users:
+            self._users = 1
+            self.__exit__()
 
 
 @functools.cache

@@ -107,7 +107,7 @@ class Program:
     @cached_property
     def path(self) -> Path:
         """The file that holds `source`."""
-        return store.write_module(self.source, self.stem)
+        return store.write_source(self.source, self.stem)
 
     def explain(self) -> str:
         """The loops, what is stored, what calls a library: as text."""
@@ -140,7 +140,7 @@ class Program:
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""
-        module = store.load_module(self.path)
+        module = store.load_module(store.write_module(self.source, self.stem))
         stages = self._plan.stages
         functions = [getattr(module, name) for name in stage_names(self.name, stages)]
         kernels = [_in_one_part(one) if stage.shared else one for one, stage in zip(functions, stages)]
@@ -329,7 +329,7 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
         if as_they_are:
             return tuple([values[place] for place in places])
         if simple:
-            return tuple([values[place].reshape(shape) for place, shape in handed])
+            return tuple([_shaped(values[place], shape) for place, shape in handed])
         handed_out: set[int] = set()
         return tuple(_output(one, arrays, values[len(used) :], plan, handed_out) for one in plan.outputs)
 
@@ -364,14 +364,20 @@ def _output(
 ) -> np.ndarray:
     """An output as an array of its own: two outputs with one value do not share memory."""
     if output.position >= 0:
-        array = filled[output.position].reshape(output.shape)
+        array = filled[output.position]
         if output.position in handed_out:
-            return array.copy()
+            array = array.copy()
         handed_out.add(output.position)
-        return array
+        return _shaped(array, output.shape)
     if output.node.is_constant:
         return np.full(output.shape, output.node.attributes["value"], output.node.dtype)
-    return np.array(arrays[plan.graph.inputs.index(output.node)]).reshape(output.shape)
+    return _shaped(np.array(arrays[plan.graph.inputs.index(output.node)]), output.shape)
+
+
+def _shaped(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A new array with another shape of the same size: itself, and no view, so that it owns its data."""
+    array.resize(shape)
+    return array
 
 
 def _require_compilable(graph: Graph) -> None:

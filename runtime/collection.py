@@ -7,16 +7,18 @@ time of a long trace.
 from __future__ import annotations
 
 import gc
-import threading
+
+from ..tracer.forks import new_lock, run_after_fork
 
 
 class _Paused:
     """A context manager for any number of threads: the last to leave restores what the first found."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._inside = 0
         self._was_enabled = False
+        run_after_fork(self._forget)
 
     def __enter__(self) -> None:
         with self._lock:
@@ -30,6 +32,12 @@ class _Paused:
             self._inside -= 1
             if self._inside == 0 and self._was_enabled:
                 gc.enable()
+
+    def _forget(self) -> None:
+        """A forked process has none of the threads that were inside."""
+        if self._inside and self._was_enabled:
+            gc.enable()
+        self._inside = 0
 
 
 paused_collection = _Paused()

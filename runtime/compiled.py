@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 import numpy as np
 
 from ..tracer.errors import ArgumentError, EagerOnlyError, PullbackError, TraceError
+from ..tracer.forks import before_forks, new_reentrant_lock
 from ..tracer.origin import user_frame
 from ..tracer.trace import ConstantNeeded, innermost
 from . import dtypes
@@ -148,7 +148,7 @@ class CompiledFunction(Inspection):
         self._latest: tuple[Callable[..., bool], Any, _Entry | None] = NO_CALL
         """Of the last call: what tells whether arguments are like its, the default dtype, the entry."""
         self._newest: Variant | Paths | None = None
-        self._lock = threading.RLock()
+        self._lock = new_reentrant_lock()
         self._counters = Counters()
         self._misses = self._later_misses = self._traces = self._evicted_hits = 0
         self._warned = False
@@ -225,7 +225,7 @@ class CompiledFunction(Inspection):
 
     def _call_anew(self, call: Call) -> Any:
         """Trace; enter the variant in the cache only when it has run."""
-        with self._lock, paused_collection:
+        with before_forks, self._lock, paused_collection:
             entry = self._entries.get(call.key)
             if entry is not None:  # another thread may have been quicker
                 result = entry.run(call.arrays)
@@ -384,7 +384,7 @@ class CompiledFunction(Inspection):
         if not args and not kwargs and (newest := self._newest_known(0)) is not None:
             return newest
         call = self.signature.call(args, kwargs)
-        with self._lock:
+        with before_forks, self._lock:
             entry = self._entries.get(call.key)
             for known in entry.variants if entry is not None else ():
                 if not isinstance(known, Uncompiled) and known.is_valid():

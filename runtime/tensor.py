@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import linecache
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.operator import Operator
-from ..tracer.origin import place_of_caller, user_frame
+from ..tracer.origin import file_name, place_of_caller, user_frame
 from ..tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
@@ -483,7 +482,7 @@ def _is_older(tensor: Tensor, serial: int) -> bool:
 def describe(place: tuple[str, int]) -> str:
     """`model.py:5  x += 1`"""
     filename, line = place
-    return f"{os.path.basename(filename)}:{line}  {linecache.getline(filename, line).strip()}".rstrip()
+    return f"{file_name(filename)}:{line}  {linecache.getline(filename, line).strip()}".rstrip()
 
 
 def _at(place: str) -> str:

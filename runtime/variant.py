@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tracer.errors import GradientError, MutationError
+from ..tracer.forks import before_forks, new_lock
 from ..tracer.interpret import evaluate_graph
 from ..tracer.ops.movement import reshape
 from ..tracer.trace import innermost
@@ -74,7 +74,7 @@ class Variant:
         self.options = options
         self.counters = counters
         self.wrt = tuple(position for position, asked in enumerate(traced.needs_grad) if asked)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         if self.differentiable:
             self.forward: Program = self.pair.forward
             self.node_class = _node_class(self)
@@ -132,7 +132,7 @@ class Variant:
         def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             from ..codegen.pipeline import statistics
 
-            with self._lock:
+            with before_forks, self._lock:
                 before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
                 results = program(arrays)
                 if getattr(self, attribute) is first:

@@ -28,7 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it."""
     cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
     if cache is not None:
-        os.environ.setdefault("PULLBACK_CACHE_DIR", str(cache.mkdir("pullback-compiled")))
+        folder = cache.mkdir("pullback-compiled")
+        folder.chmod(0o700)  # which others can write it would not be used
+        os.environ.setdefault("PULLBACK_CACHE_DIR", str(folder))
 
 
 def normalised(text: str) -> str:

@@ -138,6 +138,26 @@ def test_large_integers_are_not_rounded(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(result, function(a, b))
 
 
+@pytest.mark.filterwarnings("ignore:.*(divide by zero|overflow) encountered")
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint64"])
+def test_integers_that_processors_do_not_divide(dtype: str) -> None:
+    """By 0, and the least one by -1."""
+    limits = np.iinfo(dtype)
+    every = np.array([limits.min, limits.min + 1, limits.max, 0, 1, 3, 7], dtype)
+    every = np.append(every, -every[1:])
+    a, b = (one.ravel() for one in np.meshgrid(every, every))
+
+    def divided(a, b):
+        return a // b, a % b, np.fmod(a, b), a // every[0], a % every[7]
+
+    for found, wanted in zip(pb.compile(divided)(a, b), divided(a, b)):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+    x, y = pb.tensor(a), pb.tensor(b)
+    for found, wanted in zip((x // y, x % y, pb.fmod(x, y)), divided(a, b)):
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
 def test_large_extremes_are_not_rounded() -> None:
     x = np.array([[2**53 + 1, 2**53], [-(2**53) - 1, 5]])
     largest, smallest = pb.compile(lambda x: (pb.amax(x, 1), pb.amin(x, 1)))(x)

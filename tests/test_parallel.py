@@ -9,10 +9,8 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.machine import waking, workers
-from pullback.codegen.machine.memory import allocator
 from pullback.codegen.machine.workers import PATIENCE
 from pullback.codegen.nests import stages
-from pullback.tracer.spec import Spec
 
 
 def row_softmax(x):
@@ -234,18 +232,6 @@ def test_a_large_result_that_is_held_stays_as_it_is() -> None:
     for value in range(5):
         assert (held[value] == 2.0 * value).all()
         assert (views[value] == 2.0 * value).all()
-
-
-def test_a_large_array_that_is_dropped_is_handed_out_again() -> None:
-    allocate = allocator(Spec((LARGE,), np.dtype("float64")))
-    first = allocate()
-    assert allocate() is not first  # it is held
-    view = first[5:9]
-    place = id(first)
-    del first
-    assert id(allocate()) != place  # its view is held
-    del view
-    assert place in {id(allocate()) for _ in range(3)}
 
 
 def test_gradients_do_not_share_recycled_memory() -> None:

@@ -7,12 +7,15 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.codegen import whole_calls
 from pullback.codegen.machine import compile as machine
-from pullback.codegen.machine import store
+from pullback.codegen.machine import private_folder, store
 
 SOURCE = "def halve(x, out):\n    out[()] = x[()] / 2\n"
 
@@ -21,7 +24,8 @@ SOURCE = "def halve(x, out):\n    out[()] = x[()] / 2\n"
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of the test's own."""
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
-    store._warn_once.cache_clear()
+    store._warned.clear()
+    store._tidy_once.cache_clear()
     return store.folder()
 
 
@@ -81,7 +85,8 @@ def test_truncated_machine_code_is_removed(cache: Path, keep: int) -> None:
     store.write("code", bytes(1000))
     path = cache / "code.bin"
     path.write_bytes(path.read_bytes()[:keep])
-    assert store.read("code") is None
+    with pytest.warns(RuntimeWarning, match="code.bin is damaged"):
+        assert store.read("code") is None
     assert not path.exists()
 
 
@@ -89,7 +94,8 @@ def test_changed_machine_code_is_removed(cache: Path) -> None:
     store.write("code", bytes(1000))
     path = cache / "code.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"\1")
-    assert store.read("code") is None
+    with pytest.warns(RuntimeWarning, match="code.bin is damaged"):
+        assert store.read("code") is None
 
 
 def test_size_and_clear_leave_other_files_alone(cache: Path) -> None:
@@ -135,17 +141,107 @@ def test_without_a_folder_modules_live_in_memory(tmp_path: Path, monkeypatch: py
     assert "out[()] = x[()] / 2" in "".join(traceback.format_tb(caught.tb))
 
 
-@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a folder away")
-def test_somebody_elses_folder_is_refused(cache: Path) -> None:
-    cache.mkdir(mode=0o777)
-    planted = cache / "code.bin"
+def give_away(path: Path) -> None:
+    os.chown(path, 12345, -1, follow_symlinks=False)
+
+
+def open_to_group(path: Path) -> None:
+    path.chmod(path.stat().st_mode | stat.S_IWGRP)
+
+
+def open_to_all(path: Path) -> None:
+    path.chmod(path.stat().st_mode | stat.S_IWOTH)
+
+
+def link_to_itself(path: Path) -> None:
+    moved = path.with_name("moved")
+    path.rename(moved)
+    path.symlink_to(moved, target_is_directory=moved.is_dir())
+
+
+BY_ROOT = pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give files away")
+ON_POSIX = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+CHANGES = [
+    pytest.param(give_away, marks=BY_ROOT),
+    pytest.param(open_to_group, marks=ON_POSIX),
+    pytest.param(open_to_all, marks=ON_POSIX),
+    pytest.param(link_to_itself, marks=ON_POSIX),
+]
+
+
+@pytest.mark.parametrize("place", ["", "generated", "generated/code.bin"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_others_may_have_written_is_not_read(cache: Path, change: Any, place: str) -> None:
     store.write("code", b"mine")
-    os.chown(cache, 12345, -1)
-    os.chown(planted, 12345, -1)
-    assert store.read("code") is None
-    with pytest.warns(RuntimeWarning):
+    changed = cache.parent / place
+    change(changed)
+    if not place and change is link_to_itself:  # users choose where the root is
+        assert store.read("code") == b"mine"
+        return
+    with pytest.warns(RuntimeWarning, match=changed.name) as warned:
+        assert store.read("code") is None
+        assert store.read("code") is None
         store.write("other", b"mine")
+    assert len(warned) == 1
+    is_mended = place != "" and change not in (give_away, link_to_itself)
+    assert (store.read("other") is not None) == (is_mended or place.endswith(".bin"))
+    store.write("code", b"new")
+    assert (store.read("code") == b"new") == (is_mended or place.endswith(".bin"))
+
+
+@ON_POSIX
+def test_a_root_like_tmp_will_do(cache: Path) -> None:
+    cache.parent.chmod(0o1777)
+    store.write("code", b"mine")
+    assert store.read("code") == b"mine"
+
+
+@ON_POSIX
+def test_what_is_no_file_is_not_waited_for(cache: Path) -> None:
+    store.write("other", b"mine")
+    os.mkfifo(cache / "code.bin", 0o600)
+    with pytest.warns(RuntimeWarning, match="not a regular file"):
+        assert store.read("code") is None
+
+
+def test_an_entry_is_read_under_its_own_name_only(cache: Path) -> None:
+    store.write("code", b"mine")
+    (cache / "code.bin").rename(cache / "other.bin")
+    with pytest.warns(RuntimeWarning, match="another name"):
+        assert store.read("other") is None
     assert not (cache / "other.bin").exists()
+
+
+def test_source_on_disk_is_not_run() -> None:
+    path = store.write_module(SOURCE.replace("halve", "halve_from_memory"), "halve")
+    path.write_text("raise SystemExit")
+    module = store.load_module(path)
+    linecache.checkcache()
+    with pytest.raises(TypeError) as caught:
+        module.halve_from_memory(None, None)
+    assert "out[()] = x[()] / 2" in "".join(traceback.format_tb(caught.tb))
+
+
+def test_temporary_files_of_processes_that_ended_go(cache: Path) -> None:
+    cache.mkdir(mode=0o700)
+    old, new = cache / "old.tmp", cache / "new.tmp"
+    for one in (old, new):
+        one.write_bytes(b"half")
+    then = old.stat().st_mtime - 3600
+    os.utime(old, (then, then))
+    store.write("code", b"mine")
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_an_interrupted_write_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*paths: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.write("code", b"mine")
+    assert list(cache.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
@@ -173,3 +269,53 @@ def test_code_that_generated_code_calls_is_part_of_the_key() -> None:
     behind = {path.resolve() for path in machine._code_behind()}
     assert {Path(module.__file__ or "").resolve() for module in whole_calls.MODULES} <= behind
     assert all(path.exists() for path in behind)
+
+
+def test_another_process_may_empty_the_cache_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = private_folder.write
+
+    def write_and_lose(path: Path, content: bytes) -> bool:
+        done = write(path, content)
+        store.clear()
+        return done
+
+    monkeypatch.setattr(private_folder, "write", write_and_lose)
+    compiled = pb.compile(pb.value_and_grad(lambda x: (x * x * 8.125 + x).sum()))
+    before = machine.statistics.compilations
+    value, slope = compiled(np.ones(3))
+    assert machine.statistics.compilations > before
+    assert value == 27.375
+    np.testing.assert_allclose(slope, 17.25)
+    assert "8.125" in compiled.source(np.ones(3))
+
+
+OTHER_LETTERS = """
+import numpy as np
+import pullback as pb
+
+@pb.compile
+def größe(länge, *, été=2.0):
+    Ωμέγα = np.sin(länge) * été  # größer
+    return np.sum(Ωμέγα)
+
+value, slope = pb.value_and_grad(größe)(np.zeros(3))
+assert value == 0 and (slope == 2).all()
+größe(np.zeros(3))
+assert "länge" in größe.source(np.zeros(3)) and "größe" in größe.explain(np.zeros(3))
+try:
+    größe(np.zeros(3), 1, 2)
+except TypeError:
+    print(größe.cache_info().compilations)
+"""
+
+
+@ON_POSIX
+def test_names_and_paths_in_other_letters_in_any_locale(tmp_path: Path) -> None:
+    script = tmp_path / "größe.py"
+    script.write_text(OTHER_LETTERS, encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LC_")}
+    environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment["PULLBACK_CACHE_DIR"] = str(tmp_path / "Zwischenspeicher für größe")
+    run = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True)
+    assert run.returncode == 0, run.stderr.decode(errors="replace")
+    assert run.stdout.strip() == b"1"

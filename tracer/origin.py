@@ -35,7 +35,7 @@ class Origin:
     @property
     def place(self) -> str:
         """`model.py:5`"""
-        return f"{os.path.basename(self.filename)}:{self.line}" if self.line else self.filename
+        return f"{file_name(self.filename)}:{self.line}" if self.line else self.filename
 
     @property
     def is_backward(self) -> bool:
@@ -108,7 +108,12 @@ def place_of_caller() -> str:
     if frame is None:
         return ""
     text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}  {text}".rstrip()
+    return f"{file_name(frame.f_code.co_filename)}:{frame.f_lineno}  {text}".rstrip()
+
+
+def file_name(path: str) -> str:
+    """The last part of a path, as text: where the locale has other letters, Python gives parts of letters."""
+    return os.path.basename(path).encode(errors="surrogateescape").decode(errors="replace")
 
 
 class _Statements:

@@ -252,8 +252,12 @@ def caller(
 
 
 def _function(symbol: str, words: Sequence[int], kept: Sequence[Any]) -> Callable[..., Any]:
-    owner = (struct.pack(f"={len(words)}q", *words), *kept)
-    return kernels.built_in(symbol.removeprefix("pullback_"), _addresses()[symbol], owner)
+    return built_in_with(symbol.removeprefix("pullback_"), _addresses()[symbol], words, kept)
+
+
+def built_in_with(name: str, address: int, words: Sequence[int], kept: Sequence[Any]) -> Callable[..., Any]:
+    """A function of Python whose machine code reads words; what is kept lives as long as it."""
+    return kernels.built_in(name, address, (struct.pack(f"={len(words)}q", *words), *kept))
 
 
 @functools.cache
@@ -270,12 +274,12 @@ def _addresses() -> dict[str, int]:
         "SHAPE": ArrayObject.shape.offset,
         "C_ARRAY": C_ARRAY,
     }
-    symbols = {"pullback_new_array": _numpy_function(NEW_FROM_DESCRIPTOR)}
+    symbols = {"pullback_new_array": numpy_pointer(NEW_FROM_DESCRIPTOR)}
     return kernels.load_llvm("calls", _SOURCE, places, symbols, ("pullback_matches", "pullback_call"))
 
 
-def _numpy_function(place: int) -> int:
-    """The address of a function of NumPy's C API."""
+def numpy_pointer(place: int) -> int:
+    """An entry of the table of NumPy's C API: the address of a function or a variable."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = get(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 import pickle
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -25,6 +24,7 @@ from llvmlite import binding as llvm
 from ...tracer.errors import CompilationError
 from .. import blas
 from . import store
+from .uninterrupted import uninterrupted
 
 # --- What to compile --------------------------------------------------------------------------------------
 
@@ -126,7 +126,6 @@ class Statistics:
 
 
 statistics = Statistics()
-_lock = threading.RLock()
 _compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
@@ -148,13 +147,23 @@ def compile_function(
     >>> square = compile_function(module, "square", (ArrayType(np.dtype("f8"), 1, "C"),) * 2)
     >>> square(x, out)
     """
+    found = _compiled.get((module.__name__, name, argument_types, options))
+    if found is not None:
+        statistics.source_hits += 1
+        return found
+    return _compile_once(module, name, argument_types, options)
+
+
+@uninterrupted
+def _compile_once(
+    module: ModuleType, name: str, argument_types: tuple[ArrayType | ScalarType, ...], options: CompileOptions
+) -> Callable[..., Any]:
     key = (module.__name__, name, argument_types, options)
-    with _lock:
-        if key in _compiled:
-            statistics.source_hits += 1
-        else:
-            _compiled[key] = _load_or_compile(module, name, argument_types, options)
-        return _compiled[key]
+    if key in _compiled:  # another thread was quicker, or goes on with what has been interrupted
+        statistics.source_hits += 1
+    else:
+        _compiled[key] = _load_or_compile(module, name, argument_types, options)
+    return _compiled[key]
 
 
 def _load_or_compile(
@@ -258,6 +267,11 @@ def raise_kernel_error(pickled: bytes) -> None:
     raise exception_class(*arguments)
 
 
+@uninterrupted
+def host_cpu_name() -> str:
+    return llvm.get_host_cpu_name()
+
+
 @functools.cache
 def target_machine() -> llvm.TargetMachine:
     """LLVM's description of this processor, for code that is loaded as Numba loads its own."""
@@ -310,6 +324,7 @@ def _load(
     )
 
 
+@uninterrupted
 def load_llvm(
     name: str,
     source: str,
@@ -319,7 +334,8 @@ def load_llvm(
 ) -> dict[str, int]:
     """The addresses of what LLVM's assembly defines, compiled once on a machine.
 
-    `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares.
+    `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares. The
+    functions of other code find what is wanted as well.
     """
     for key, value in replacements.items():
         source = source.replace(f"<{key}>", str(value))
@@ -336,7 +352,10 @@ def load_llvm(
         store.write(entry, code)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return {symbol: engine.get_global_value_address(symbol) for symbol in wanted}
+    addresses = {symbol: engine.get_global_value_address(symbol) for symbol in wanted}
+    for symbol, address in addresses.items():
+        llvm.add_symbol(symbol, address)
+    return addresses
 
 
 def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:

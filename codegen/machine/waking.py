@@ -10,9 +10,8 @@ import contextlib
 import functools
 import time
 
-from llvmlite import binding as llvm
-
 from . import store, workers
+from .compile import host_cpu_name
 from .threads import available_cores
 
 LEAST, MOST = 20e-6, 80e-6
@@ -28,7 +27,7 @@ def worth_sharing() -> float:
     """The seconds of work from which another thread gains time."""
     if available_cores() == 1:
         return WITH_ONE_CORE
-    entry = f"waking.{llvm.get_host_cpu_name()}.{available_cores()}"
+    entry = f"waking.{host_cpu_name()}.{available_cores()}"
     with contextlib.suppress(ValueError):
         return float((store.read(entry) or b"").decode())
     found = min(max(LEAST, _seconds_to_wake()), MOST)

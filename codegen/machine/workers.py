@@ -17,15 +17,12 @@ and keeps away from that: on a busy machine, Linux leaves the two together for s
 from __future__ import annotations
 
 import ctypes
-import os
 import platform
 import sys
-import threading
 import time
 from typing import Any
 
-from llvmlite import binding as llvm
-
+from ...tracer.forks import new_lock, run_after_fork
 from .compile import SHARE, load_llvm
 
 MOST_WORKERS = 255
@@ -321,8 +318,7 @@ class _Pool:
         replacements["PROCESSORS"] = _PROCESSORS_OF_LINUX if is_linux else _PROCESSORS_OF_OTHERS
         symbols = {"pullback_yield": _address_of_yield()}
         places = load_llvm("workers", _SOURCE, replacements, symbols, _WANTED)
-        llvm.add_symbol(SHARE, places[SHARE])
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._started, self._patience = (
             ctypes.c_int64.from_address(places[name]) for name in ("pullback_started", "pullback_patience")
         )
@@ -331,8 +327,7 @@ class _Pool:
         self._slots, self._serve = places["pullback_slots"], places["pullback_serve"]
         self._spin = places["pullback_spin"]
         self.count = 0
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+        run_after_fork(self._forget)
 
     def start(self, number: int) -> None:
         """Have so many workers at least, or as many as there can be."""
@@ -366,7 +361,6 @@ class _Pool:
 
     def _forget(self) -> None:
         """A forked process has none of its parent's threads."""
-        self._lock = threading.Lock()
         self.count = self._started.value = 0
 
 
@@ -381,7 +375,7 @@ class _Slot(ctypes.Structure):
 
 
 _pool: _Pool | None = None
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def load() -> None:

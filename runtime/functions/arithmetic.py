@@ -194,10 +194,20 @@ def fmod(input: Operand, other: Operand) -> Tensor:
     a, b = promoted("fmod", input, other)
     dtype = array_dtype(a if isinstance(a, Tensor) else b)
     a = a if isinstance(a, Tensor) else filled((), a, dtype)
+    if dtype.kind in "iu":
+        return _fmod_of_integers(a, b if isinstance(b, Tensor) else filled((), b, dtype))
     sign = apply(e.where, apply(e.less, a, 0), scalar_of(-1, dtype), filled((), 1, dtype))
     name = "FmodBackward0" if is_scalar(other) else "FmodBackward1"
     magnitude = apply(e.absolute, b) if isinstance(b, Tensor) else abs(b)
     return apply(e.multiply, apply(e.remainder, apply(e.multiply, a, sign), magnitude), sign, grad_name=name)
+
+
+def _fmod_of_integers(a: Tensor, b: Tensor) -> Tensor:
+    """Without the absolute value, which the least integer has not."""
+    rest = apply(e.remainder, a, b)
+    other_sign = apply(e.not_equal, apply(e.less, a, 0), apply(e.less, b, 0))
+    is_of_divisor = apply(e.logical_and, apply(e.not_equal, rest, 0), other_sign)
+    return apply(e.where, is_of_divisor, apply(e.subtract, rest, b), rest)
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:

@@ -26,6 +26,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.np import numpy_support
 
+from ....tracer.forks import hold_in_forks
 from ...vector_math import rare
 from .. import compile as kernels
 from ..entry import Entry, Result
@@ -35,6 +36,7 @@ from .outline import VARIANT, drop_unused_variants
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
+hold_in_forks(global_compiler_lock)
 
 
 def optimise(module: llvm.ModuleRef) -> None:

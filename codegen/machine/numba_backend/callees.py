@@ -7,7 +7,6 @@ call give, and writes its own instructions, so nothing of it goes through Numba'
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -121,12 +120,35 @@ def _of_integers(name: str, contexts: Contexts, *arguments: NumbaType) -> tuple[
     if name in ("maximum", "minimum") and isinstance(kind, types.Integer | types.Boolean):
         return signature(kind, kind, kind), _extreme(">" if name == "maximum" else "<")
     if name in ("floor_divide", "remainder") and isinstance(kind, types.Integer):
-        function = contexts.typing.resolve_value_type(operator.floordiv if name[0] == "f" else operator.mod)
-        call = contexts.typing.resolve_function_type(function, (kind, kind), {})
-        return call, lambda context, builder, call, values: context.get_function(function, call)(
-            builder, values
-        )
+        return signature(kind, kind, kind), functools.partial(_division, gives_quotient=name[0] == "f")
     return None
+
+
+def _division(
+    context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value], gives_quotient: bool
+) -> ir.Value:
+    """As NumPy's floor_divide and remainder of integers, which are 0 where the divisor is.
+
+    The processor divides neither by 0 nor the least integer by -1: these divisors are 1 for it. A quotient
+    by -1 is the negative, which for the least integer is itself.
+    """
+    dividend, given = values
+    zero, one = (given.type(number) for number in (0, 1))
+    is_zero = builder.icmp_unsigned("==", given, zero)
+    if not call.return_type.signed:
+        divisor = builder.select(is_zero, one, given)
+        found = (builder.udiv if gives_quotient else builder.urem)(dividend, divisor)
+        return builder.select(is_zero, zero, found) if gives_quotient else found
+    is_negation = builder.icmp_unsigned("==", given, given.type(-1))
+    divisor = builder.select(builder.or_(is_zero, is_negation), one, given)
+    rest = builder.srem(dividend, divisor)
+    has_rest = builder.icmp_unsigned("!=", rest, zero)
+    is_rounded_up = builder.and_(has_rest, builder.icmp_signed("<", builder.xor(rest, divisor), zero))
+    if not gives_quotient:
+        return builder.select(is_rounded_up, builder.add(rest, divisor), rest)
+    quotient = builder.sub(builder.sdiv(dividend, divisor), builder.zext(is_rounded_up, given.type))
+    quotient = builder.select(is_negation, builder.sub(zero, dividend), quotient)
+    return builder.select(is_zero, zero, quotient)
 
 
 def _extreme(sign: str) -> Emitter:

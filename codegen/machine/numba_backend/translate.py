@@ -19,6 +19,8 @@ from typing import Any
 
 from numba.core import bytecode, ir, ir_utils
 
+from .. import store
+
 OPERATORS: dict[type, tuple[Any, Any]] = {
     ast.Add: (operator.add, operator.iadd),
     ast.Sub: (operator.sub, operator.isub),
@@ -65,7 +67,8 @@ def translate(
 
 @functools.lru_cache(maxsize=16)
 def _functions(filename: str) -> dict[str, ast.FunctionDef]:
-    tree = ast.parse("".join(linecache.getlines(filename)), filename)
+    text = store.text_of(filename) or "".join(linecache.getlines(filename))
+    tree = ast.parse(text, filename)
     return {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
 
 

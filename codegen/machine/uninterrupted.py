@@ -1,0 +1,66 @@
+"""Where Numba and LLVM are called: by one thread at a time, in one where no signal handler raises.
+
+Python runs handlers of signals in the main thread, between any two of its instructions. What Ctrl-C raises
+there while a module of LLVM changes hands makes two owners of it or none, and the process crashes later; or a
+lock stays taken. So the main thread lets another one do such work, and waits. The exception ends only the
+wait: the work goes on to its end, and the next call finds what it made.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from ...tracer.forks import before_forks, new_reentrant_lock
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_lock = new_reentrant_lock()
+_LONGEST_WAIT = 0.1
+"""Seconds between two looks for signals, where a wait for a lock is not interrupted by them: on Windows."""
+
+
+def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function that calls Numba or LLVM: as if it ran in the thread that calls it."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        if threading.current_thread() is not threading.main_thread():
+            with before_forks, _lock:
+                return function(*args, **kwargs)
+        work = _Work(functools.partial(function, *args, **kwargs))
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(work,), name="pullback compiles").start()
+        return work.result()
+
+    return run
+
+
+class _Work:
+    """A call that another thread makes."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self._done = threading.Event()
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def __call__(self) -> None:
+        try:
+            with before_forks, _lock:
+                self._value = self._call()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def result(self) -> Any:
+        while not self._done.wait(_LONGEST_WAIT):
+            pass
+        if self._error is not None:
+            raise self._error
+        return self._value
