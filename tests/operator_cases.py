@@ -846,6 +846,12 @@ INDEXING = (
             Case(((5, 3), (3,), (3,)), fixed={1: _at(0, 4, 2), 2: _at(2, 0, 0)}),
         )
     ), dtypes=EVERYTHING, ulps=0, order=2),
+    Row("placed", _put, tuple(
+        Case((case.shapes[0], _gathered_shape(case), *case.shapes[1:]), {}, _moved_up(case)) for case in (
+            Case(((5,), (3,)), fixed={1: _at(4, 0, 2)}),
+            Case(((5, 3), (3,), (3,)), fixed={1: _at(0, 4, 2), 2: _at(2, 0, 0)}), *GATHERS[4:6], *GATHERS[7:],
+        )
+    ), dtypes=EVERYTHING, ulps=0, order=2),
 )  # fmt: skip
 CREATION = (
     Row("full", lambda shape, value, dtype: np.ones(shape, dtype) * dtype.type(value), tuple(

@@ -213,7 +213,7 @@ ROWS = (UNARY + BINARY + REDUCTION + MOVEMENT + CONTRACTION + WINDOWS + LOSSES +
 NEEDS_VALUES = re.compile(
     r"(argwhere|bincount|masked_scatter|masked_select|nonzero|unique|unique_consecutive)\(|x\[b\]|repeat_interleave\(x,j|"
     r"one_hot\(j\)|hist|'(amax|amin|prod)'|(frexp|nextafter|gcd|lcm|erfinv|i0|igamma|igammac)\(|repeat_interleave\(m|"
-    r"index_put\(x,\(b|left_shift"
+    r"index_put\(x,\(b|left_shift|cov\(x,.*weights"
 )
 """Rows that cannot be traced: what they give depends on values."""
 IN_FUNCTIONAL = {

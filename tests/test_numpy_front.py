@@ -184,7 +184,7 @@ NEEDS_VALUES = re.compile(
     r"nonzero|argwhere|array_equ|allclose|shape\(x\)|ndim|size|extract|bincount|item|unique|union|intersect|"
     r"diff1d|setxor|piecewise|result_type|_from|trim_zeros|gcd|setdiff|repeat\(j|svd|linalg\.eig|linalg\.qr|"
     r"pinv|matrix_rank|lstsq|nuc|norm\((x|z),-?2|ord=2|cond\(x\)|cond.*-2\)|np\.i0|erfinv|ndtri|special\.i1|"
-    r"gammainc"
+    r"gammainc|nanarg"
 )
 
 

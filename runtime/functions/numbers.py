@@ -48,7 +48,7 @@ def copysign(input: Operand, other: Operand) -> Tensor:
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 below zero, 1 above, and `values` at zero. It has no gradient.
+    """0 below zero, 1 above, and `values` at zero, whose gradient is that of these elements.
 
     Raises:
         DTypeError: the dtypes differ.
@@ -60,7 +60,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     a, b = promoted_pair("heaviside", input, values)
     if isinstance(input, Tensor) and isinstance(values, Tensor) and input.dtype != values.dtype:
         fail(DTypeError, "heaviside is not yet implemented for tensors with different dtypes.")
-    a, b = a.detach(), b.detach()
+    a = a.detach()
     return apply(e.where, apply(e.equal, a, 0), b, as_dtype(apply(e.greater, a, 0), array_dtype(a)))
 
 
@@ -99,7 +99,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     a, b = promoted_pair("nextafter", input, other)
     if array_dtype(a).kind != "f":
         fail(DTypeError, f'"nextafter" not implemented for integers: found {a.dtype}. Convert it first.')
-    return apply(s.nextafter, a.detach(), b.detach())
+    return apply(s.nextafter, a, b)
 
 
 def _of_integers(operator: Operator, input: Operand, other: Operand) -> Tensor:

@@ -8,15 +8,28 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DimensionError
+from ...tracer.graph import Node
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import reduction as r
 from ...tracer.spec import INT64
+from ...tracer.trace import is_tracing
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor
-from .common import all_dims, array_dtype, as_dtype, fail, filled, floating, numpy_names, one_dim, tensor
+from .common import (
+    FLOAT64,
+    all_dims,
+    array_dtype,
+    as_dtype,
+    fail,
+    filled,
+    floating,
+    numpy_names,
+    one_dim,
+    tensor,
+)
 from .comparison import isnan, where
-from .movement import movedim, permuted, reshape_to
+from .movement import expand_to, movedim, permuted, reshape_to
 from .parts import along, flip, part, sliced
 from .reduction import PAIRS, ValuesIndices, argmax, flattened, require_elements
 from .reduction import any as any_of
@@ -208,6 +221,7 @@ def msort(input: Tensor) -> Tensor:
 
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+ROUNDINGS: dict[str, Any] = {"lower": e.floor, "higher": e.ceil, "nearest": e.round_half_even}
 
 
 @numpy_names
@@ -252,10 +266,10 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     merged = flattened(x, dims)
     require_elements(merged, (merged.ndim - 1,), name)
     ordered = sort(merged, -1).values
-    fractions = np.asarray(unwrap(q) if isinstance(q, Tensor) else q, np.float64)
-    if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
-        fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found {fractions.tolist()}")
-    if name == "quantile":
+    fractions = _fractions(q, name)
+    if name == "nanquantile":
+        found = _between_places_of_numbers(ordered, wrap(fractions).reshape(-1), interpolation)
+    elif isinstance(fractions, np.ndarray):
         found = _between_known_places(ordered, fractions.reshape(-1), interpolation)
     else:
         found = _between_places(ordered, fractions.reshape(-1), interpolation)
@@ -267,37 +281,73 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     return reshape_to(found, (*fractions.shape, *kept))
 
 
+def _fractions(q: Any, name: str) -> np.ndarray | Tensor:
+    """As an array, if they are the same in all calls and have no gradient; checked, if they are known."""
+    payload = unwrap(q)
+    known = None if isinstance(payload, Node) else np.asarray(payload, FLOAT64)
+    if known is not None and known.size and not (known.min() >= 0 and known.max() <= 1):
+        fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found {known.tolist()}")
+    if known is not None and not (isinstance(q, Tensor) and (q.requires_grad or is_tracing())):
+        return known
+    if bool((q.detach() < 0).any()) or bool((q.detach() > 1).any()):  # in a trace questions with guards
+        fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found others.")
+    return as_dtype(q, FLOAT64)
+
+
 def _between_known_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
     """The elements of sorted rows at these fractions of their length; nan where there is one."""
-    count, last = ordered._value.shape[-1], ordered.ndim - 1
-    places = fractions * (count - 1)
-    if interpolation in ("lower", "higher", "nearest"):
-        places = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}[interpolation](places)
+    last = ordered.ndim - 1
+    places = fractions * (ordered._value.shape[last] - 1)
+    if interpolation in ROUNDINGS:
+        places = ROUNDINGS[interpolation](places)
     low, high = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
-    largest = part(ordered, last, count - 1, count)
-    below, above = (  # nan counts as the largest
-        apply(e.where, isnan(largest), largest, index_select(ordered, last, wrap(one))) for one in (low, high)
-    )
+    below, above = (index_select(ordered, last, wrap(one)) for one in (low, high))
     weight = np.full_like(places, 0.5) if interpolation == "midpoint" else places - low
-    step = apply(e.subtract, above, below)
-    return apply(e.add, below, apply(e.multiply, step, wrap(weight.astype(array_dtype(ordered)))))
+    return _or_nan(between(below, above, wrap(weight.astype(array_dtype(ordered)))), ordered)
 
 
-def _between_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
+def _between_places(ordered: Tensor, fractions: Tensor, interpolation: str) -> Tensor:
+    """The same of fractions that a gradient may be taken of."""
+    last = ordered.ndim - 1
+    places = apply(e.multiply, fractions, float(ordered._value.shape[last] - 1))
+    places = expand_to(places, (*tuple(ordered.shape[:last]), fractions.numel()))
+    return _or_nan(_at_places(ordered, places, interpolation), ordered)
+
+
+def _between_places_of_numbers(ordered: Tensor, fractions: Tensor, interpolation: str) -> Tensor:
     """The same, of the elements in front of the nan of each row."""
     dtype, last = array_dtype(ordered), ordered.ndim - 1
     known = apply(e.logical_not, isnan(ordered.detach()))
     count = apply(r.sum_, as_dtype(known, dtype), dims=(last,), keepdim=True)
-    places = apply(
-        e.multiply, apply(e.maximum, apply(e.subtract, count, 1.0), 0.0), wrap(fractions.astype(dtype))
-    )
-    if interpolation in ("lower", "higher", "nearest"):
-        rounding = {"lower": e.floor, "higher": e.ceil, "nearest": e.round_half_even}[interpolation]
-        places = apply(rounding, places)
+    longest = apply(e.maximum, apply(e.subtract, count, 1.0), 0.0)
+    return _at_places(ordered, apply(e.multiply, longest, as_dtype(fractions, dtype)), interpolation)
+
+
+def _at_places(ordered: Tensor, places: Tensor, interpolation: str) -> Tensor:
+    dtype, last = array_dtype(ordered), ordered.ndim - 1
+    if interpolation in ROUNDINGS:
+        places = apply(ROUNDINGS[interpolation], places)
     low = apply(e.floor, places)
     below, above = (along(ordered, as_dtype(one, INT64), last) for one in (low, apply(e.ceil, places)))
-    weight = 0.5 if interpolation == "midpoint" else apply(e.subtract, places, low)
-    return apply(e.add, below, apply(e.multiply, apply(e.subtract, above, below), weight))
+    flat = apply(e.multiply, low, 0.0)
+    weight = apply(e.add, flat, 0.5) if interpolation == "midpoint" else apply(e.subtract, places, low)
+    return between(below, above, as_dtype(weight, dtype))
+
+
+def between(below: Tensor, above: Tensor, weight: Tensor) -> Tensor:
+    """From one to the other, begun at the nearer one, so that an infinite one is met alone."""
+    step = apply(e.subtract, above, below)
+    from_below = apply(e.add, below, apply(e.multiply, step, weight))
+    from_above = apply(e.subtract, above, apply(e.multiply, step, apply(e.subtract, 1.0, weight)))
+    return apply(e.where, apply(e.less, weight, 0.5), from_below, from_above)
+
+
+def _or_nan(found: Tensor, ordered: Tensor) -> Tensor:
+    """What was found in sorted rows, or the nan of a row, which counts as its largest."""
+    last = ordered.ndim - 1
+    count = ordered._value.shape[last]
+    largest = part(ordered, last, count - 1, count)
+    return apply(e.where, isnan(largest), largest, found)
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
+from ...tracer.ops import indexing as x_ops
 from ..tape import apply, wrap
 from ..tensor import Tensor
 from .arithmetic import div, pow
@@ -17,10 +18,10 @@ from .common import array_dtype, fail, filled, iota, tensor
 from .joining import cat, stack
 from .movement import expand_to, reshape_to
 from .padding import padded
-from .parts import part
+from .parts import part, positions_along
 from .reduction import max as largest
 from .reduction import mean, sum
-from .selection import scatter, scatter_add, take_along_dim
+from .selection import index_positions, take_along_dim
 from .windows import Sizes, places_of, sizes_of
 
 __all__ = [
@@ -212,10 +213,8 @@ def _max_unpool(
     flat = (*ahead, math.prod(extents))
     nothing = filled((*ahead, math.prod(sizes)), 0, array_dtype(x))
     elements, places, dim = reshape_to(x, flat), reshape_to(places, flat), x.ndim - rank
-    found = scatter(nothing, dim, places, elements.detach())
-    # as in PyTorch, elements that are written to one place all get its gradient
-    added = scatter_add(nothing, dim, places, elements)
-    found = apply(e.add, found, apply(e.subtract, added, added.detach()))
+    places = index_positions(places, math.prod(sizes), dim, function)
+    found = apply(x_ops.placed, nothing, elements, *positions_along(places, dim))
     return reshape_to(found, (*ahead, *sizes))
 
 

@@ -419,7 +419,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The n-th differences of neighbours along a dimension, after joining `prepend` and `append` to it.
+    """The n-th differences of neighbours along a dimension, after joining `prepend` and `append` to it; for
+    n = 0 the input itself.
 
     Raises:
         ArgumentError: n is negative, or the tensor is 0-d.
@@ -438,7 +439,8 @@ def diff(
         )
     dim = one_dim(dim, x.ndim, "diff")
     parts = [part for part in (prepend, x, append) if part is not None]
-    x = cat(parts, dim) if len(parts) > 1 else x
+    joined = cat(parts, dim) if len(parts) > 1 else x
+    x = joined if n else x  # as in PyTorch and NumPy
     for _ in range(np.minimum(n, x.shape[dim])):
         length = x.shape[dim] - 1
         later, earlier = narrow(x, dim, 1, length), narrow(x, dim, 0, length)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
 from ..tape import apply, wrap
 from ..tensor import Tensor
@@ -55,6 +55,7 @@ def interpolate(
 
     Raises:
         ArgumentError: the options exclude each other. UnsupportedError: `antialias`.
+        DTypeError: the input is not floating; "nearest" takes uint8 as well.
 
     Example:
         >>> interpolate(tensor([[[1.0, 2.0]]]), size=4)
@@ -73,6 +74,7 @@ def interpolate(
             )
     elif mode not in DIMENSIONS or rank not in DIMENSIONS[mode]:
         fail(ArgumentError, f"interpolate(): mode {mode!r} does not fit an input of {x.ndim} dimensions")
+    _require_pixels(x, mode)
     sizes, factors = _extents(tuple(x.shape[2:]), size, scale_factor, rank)
     if recompute_scale_factor or size is not None:
         factors = [None] * rank
@@ -81,6 +83,17 @@ def interpolate(
     for dim, (count, factor) in enumerate(zip(sizes, factors)):
         x = _resized(x, dim + 2, count, factor, mode, bool(align_corners))
     return x
+
+
+def _require_pixels(x: Tensor, mode: str) -> None:
+    """Weights between 0 and 1 have no integers."""
+    kind = array_dtype(x)
+    if kind.kind != "f" and not (mode.startswith("nearest") and kind == np.uint8):
+        fail(
+            DTypeError,
+            f"interpolate(): mode {mode!r} is not implemented for {x.dtype}; expected a floating input"
+            f"{' or uint8' if mode.startswith('nearest') else ''}. Convert it with .float(), and round.",
+        )
 
 
 def _extents(

@@ -175,9 +175,6 @@ def vector_norm(
     if order == 0:
         counted = as_dtype(apply(e.not_equal, values, 0.0), array_dtype(values))
         return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim))
-    if order < 0:
-        powers = sum(apply(e.power_constant, apply(e.absolute, values), exponent=order), dim, keepdim)
-        return apply(e.power_constant, powers, exponent=1.0 / order, grad_name=NORM)
     return apply(c.norm, values, dims=dims, keepdim=bool(keepdim), order=order, grad_name=NORM)
 
 
@@ -314,7 +311,8 @@ def cov(
         aweights: how much each observation counts.
 
     Raises:
-        ShapeError: more than two dimensions, or not a weight for each observation.
+        ShapeError: more than two dimensions, or not a weight for each observation. ArgumentError: a weight
+            is negative, or all are 0.
 
     Example:
         >>> cov(tensor([[1.0, 2.0, 3.0]]))
@@ -327,15 +325,16 @@ def cov(
         fail(ShapeError, f"cov(): expected input to have two or fewer dimensions but got {x.ndim} dimensions")
     rows = x if x.ndim == 2 else x.reshape(1, -1)
     if fweights is not None or aweights is not None:
-        return _weighted_cov(rows, correction, fweights, aweights)
+        return weighted_cov(rows, correction, fweights, aweights)
     centred = apply(e.subtract, rows, mean(rows, 1, True))
     freedom = float(np.maximum(rows.shape[1] - correction, 0))
     total = contracted(centred, centred, "ax,bx->ab")
-    result = apply(e.multiply, total, FromShape(1.0 / freedom) if freedom else math.nan)
+    result = apply(e.multiply, total, FromShape(1.0 / freedom) if freedom else math.inf)
     return result.squeeze() if rows.shape[0] == 1 else result
 
 
-def _weighted_cov(rows: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
+def weighted_cov(rows: Tensor, correction: float, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
+    """`cov` with weights. Whether they are right is, in a trace, a question with a guard."""
     from .contraction import contracted
 
     for name, one, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
@@ -345,10 +344,14 @@ def _weighted_cov(rows: Tensor, correction: int, fweights: Tensor | None, aweigh
                 f"cov(): {name} must be {rows.shape[1]} {'integers' if kinds == 'iu' else 'floats'}, "
                 f"found {tuple(one.shape)} of {one.dtype}.",
             )
+        if one is not None and bool((one.detach() < 0).any()):
+            fail(ArgumentError, f"cov(): {name} cannot be negative. Clamp them at 0, or leave them out.")
     dtype = array_dtype(rows)
     given = [as_dtype(one, dtype) for one in (fweights, aweights) if one is not None]
     weights = given[0] if len(given) == 1 else apply(e.multiply, *given)
     total = sum(weights)
+    if bool(total.detach() == 0):
+        fail(ArgumentError, "cov(): the weights sum to zero, so no mean can be taken with them.")
     weighted = apply(e.multiply, rows, weights)
     centred = apply(e.subtract, rows, apply(e.divide, sum(weighted, 1, True), total))
     if aweights is None or correction == 0:

@@ -8,10 +8,17 @@ import numpy as np
 
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype
+from ..functions.ordering import between
 from ..tape import wrap
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import averaged, known, tensor_of
+from .values import averaged, holds_tensor, known, tensor_of
+
+SLOPES = {
+    "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0, "median_unbiased": 1 / 3,
+    "normal_unbiased": 0.25,
+}  # fmt: skip
+"""By method of quantiles how much faster than n times the share the place grows; others jump."""
 
 
 @implements(np.sort)
@@ -46,7 +53,16 @@ def _along(a: Any, axis: int | None) -> tuple[Tensor, int]:
 @implements(np.median)
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The mean of the two middle elements, where PyTorch's median is the lower of them."""
-    return quantile(a, 0.5, axis, keepdims=keepdims)
+    x = averaged(a)
+    ordered = _ordered(x, axis)
+    count = ordered.shape[-1]
+    if not count:
+        return PUBLIC["quantile"](x, 0.5, axis, keepdims)  # which raises
+    middle = ordered[..., count // 2]
+    if count % 2 == 0:
+        middle = 0.5 * (ordered[..., count // 2 - 1] + middle)
+    last = ordered[..., -1]
+    return _shaped(PUBLIC["where"](PUBLIC["isnan"](last), last, middle), x, axis, keepdims, 0)
 
 
 @implements(np.quantile)
@@ -54,13 +70,17 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
     if method == "linear":
-        return PUBLIC["quantile"](x, known("quantile", q)[0], axis, keepdims)
+        return PUBLIC["quantile"](x, _shares(q), axis, keepdims)
     ordered = _ordered(x, axis)
     (shares,) = known("quantile", q)
-    places = np.quantile(np.arange(float(ordered.shape[-1])), shares, method=method)  # type: ignore[call-overload]
+    count = ordered.shape[-1]
+    places = np.quantile(np.arange(float(count)), shares, method=method)  # type: ignore[call-overload]
     lower = np.floor(places).astype(int)
     upper, weight = np.ceil(places).astype(int), wrap(np.asarray(places - lower, array_dtype(x)))
-    found = ordered[..., lower] + (ordered[..., upper] - ordered[..., lower]) * weight
+    if holds_tensor(q) and method in SLOPES:
+        slope = (count + SLOPES[method]) * ((places > 0) & (places < count - 1))
+        weight = weight + slope * (tensor_of(q) - tensor_of(q).detach())
+    found = between(ordered[..., lower], ordered[..., upper], weight)
     last = ordered[..., -1:] if shares.ndim else ordered[..., -1]
     found = PUBLIC["where"](PUBLIC["isnan"](last), np.nan, found)
     return _shaped(found, x, axis, keepdims, shares.ndim)
@@ -68,7 +88,11 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
 
 @implements(np.percentile)
 def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    return quantile(a, known("percentile", q)[0] / 100.0, axis, method=method, keepdims=keepdims)
+    return quantile(a, _shares(q) / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def _shares(q: Any) -> Any:
+    return tensor_of(q) if holds_tensor(q) else np.asarray(q, float)
 
 
 def _ordered(x: Tensor, axis: Any) -> Tensor:
@@ -98,24 +122,24 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
     """`quantile` of what is not nan; nan where there is nothing else."""
     x = averaged(a)
     ordered = _ordered(x, axis)
-    (shares,) = known("nanquantile", q)
+    shares = _shares(q)
     count = PUBLIC["sum"](PUBLIC["logical_not"](PUBLIC["isnan"](ordered)), -1, True)
-    places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * wrap(
-        np.asarray(shares.reshape(-1), array_dtype(x))
+    places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * as_dtype(
+        tensor_of(shares).reshape(-1), array_dtype(x)
     )
     lower = PUBLIC["floor"](places)
     upper = PUBLIC["ceil"](places)
     low, high = (
         PUBLIC["take_along_dim"](ordered, as_dtype(one, np.dtype("int64")), -1) for one in (lower, upper)
     )
-    found = PUBLIC["where"](PUBLIC["eq"](count, 0), np.nan, low + (high - low) * (places - lower))
+    found = PUBLIC["where"](PUBLIC["eq"](count, 0), np.nan, between(low, high, places - lower))
     found = found if shares.ndim else found[..., 0]
     return _shaped(found, x, axis, keepdims, shares.ndim)
 
 
 @implements(np.nanpercentile)
 def nanpercentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return nanquantile(a, known("nanpercentile", q)[0] / 100.0, axis, keepdims=keepdims)
+    return nanquantile(a, _shares(q) / 100.0, axis, keepdims=keepdims)
 
 
 @implements(np.nanmedian)

@@ -121,7 +121,8 @@ def _spread(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         squares = PUBLIC["square"](x - centre)
         mask = movement.broadcast_to(tensor_of(where), x.shape)
         count = as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x)) - float(ddof)
-        found = reduction.sum(_chosen(squares, mask, 0), _axes(axis), keepdims) / count
+        total = reduction.sum(_chosen(squares, mask, 0), _axes(axis), keepdims)
+        found = total / PUBLIC["maximum"](count, 0.0)
         return PUBLIC["sqrt"](found) if function is statistics.std else found
 
     return call
@@ -181,6 +182,10 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tenso
 @implements(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     x = tensor_of(a)
+    if not n:
+        return x
+    if n < 0 or not x.ndim:
+        return reduction.diff(x, n, axis)  # which raises
     ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
     shape = [1 if dim == axis % x.ndim else extent for dim, extent in enumerate(x.shape)]
     ends = [one if one is None or one.ndim else movement.broadcast_to(one, shape) for one in ends]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
+from ...tracer.spec import INT64
 from ..functions import PUBLIC, joining, movement, parts, selection, statistics
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tensor import Tensor
@@ -155,10 +156,20 @@ def _extreme(name: str, filler: float) -> Callable[..., Tensor]:
     return function
 
 
+def _place(name: str, filler: float) -> Callable[..., Tensor]:
+    def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        x, missing = _replaced(a, filler)
+        if bool(FUNCTIONS[np.all](missing.detach(), axis).any()):  # in a trace a question with a guard
+            fail(ArgumentError, f"numpy.nan{name}: All-NaN slice encountered; it has no {name}.")
+        return FUNCTIONS[getattr(np, name)](x, axis, keepdims=keepdims)
+
+    return function
+
+
 implements(np.nanmax)(_extreme("max", -np.inf))
 implements(np.nanmin)(_extreme("min", np.inf))
-implements(np.nanargmax)(lambda a, axis=None: FUNCTIONS[np.argmax](_replaced(a, -np.inf)[0], axis))
-implements(np.nanargmin)(lambda a, axis=None: FUNCTIONS[np.argmin](_replaced(a, np.inf)[0], axis))
+implements(np.nanargmax)(_place("argmax", -np.inf))
+implements(np.nanargmin)(_place("argmin", np.inf))
 implements(np.nanprod)(
     lambda a, axis=None, *, keepdims=False: FUNCTIONS[np.prod](_replaced(a, 1.0)[0], axis, keepdims=keepdims)
 )
@@ -204,12 +215,16 @@ def cov(
     freedom = int(not bias) if ddof is None else ddof
     if fweights is None and aweights is None:
         return statistics.cov(x, correction=freedom)
-    repeats, shares = (1.0 if one is None else as_dtype(tensor_of(one), kind) for one in (fweights, aweights))
-    w = repeats * shares
-    total = PUBLIC["sum"](w)
-    centred = movement.atleast_2d(x) - PUBLIC["sum"](movement.atleast_2d(x) * w, 1)[:, None] / total
-    lost = freedom if aweights is None else freedom * PUBLIC["sum"](w * shares) / total
-    return movement.squeeze(PUBLIC["matmul"](centred * w, centred.T) / (total - lost))
+    repeats = None if fweights is None else _whole(tensor_of(fweights))
+    shares = None if aweights is None else as_dtype(tensor_of(aweights), kind)
+    return movement.squeeze(statistics.weighted_cov(movement.atleast_2d(x), freedom, repeats, shares))
+
+
+def _whole(weights: Tensor) -> Tensor:
+    """Weights that are integers, if not by dtype."""
+    if array_dtype(weights).kind == "f" and not bool((weights == PUBLIC["round"](weights)).all()):
+        fail(ArgumentError, "numpy.cov: fweights must be integers. Weights that are not are aweights.")
+    return as_dtype(weights, INT64)
 
 
 @implements(np.corrcoef)

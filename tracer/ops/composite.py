@@ -56,8 +56,8 @@ def count_of(x_spec: Spec, dims: tuple[int, ...]) -> int:
 
 
 def _over(total: Array, count: float) -> Array:
-    """total / count; of nothing nan, with no warning."""
-    return total * (FromShape(1.0 / count) if count else math.nan)
+    """total / count, with no warning: over nothing 0 is nan, and what is not 0 infinite."""
+    return total * (FromShape(1.0 / count) if count else math.inf)
 
 
 def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -201,8 +201,11 @@ def _norm_cotangent(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int,
     y = restore_dims(y, x_spec, dims)
     if order == 2:
         return _zero_at(y, g) * x
-    size = absolute(x) if order > 1 else where(equal(x, 0.0), 1.0, absolute(x))
-    return _zero_at(y ** (order - 1.0), g) * sign(x) * size ** (order - 1.0)
+    if order < 1:
+        at_zero = equal(y, 0.0)
+        share = where(at_zero, 0.0, g / where(at_zero, 1.0, y) ** (order - 1.0))
+        return share * sign(x) * where(equal(x, 0.0), 1.0, absolute(x)) ** (order - 1.0)
+    return _zero_at(y ** (order - 1.0), g) * sign(x) * absolute(x) ** (order - 1.0)
 
 
 norm = composite(
@@ -211,7 +214,7 @@ norm = composite(
     body=_norm,
     grad_fn="LinalgVectorNorm",
     vjp={"x": _norm_cotangent},
-    doc="(sum |x| ** order) ** (1 / order), for a finite order above 0; the derivative at 0 is 0",
+    doc="(sum |x| ** order) ** (1 / order), for a finite order other than 0; the derivative at 0 is 0",
 )
 
 

@@ -206,7 +206,7 @@ log1p = elementwise(
 logaddexp = elementwise(
     "logaddexp", "a b", numpy=np.logaddexp, cost=3 * TRANSCENDENTAL,
     scalar="{a} if {a} == {b} and abs({a}) == inf else maximum({a}, {b}) + log1p(exp(-abs({a} - {b})))",
-    vjp={"a": lambda g, a, y: g * exp(a - y), "b": lambda g, b, y: g * exp(b - y)},
+    vjp={"a": lambda g, a, b: g * sigmoid(a - b), "b": lambda g, a, b: g * sigmoid(b - a)},
     doc="log(exp(a) + exp(b)) without overflow",
 )  # fmt: skip
 

@@ -110,3 +110,12 @@ index_update = declare(
     },
     doc="x with the elements at the positions replaced; of repeated positions the last wins",
 )
+placed = declare(
+    "placed", "composite", "x updates *indices", infer=_infer_index_update, evaluate=_evaluate_index_update,
+    body=index_update, grad_fn="MaxUnpool2D",
+    vjp={
+        "x": lambda g, indices: index_update(g, zeros_like(gather(g, *indices)), *indices),
+        "updates": lambda g, indices: gather(g, *indices),
+    },
+    doc="index_update; all updates of one position have its gradient, as where maxima of windows return",
+)  # fmt: skip

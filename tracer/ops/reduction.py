@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..operator import Array, Operator, declare
 from ..spec import BOOL, INT64, Spec, reduced_shape
-from .elementwise import convert, divide, equal, where
+from .elementwise import convert, divide, equal, isnan, logical_or, where
 from .movement import expand, flip, pad, permute, reshape, slice_
 
 
@@ -51,8 +51,8 @@ def reduction(
 
 
 def _shared_by_extremes(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
-    """The cotangent, split evenly among the elements that equal the extreme."""
-    chosen = equal(x, restore_dims(y, x_spec, dims))
+    """The cotangent, split evenly among the elements that equal the extreme: all nan if there is one."""
+    chosen = logical_or(equal(x, restore_dims(y, x_spec, dims)), isnan(x))
     count = sum_(convert(chosen, dtype=x_spec.dtype), dims=dims, keepdim=True)
     return where(chosen, divide(restore_dims(g, x_spec, dims), count), 0.0)
 
