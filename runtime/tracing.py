@@ -19,11 +19,11 @@ from . import autograd
 from .closure import Reading, Source, explore
 from .flatten import Results, is_container
 from .guards import Guards
-from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
 from .numpy_api.scalars import has_scalars, with_scalars
 from .numpy_api.style import calls_pullback
+from .refusals import explaining_errors
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -249,7 +249,8 @@ class _Run:
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
         has_numbers = bool(has_scalars()) or not self.returns_tensors
-        with tracing(self.trace), with_scalars(has_numbers, not calls_pullback(self.function)):
+        has_methods = not calls_pullback(self.function)
+        with tracing(self.trace), with_scalars(has_numbers, has_methods), explaining_errors():
             try:
                 result = function(*args, **kwargs)
             except RecursionError:
@@ -258,8 +259,6 @@ class _Run:
                     "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
                     "@compile(static_argnames=...)."
                 ) from None
-            except ValueError as error:
-                raise raised_in_store(error)  # noqa: B904
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check(self.name)
         return result
