@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import inspect
 import itertools
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.origin import calling_frame, expression_at, user_frame
+from .writes import ITEM_STORES
 
 
 def library_call() -> str:
@@ -33,6 +35,10 @@ def inside_of_library() -> str:
 def call_at(frame: FrameType, instruction: int) -> str:
     """The function that an instruction of a frame calls, or the expression that it is part of; else empty."""
     text = expression_at(frame.f_code, instruction)
+    if any(
+        one.offset == instruction and one.opname in ITEM_STORES for one in dis.get_instructions(frame.f_code)
+    ):
+        return f"{text} = ..."
     try:
         expression = ast.parse(f"({text})", mode="eval").body
     except (SyntaxError, ValueError):  # a statement, or no source

@@ -25,6 +25,7 @@ from .saved import saved_values
 
 STEPS = "Write out the method's steps with operations on tensors, e.g. a loop of Runge-Kutta steps"
 REMEDIES = {
+    " = ...": "Make the array with numpy.zeros(..., like=x), or pass it as an argument",
     "numpy.ndarray.": "An array's own methods take no tensors: write a @ x for a.dot(x)",
     "numpy.random.": (
         "Draw numbers that do not depend on it, and transform them: mean + scale * "
