@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.origin import calling_frame, expression_at, user_frame
+from .foreign import library_of
 from .writes import ITEM_STORES
 
 
@@ -35,9 +36,8 @@ def inside_of_library() -> str:
 def call_at(frame: FrameType, instruction: int) -> str:
     """The function that an instruction of a frame calls, or the expression that it is part of; else empty."""
     text = expression_at(frame.f_code, instruction)
-    if any(
-        one.offset == instruction and one.opname in ITEM_STORES for one in dis.get_instructions(frame.f_code)
-    ):
+    names = {one.offset: one.opname for one in dis.get_instructions(frame.f_code)}
+    if names.get(instruction) in ITEM_STORES:
         return f"{text} = ..."
     try:
         expression = ast.parse(f"({text})", mode="eval").body
@@ -47,18 +47,9 @@ def call_at(frame: FrameType, instruction: int) -> str:
         return _name(expression.func, frame)
     for one in (expression.left, expression.right) if isinstance(expression, ast.BinOp) else ():
         value = _variable(frame, one.id) if isinstance(one, ast.Name) else None
-        if is_of_library(value):
+        if library_of(value):
             return f"an operator of {public_name(type(value))}"
     return " ".join(text.split())
-
-
-OBJECTS_OF = ("pandas", "scipy", "xarray")
-"""The libraries whose objects hold arrays, and have operators of their own."""
-
-
-def is_of_library(value: Any) -> bool:
-    """Whether a value is an object of a library that holds arrays: a `pandas.Series`, a sparse matrix."""
-    return type(value).__module__.partition(".")[0] in OBJECTS_OF
 
 
 def _name(function: ast.expr, frame: FrameType) -> str:

@@ -132,6 +132,7 @@ class Tensor(Asked):
         "_value", "_view",
     )  # fmt: skip
     rank = 2
+    __pandas_priority__ = 5000  # above a DataFrame's: `series * tensor` is for the Tensor to say
     __hash__ = object.__hash__
 
     _value: Any

@@ -26,6 +26,7 @@ from ..tracer.trace import innermost, is_tracing
 from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
+from .foreign import how_to_pass, how_to_return
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_api.programs import NumpyProgram
@@ -345,7 +346,7 @@ class _Inputs:
         if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
             raise ArgumentError(
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                "floats can be differentiated. Choose other argnums."
+                f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
             )
         tensor = leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf))
         if tensor._value.dtype.kind != "f":
@@ -513,7 +514,7 @@ def _floating_output(name: str, leaf: Any) -> Tensor:
     if not isinstance(leaf, Tensor):
         raise OutputError(
             f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "
-            "Return floating tensors or arrays, and other results through has_aux=True."
+            f"Return floating tensors or arrays, and other results through has_aux=True.{how_to_return(leaf)}"
         )
     if leaf._value.dtype.kind != "f":
         raise DTypeError(

@@ -144,7 +144,13 @@ def place_of_caller() -> str:
 
 def place_of_line(filename: str, line: int) -> str:
     """`model.py:5  x += 1`"""
-    return f"{os.path.basename(filename)}:{line}  {linecache.getline(filename, line).strip()}".rstrip()
+    text = linecache.getline(filename, line).strip()
+    shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} ..."
+    return f"{os.path.basename(filename)}:{line}  {shown}".rstrip()
+
+
+LONGEST_LINE = 120
+"""Characters of a line that a message shows."""
 
 
 class _Statements:

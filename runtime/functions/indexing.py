@@ -20,6 +20,7 @@ from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
+from ..foreign import how_to_pass, unboxed
 from ..local import is_local, local
 from ..numpy_api.scalars import element_of, has_scalars
 from ..tape import apply, unwrap, wrap
@@ -186,14 +187,14 @@ def _normalised(item: Any) -> Any:
         return bool(item)
     if isinstance(item, np.integer):
         return int(item)
-    if isinstance(item, list | range):
-        item = _array_of(list(item))
-    if isinstance(item, tuple):
+    item = unboxed(item)
+    if isinstance(item, list | range | tuple):
         item = _array_of(list(item))
     if isinstance(item, np.ndarray):
         item = wrap(item)
     if not isinstance(item, Tensor):
-        fail(DimensionError, f"{VALID} (got {type(item).__name__})")
+        instead = how_to_pass(item)
+        fail(DimensionError, f"{VALID} (got {type(item).__name__}){f'.{instead}' if instead else ''}")
     kind = array_dtype(item).kind
     if kind == "f":
         fail(

@@ -17,6 +17,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value
 from ...tracer.spec import SUPPORTED
+from ..foreign import PandasObject
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..library_calls import inside_of_library, public_name
@@ -55,7 +56,7 @@ OPTIONS: dict[str, set[str]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 """`reduce`, `accumulate`, ...: called with the ufunc, its inputs and options."""
 NO_OPTIONS: Mapping[str, Any] = {}
-OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic)
+OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic, PandasObject)
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
