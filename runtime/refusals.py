@@ -58,6 +58,8 @@ DEFAULT = (
     "Write it with functions of numpy or pullback, or give it a backward as a pullback.autograd.Function"
 )
 
+FOR_THE_VALUE_ALONE = "where no gradient is wanted, apply it to pullback.stop_gradient(x)"
+
 
 def remedy(call: str) -> str:
     """What to write in the place of a call."""
@@ -76,9 +78,14 @@ _refusals: ContextVar[list[PullbackError] | None] = ContextVar("refusals", defau
 def array_refused() -> GradientError:
     """The error for a tensor that requires grad where an array is asked for."""
     call = library_call()
+    instead = (
+        "Use tensor.detach().numpy() if the array shall not have one, else a function that takes tensors"
+        if saved_values() is None
+        else f"{remedy(call)}; {FOR_THE_VALUE_ALONE}"
+    )
     return _noted(
         f"A NumPy array has no gradient, and {call or 'this'} makes one of a tensor that requires one"
-        f"{at(place_of_caller())}. {remedy(call)}; where no gradient is wanted, {_without_gradient()}."
+        f"{at(place_of_caller())}. {instead}."
     )
 
 
@@ -107,12 +114,8 @@ def number_refused(call: str) -> GradientError:
     return _noted(
         f"{call or 'a function of a library'} computes with plain numbers, which have no gradient, and is "
         f"given a value that depends on a differentiated argument{at(place_of_caller())}. {remedy(call)}; "
-        f"where no gradient is wanted, {_without_gradient()}."
+        f"{FOR_THE_VALUE_ALONE}."
     )
-
-
-def _without_gradient() -> str:
-    return "use x.detach().numpy()" if saved_values() is None else "apply it to pullback.stop_gradient(x)"
 
 
 def _noted(message: str) -> GradientError:

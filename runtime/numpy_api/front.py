@@ -9,6 +9,7 @@ is recorded on the tape, and traced, alike.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..library_calls import inside_of_library, public_name
 from ..tape import wrap
 from ..tensor import Tensor
-from .values import tensor_of
+from .values import calls_from_scipy, tensor_of, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -222,6 +223,8 @@ def array_function(
     """
     if not all(issubclass(one, (Value, np.ndarray)) for one in types):
         return NotImplemented
+    if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
+        return function(*plain[0], **plain[1])
     implementation = FUNCTIONS.get(function)
     if implementation is None:
         unknown(public_name(function))
