@@ -18,6 +18,7 @@ from ..tracer.operator import Value
 from ..tracer.origin import place_of_caller
 from ..tracer.trace import innermost, itself, truth, whole
 from .lost_gradients import refuse_loss
+from .refusals import array_refused, refuse_in_library
 
 ndarray = np.ndarray
 
@@ -83,11 +84,7 @@ class Asked(Value):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._requires_grad:
-            raise GradientError(
-                "A NumPy array has no gradient, and this tensor requires one. Use tensor.detach().numpy() if "
-                "the array shall not, or a function that takes tensors; an array's own methods do not: write "
-                "a @ x for a.dot(x)."
-            )
+            raise array_refused()
         array = self._concrete("Conversion to a NumPy array")
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)
@@ -108,6 +105,7 @@ class Asked(Value):
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
+        refuse_in_library(self)
         refuse_loss(self)
         return float(self._one("float()"))
 

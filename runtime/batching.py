@@ -13,6 +13,7 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, ShapeError
 from .flatten import flatten, unflatten
+from .foreign import library_of
 from .functions.control_flow import scan
 from .functions.movement import movedim
 from .tape import standing_for
@@ -54,7 +55,7 @@ def vmap(
         mapped = {
             place: (standing_for(leaf), dim)
             for place, (leaf, dim) in enumerate(zip(leaves, dims))
-            if dim is not None and isinstance(leaf, Tensor | np.ndarray)
+            if dim is not None and (isinstance(leaf, Tensor | np.ndarray) or library_of(leaf))
         }
         _require_one_batch(list(mapped.values()))
         rows = [movedim(x, dim, 0) for x, dim in mapped.values()]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import OutputError
+from .foreign import how_to_return
 from .tensor import Tensor
 
 NAMESPACE = "pullback"
@@ -189,6 +190,7 @@ class Results:
             f"{self._function} returns {shown}, of type {type(value).__name__}, {place}. Expected tensors, "
             "arrays, Python numbers, None, or tuples, lists, dicts, namedtuples and dataclasses of these. "
             "Return only those, and compute the rest outside of the compiled function."
+            f"{how_to_return(value)}"
         )
 
 

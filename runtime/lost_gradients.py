@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.errors import GradientError, MutationError, PullbackError
+from ..tracer.errors import GradientError, MutationError
 from ..tracer.origin import place_of_caller
 from .saved import saved_values
 from .writes import ITEM_STORES
@@ -84,12 +84,3 @@ def _function_of_math(frame: FrameType, called: list[dis.Instruction]) -> str:
 def _at_caller() -> str:
     place = place_of_caller()
     return f", at {place}" if place else ""
-
-
-def raised_in_store(error: ValueError) -> Exception:
-    """What `refuse_loss` has raised, which NumPy hides behind an error of its own; else `error` itself."""
-    cause = error.__cause__
-    if not isinstance(cause, PullbackError):
-        return error
-    cause.__suppress_context__ = True
-    return cause

@@ -18,6 +18,7 @@ from ..tracer.errors import ArgumentError, DTypeError, LeakedTraceError
 from ..tracer.spec import SUPPORTED, Spec
 from . import dtypes
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
+from .foreign import how_to_pass
 from .modes import is_recording
 from .tensor import Tensor
 from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber, kind_of_value
@@ -268,10 +269,10 @@ class Signature:
         try:
             hash(leaf)
         except TypeError:
+            instead = how_to_pass(leaf) or " Pass a tuple for a list, or arrays."
             raise ArgumentError(
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
-                f"array nor hashable. What is no array is static and must be hashable: pass a tuple for a "
-                f"list, or arrays."
+                f"array nor hashable. What is no array is static and must be hashable.{instead}"
             ) from None
         return type(leaf), leaf
 

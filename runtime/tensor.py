@@ -126,6 +126,7 @@ class Tensor(Asked):
     """Among operands of several kinds, the highest is the kind of the result."""
     _is_number = False
     """Whether PyTorch's promotion takes it for a Python number."""
+    __pandas_priority__ = 5000  # above a DataFrame's: `series * tensor` is for the Tensor to say
     __hash__ = object.__hash__
 
     _value: Any

@@ -19,9 +19,9 @@ from . import autograd
 from .closure import Reading, Source, explore
 from .flatten import Results, is_container
 from .guards import Guards
-from .lost_gradients import raised_in_store
 from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
+from .refusals import explaining_errors
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
 from .tensor import Tensor, make
@@ -263,7 +263,7 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
-        with tracing(self.trace):
+        with tracing(self.trace), explaining_errors():
             try:
                 result = function(*args, **kwargs)
             except RecursionError:
@@ -272,8 +272,6 @@ class _Run:
                     "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
                     "@compile(static_argnames=...)."
                 ) from None
-            except ValueError as error:
-                raise raised_in_store(error)  # noqa: B904
         self._check_arguments(before, _contents((args, kwargs)))
         substitution.check(self.name)
         return result

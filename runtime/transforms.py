@@ -26,6 +26,7 @@ from ..tracer.trace import innermost, is_tracing
 from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
+from .foreign import how_to_pass, how_to_return
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_api.programs import NumpyProgram
@@ -45,7 +46,8 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
     """The function that computes the gradient of a scalar function.
 
     Args:
-        function: returns a floating tensor or array of shape (); with `has_aux` a pair of that and anything.
+        function: returns a floating tensor or array of one element; with `has_aux` a pair of that and
+            anything.
         argnums: which arguments to differentiate: a position or name, or several. Each may be nested in
             lists, tuples, dicts, namedtuples and dataclasses.
         has_aux: return (gradient, aux).
@@ -58,7 +60,7 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
     Raises:
         DTypeError: a differentiated argument is no float.
         ArgumentError: there is no such argument.
-        OutputError: the result is no scalar.
+        OutputError: the result has several elements, or none.
 
     Example:
         >>> grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
@@ -255,11 +257,12 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         inputs = _Inputs(name, function, args, kwargs, argnums)
         value, aux = _split(name, inputs.evaluate(function), has_aux)
-        output = _scalar_output(name, value)
-        keep = inputs.recording and inputs.reach_outside([output])
-        gradients = None if keep or not is_tracing() else inputs.pull_back_rolled(output, aux)
+        output = _single_output(name, value)
+        scalar = _as_scalar(output)
+        keep = inputs.recording and inputs.reach_outside([scalar])
+        gradients = None if keep or not is_tracing() else inputs.pull_back_rolled(scalar, aux)
         if gradients is None:
-            gradients = pull_back([output], inputs.leaves, [None], create_graph=keep)
+            gradients = pull_back([scalar], inputs.leaves, [None], create_graph=keep)
         found = inputs.results(gradients, keep)
         shown = inputs.shown(output, keep)
         slope = tuple(found) if inputs.several else found[0]
@@ -340,7 +343,7 @@ class _Inputs:
         if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
             raise ArgumentError(
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                "floats can be differentiated. Choose other argnums."
+                f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
             )
         tensor = standing_for(leaf)
         if tensor._value.dtype.kind != "f":
@@ -499,7 +502,7 @@ def _floating_output(name: str, leaf: Any) -> Tensor:
     if not isinstance(leaf, Tensor):
         raise OutputError(
             f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "
-            "Return floating tensors or arrays, and other results through has_aux=True."
+            f"Return floating tensors or arrays, and other results through has_aux=True.{how_to_return(leaf)}"
         )
     if leaf._value.dtype.kind != "f":
         raise DTypeError(
@@ -509,19 +512,27 @@ def _floating_output(name: str, leaf: Any) -> Tensor:
     return leaf
 
 
-def _scalar_output(name: str, value: Any) -> Tensor:
+def _single_output(name: str, value: Any) -> Tensor:
+    """The result of which a gradient is taken, as `backward()` takes it: of one element, in any shape."""
     if is_container(value):
         raise OutputError(
             f"{name}: a gradient is taken of a result of type {type(value).__name__}; expected one scalar. "
             f"Return (value, aux) with has_aux=True, or use vjp."
         )
     output = _floating_output(name, value)
-    if output._value.shape != ():
+    if math.prod(output._value.shape) != 1:
         raise OutputError(
             f"{name}: a gradient is taken of a result of shape {tuple(output._value.shape)}; expected a "
-            "scalar, of shape (). Reduce it, e.g. with .sum() or .mean(), or use vjp or jacobian."
+            "scalar, or one element. Reduce it, e.g. with .sum() or .mean(), or use vjp or jacobian."
         )
     return output
+
+
+def _as_scalar(output: Tensor) -> Tensor:
+    if not output._value.shape:
+        return output
+    with enable_grad():
+        return apply(reshape, output, shape=())
 
 
 def _zeros(like: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """grad, value_and_grad, vjp, jvp, jacobian, hessian: of plain and of compiled functions, any order."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -284,3 +285,29 @@ def test_what_a_gradient_inside_takes_from_outside_has_a_gradient(inner: Any) ->
         found = function(w, x)
         assert type(found) is np.float64
         assert found == pytest.approx(wanted, rel=1e-6)
+
+
+ONE_ELEMENT: list[Callable[[Any], Any]] = [
+    lambda x: (x * x).sum(keepdims=True),
+    lambda x: x[None] @ x[:, None],
+    lambda x: np.array([x[0] * x[1]]),
+]
+
+
+@pytest.mark.parametrize("function", ONE_ELEMENT)
+def test_a_result_of_one_element_has_a_gradient_in_any_shape(function: Callable[[Any], Any]) -> None:
+    x = np.array([2.0, 3.0])
+    expected = pb.grad(lambda x: function(x).sum())(x)
+    for transformed in (pb.value_and_grad(function), pb.compile(pb.value_and_grad(function))):
+        value, gradient = transformed(x)
+        np.testing.assert_array_equal(value, function(x), strict=True)
+        np.testing.assert_array_equal(gradient, expected, strict=True)
+    np.testing.assert_array_equal(pb.hessian(function)(x), pb.hessian(lambda x: function(x).sum())(x))
+
+
+def test_a_tensor_of_one_element_has_a_gradient_in_any_shape() -> None:
+    weight = pb.tensor([2.0, 3.0]).requires_grad_()
+    gradient = pb.grad(lambda x: (x * x * weight).sum(0, keepdim=True))(pb.tensor([1.0, 2.0]))
+    assert gradient.tolist() == [4.0, 12.0]
+    gradient.sum().backward()
+    assert weight.grad.tolist() == [2.0, 4.0]

@@ -6,6 +6,7 @@ import ast
 import linecache
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,8 @@ _ROOT = os.path.dirname(_HERE)
 _INSTALLED = os.path.exists(os.path.join(_ROOT, "__init__.py"))
 _FACE = _ROOT if _INSTALLED else os.path.join(_ROOT, "pullback")
 _OWN_TREES = tuple(os.path.join(_ROOT, folder, "") for folder in ("tracer", "codegen", "runtime"))
+_STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,37 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def calling_frame() -> FrameType | None:
+    """The innermost frame of the user's program; of a library if there is no other."""
+    innermost = frame = user_frame()
+    while frame is not None:
+        if is_users_code(frame.f_code):
+            return frame
+        frame = frame.f_back
+    return innermost
+
+
+def is_users_code(code: CodeType) -> bool:
+    """Whether code is neither pullback's nor a library's."""
+    filename = code.co_filename
+    return not (
+        _own_files[filename]
+        or filename.startswith(_STANDARD_LIBRARY)
+        or any(folder in filename for folder in _PACKAGES)
+    )
+
+
+def expression_at(code: CodeType, instruction: int) -> str:
+    """The text of the expression that an instruction is part of, as `np.exp(x)`; empty without source."""
+    start, end, column, end_column = list(code.co_positions())[instruction // 2]
+    if start is None or end is None:
+        return ""
+    lines = [linecache.getline(code.co_filename, line).encode() for line in range(start, end + 1)]
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column or 0 :]
+    return b"".join(lines).decode(errors="replace")
+
+
 class _OwnFiles(dict[str, bool]):
     """By file name whether it is pullback's; asked of many frames for each traced operation."""
 
@@ -104,16 +138,24 @@ def _origin_at(code: CodeType, instruction: int) -> Origin:
 
 def place_of_caller() -> str:
     """`model.py:5  hidden = pb.tanh(x)`: for error messages; empty where there is no source."""
-    frame = user_frame()
-    if frame is None:
-        return ""
-    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    return f"{file_name(frame.f_code.co_filename)}:{frame.f_lineno}  {text}".rstrip()
+    frame = calling_frame()
+    return "" if frame is None else place_of_line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def place_of_line(filename: str, line: int) -> str:
+    """`model.py:5  x += 1`"""
+    text = linecache.getline(filename, line).strip()
+    shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} ..."
+    return f"{file_name(filename)}:{line}  {shown}".rstrip()
 
 
 def file_name(path: str) -> str:
     """The last part of a path, as text: where the locale has other letters, Python gives parts of letters."""
     return os.path.basename(path).encode(errors="surrogateescape").decode(errors="replace")
+
+
+LONGEST_LINE = 120
+"""Characters of a line that a message shows."""
 
 
 class _Statements:

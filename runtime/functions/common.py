@@ -23,6 +23,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.origin import place_of_caller
 from ...tracer.spec import BOOL, INT64, Spec, normalised_dim, normalised_dims, require_supported
 from .. import dtypes
+from ..foreign import how_to_pass
 from ..tape import apply, standing_for
 from ..tensor import Tensor
 
@@ -91,8 +92,8 @@ def tensor(value: Any, function: str, argument: str = "input") -> Tensor:
         return found
     fail(
         ArgumentError,
-        f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}. Make one with "
-        "pullback.tensor(...).",
+        f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}."
+        + (how_to_pass(value) or " Make one with pullback.tensor(...)."),
     )
 
 

@@ -20,6 +20,7 @@ from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
+from ..foreign import how_to_pass, unboxed
 from ..local import is_local, local
 from ..tape import apply, unwrap, wrap
 from ..tensor import Tensor, make
@@ -49,8 +50,6 @@ class Basic:
     """Index arrays by the dimension of `shape` that they index."""
     title: str = "AliasBackward0"
     """What PyTorch calls the tape node of the last step."""
-    integers_between: bool = False
-    """Whether NumPy and PyTorch would disagree where the index arrays' dimensions go."""
 
     def take(self, start: int, stop: int, step: int = 1) -> None:
         self.starts.append(start)
@@ -109,7 +108,7 @@ def view_at(x: Tensor, index: Any) -> Tensor:
         return _select_first(x, index)
     if type(index) is slice and index.step is None and x._value.shape:
         return _slice_first(x, index)
-    basic = parse_index(index, tuple(x._value.shape))
+    basic = parse_index(index, tuple(x._value.shape), isinstance(x, NumpyTensor))
     if index is Ellipsis:
         basic.title = "AliasBackward0"
     x = apply_basic(x, basic)
@@ -152,19 +151,51 @@ def apply_basic(x: Tensor, basic: Basic) -> Tensor:
 # --- taking an index apart ---------------------------------------------------------------------------------
 
 
-def parse_index(index: Any, shape: tuple[int, ...]) -> Basic:
+def parse_index(index: Any, shape: tuple[int, ...], numpy: bool) -> Basic:
     """The steps of an index into an array of a shape."""
     items = _complete(
         [_normalised(item) for item in (index if isinstance(index, tuple) else (index,))], shape
     )
+    if numpy and _placed_differently([_kind(item) for item in items]):
+        items = _with_integers_as_arrays(items, shape)
     basic = Basic()
-    kinds: list[str] = []  # of each item that leaves or consumes a dimension: where arrays and integers stand
     for item in items:
-        _enter(item, basic, shape, kinds)
-    array_places = [place for place, kind in enumerate(kinds) if kind == "array"]
-    if array_places and "integer" in kinds:
-        basic.integers_between = _placed_differently(kinds)
+        _enter(item, basic, shape)
     return basic
+
+
+def _kind(item: Any) -> str:
+    """What an item is where it matters in which places integers and index arrays stand."""
+    if isinstance(item, bool | Tensor):
+        return "array"
+    return "integer" if isinstance(item, int) else "slice"
+
+
+def _placed_differently(kinds: list[str]) -> bool:
+    """Whether NumPy and PyTorch disagree where the index arrays' dimensions go.
+
+    NumPy counts integers as index arrays here. PyTorch drops their dimensions first, as if in another index.
+    """
+    if "array" not in kinds or "integer" not in kinds:
+        return False
+    left = [kind for kind in kinds if kind != "integer"]
+    return _in_front(kinds) != _in_front(left)
+
+
+def _in_front(kinds: list[str]) -> int:
+    """How many of the sliced dimensions come before those of the index arrays."""
+    advanced = [place for place, kind in enumerate(kinds) if kind != "slice"]
+    return kinds[: advanced[0]].count("slice") if _runs(advanced) else 0
+
+
+def _with_integers_as_arrays(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """The items with 0-d index arrays in the place of integers."""
+    found, dim = [], 0
+    for item in items:
+        start = _checked(item, shape[dim], dim) if _kind(item) == "integer" else None
+        found.append(item if start is None else wrap(np.asarray(start)))
+        dim += _consumed(item)
+    return found
 
 
 def _normalised(item: Any) -> Any:
@@ -177,14 +208,14 @@ def _normalised(item: Any) -> Any:
         return bool(item)
     if isinstance(item, np.integer):
         return int(item)
-    if isinstance(item, list | range):
-        item = _array_of(list(item))
-    if isinstance(item, tuple):
+    item = unboxed(item)
+    if isinstance(item, list | range | tuple):
         item = _array_of(list(item))
     if isinstance(item, np.ndarray):
         item = wrap(item)
     if not isinstance(item, Tensor):
-        fail(DimensionError, f"{VALID} (got {type(item).__name__})")
+        instead = how_to_pass(item)
+        fail(DimensionError, f"{VALID} (got {type(item).__name__}){f'.{instead}' if instead else ''}")
     return _index_array(item)
 
 
@@ -233,26 +264,22 @@ def _complete(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
     return [*items[:place], *rest, *items[place + 1 :]]
 
 
-def _enter(item: Any, basic: Basic, shape: tuple[int, ...], kinds: list[str]) -> None:
+def _enter(item: Any, basic: Basic, shape: tuple[int, ...]) -> None:
     dim = len(basic.starts)
     if isinstance(item, Tensor):
-        _enter_array(item, basic, shape, kinds)
+        _enter_array(item, basic, shape)
     elif item is None:
         basic.shape.append(1)
         basic.title = "UnsqueezeBackward0"
-        kinds.append("slice")
     elif isinstance(item, bool):
         basic.arrays[len(basic.shape)] = wrap(np.zeros(int(item), np.int64))
         basic.shape.append(1)
-        kinds.append("array")
     elif isinstance(item, int):
         start = _checked(item, shape[dim], dim)
         basic.take(start, start + 1)
         basic.title = "SelectBackward0"
-        kinds.append("integer")
     else:
         _enter_slice(item, basic, shape[dim])
-        kinds.append("slice")
 
 
 def _checked(index: int, extent: int, dim: int) -> int:
@@ -284,7 +311,7 @@ def _enter_slice(item: slice, basic: Basic, extent: int) -> None:
         basic.title = "SliceBackward0"
 
 
-def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...], kinds: list[str]) -> None:
+def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...]) -> None:
     masks = array_dtype(item) == BOOL
     for indices in _positions_of(item, shape, len(basic.starts)) if masks else [item]:
         dim = len(basic.starts)
@@ -295,7 +322,6 @@ def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...], kinds: list
             basic.arrays[len(basic.shape)] = _wrapped(indices, shape[dim], dim)
             basic.take(0, shape[dim])
             basic.shape.append(shape[dim])
-        kinds.append("array")
 
 
 def _positions_of(mask: Tensor, shape: tuple[int, ...], dim: int) -> list[Tensor]:
@@ -365,27 +391,8 @@ def _runs(places: Sequence[int]) -> bool:
     return places[-1] - places[0] == len(places) - 1
 
 
-def _placed_differently(kinds: list[str]) -> bool:
-    """Whether NumPy, which counts integers as index arrays here, and PyTorch, which does not, disagree."""
-    advanced = [place for place, kind in enumerate(kinds) if kind != "slice"]
-    arrays = [
-        place for place, kind in enumerate([kind for kind in kinds if kind != "integer"]) if kind == "array"
-    ]
-    before_numpy = kinds[: advanced[0]].count("slice") if _runs(advanced) else 0
-    left = [kind for kind in kinds if kind != "integer"]
-    before_torch = left[: arrays[0]].count("slice") if _runs(arrays) else 0
-    return before_numpy != before_torch
-
-
 def common_indices(basic: Basic) -> tuple[list[Tensor], tuple[int, ...]]:
     """The index arrays broadcast to their common shape, and that shape."""
-    if basic.integers_between:
-        fail(
-            ArgumentError,
-            "__getitem__: an integer and an index array with a slice between them: NumPy and PyTorch "
-            "disagree where the result's dimensions go. Index in two steps, x[0][:, indices] for "
-            "PyTorch's, or give the integer as an array for NumPy's.",
-        )
     arrays = list(basic.arrays.values())
     require_broadcast("__getitem__", arrays)
     shape = np.broadcast_shapes(*(tuple(one._value.shape) for one in arrays))
@@ -426,7 +433,7 @@ def updated(input: Tensor, index: Any, value: Any) -> Tensor:
         tensor([1, 0, 0])
     """
     x = tensor(input, "__setitem__")
-    basic = parse_index(index, tuple(x._value.shape))
+    basic = parse_index(index, tuple(x._value.shape), isinstance(x, NumpyTensor))
     update = value if isinstance(value, Tensor) else wrap(np.asarray(value))
     update = as_dtype(update, array_dtype(x))
     if basic.arrays:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from ..foreign import unboxed
 from ..tensor import Tensor
 from . import (
     activation,
@@ -86,6 +87,7 @@ def _operator(function: Function) -> Function:
 
     @functools.wraps(function)
     def method(self: Tensor, other: Any) -> Any:
+        other = other if is_operand(other) else unboxed(other)
         return function(self, other) if is_operand(other) else NotImplemented
 
     return method
@@ -96,6 +98,7 @@ def _reflected(function: Function) -> Function:
 
     @functools.wraps(function)
     def method(self: Tensor, other: Any) -> Any:
+        other = other if is_operand(other) else unboxed(other)
         return function(other, self) if is_operand(other) else NotImplemented
 
     return method

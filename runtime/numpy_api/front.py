@@ -9,6 +9,7 @@ is recorded on the tape, and traced, alike.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -18,12 +19,14 @@ from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import innermost
+from ..foreign import PandasObject
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from ..library_calls import inside_of_library, public_name
 from ..tape import wrap
 from ..tensor import Tensor
 from ..value_kinds import PythonNumber, settled
-from .values import tensor_of
+from .values import calls_from_scipy, tensor_of, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -58,7 +61,7 @@ OPTIONS: dict[str, set[str]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 """`reduce`, `accumulate`, ...: called with the ufunc, its inputs and options."""
 NO_OPTIONS: Mapping[str, Any] = {}
-OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic)
+OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic, PandasObject)
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -80,7 +83,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         if out is None:
             fail(
                 UnsupportedError,
-                f"numpy.{ufunc.__name__}: where without out leaves elements that nobody has set. Use "
+                f"{public_name(ufunc)}: where without out leaves elements that nobody has set. Use "
                 "numpy.where, or give out.",
             )
         result = _call_where(ufunc, inputs, options, mask, out[0])
@@ -89,7 +92,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     elif method in METHODS:
         result = METHODS[method](ufunc, *inputs, **options)
     else:
-        unknown(f"{ufunc.__name__}.{method}")
+        unknown(f"{public_name(ufunc)}.{method}")
     return settled(result, inputs) if out is None else written(result, out[0], ufunc.__name__)
 
 
@@ -102,8 +105,8 @@ def _is_operand(value: Any) -> bool:
 def unknown(name: str) -> NoReturn:
     fail(
         UnsupportedError,
-        f"numpy.{name} is not supported on a Tensor. Write it with supported functions, or, where no "
-        "gradient is needed, call it on x.detach().numpy().",
+        f"{name}{inside_of_library()} is not supported on a Tensor. Write it with supported functions, or, "
+        "where no gradient is needed, call it on x.detach().numpy().",
     )
 
 
@@ -114,12 +117,14 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
     dtype = None if name in OF_OTHERS else given.pop("dtype", None)
     unsupported = set(given) - OPTIONS.get(name, set())
     if unsupported:
-        fail(UnsupportedError, f"numpy.{name}: {', '.join(unsupported)} is not supported on a Tensor.")
+        fail(
+            UnsupportedError, f"{public_name(ufunc)}: {', '.join(unsupported)} is not supported on a Tensor."
+        )
     if name in OF_OTHERS:
         return OF_OTHERS[name](*inputs, **given)
     public = RENAMED.get(name, name if name in SAME_NAME else None)
     if public not in PUBLIC:
-        unknown(name)
+        unknown(public_name(ufunc))
     operands, result_dtype = converted(ufunc, inputs, dtype)
     return as_dtype(PUBLIC[str(public)](*operands), result_dtype)
 
@@ -186,11 +191,11 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tu
         loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting="same_kind", **fixed)
     except TypeError as error:
         found = ", ".join(map(str, kinds))
-        fail(DTypeError, f"numpy.{ufunc.__name__}: no loop for dtypes {found}: {error}")
+        fail(DTypeError, f"{public_name(ufunc)}: no loop for dtypes {found}: {error}")
     if any(one not in SUPPORTED for one in loop):
         fail(
             DTypeError,
-            f"numpy.{ufunc.__name__}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
+            f"{public_name(ufunc)}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
         )
     return loop
 
@@ -235,10 +240,11 @@ def array_function(
     """
     if not all(issubclass(one, (Value, np.ndarray)) for one in types):
         return NotImplemented
+    if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
+        return function(*plain[0], **plain[1])
     implementation = FUNCTIONS.get(function)
     if implementation is None:
-        module = getattr(function, "__module__", "numpy").removeprefix("numpy").strip(".")
-        unknown(f"{module}.{function.__name__}" if module else function.__name__)
+        unknown(public_name(function))
     out = keywords.get("out")
     if out is None:
         return settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))

@@ -16,6 +16,7 @@ from ...tracer.errors import ArgumentError, UnsupportedError
 from ..functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
+from ..library_calls import public_name
 from ..tensor import Tensor
 from .front import FUNCTIONS, converted
 from .values import averaged, known, promoted, tensor_of
@@ -42,7 +43,7 @@ def implements(*functions: Any) -> Callable[[F], F]:
                 unknown = set(keywords) - names
                 fail(
                     UnsupportedError,
-                    f"numpy.{functions[0].__name__}: {', '.join(sorted(unknown))} is not supported on a "
+                    f"{public_name(functions[0])}: {', '.join(sorted(unknown))} is not supported on a "
                     f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
                 )
             return implementation(*arguments, **keywords)

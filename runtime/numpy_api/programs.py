@@ -24,7 +24,7 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
 from ..closure import code_names, is_opaque, is_users
-from ..lost_gradients import raised_in_store
+from ..refusals import explaining_errors
 from ..saved import saved_values
 from ..stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
 from ..tensor import Tensor, make
@@ -51,9 +51,8 @@ class NumpyProgram:
         if self._written is None or self._written:
             arguments, keywords = self._writable(arguments, keywords)
         try:
-            return self._function(*arguments, **keywords)
-        except ValueError as error:
-            raise raised_in_store(error)  # noqa: B904
+            with explaining_errors():
+                return self._function(*arguments, **keywords)
         finally:
             for variables in self._variables:
                 variables.store()

@@ -14,6 +14,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, joining, movement, parts, reduction, special
 from ..functions.common import array_dtype, as_dtype, fail
+from ..library_calls import public_name
 from ..tape import wrap
 from ..tensor import Tensor
 from .front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, RENAMED, called, converted, unknown
@@ -216,7 +217,7 @@ def reduce(
 def _reduced(ufunc: np.ufunc, x: Tensor) -> Tensor:
     """What the first dimension is combined to."""
     if not x.shape[0]:
-        fail(UnsupportedError, f"numpy.{ufunc.__name__}.reduce of no elements is not supported on a Tensor.")
+        fail(UnsupportedError, f"{public_name(ufunc)}.reduce of no elements is not supported on a Tensor.")
     if ufunc.__name__ not in ASSOCIATIVE:
         total, *rest = joining.unbind(x, 0)
         for one in rest:
@@ -277,7 +278,7 @@ def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
     from .writes import add_at
 
     if ufunc not in (np.add, np.subtract):
-        unknown(f"{ufunc.__name__}.at")
+        unknown(f"{public_name(ufunc)}.at")
     (added,) = map(tensor_of, values)
     add_at(array, index, added if ufunc is np.add else -added)
 
@@ -291,8 +292,8 @@ def _prepared(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
 def _refuse(ufunc: np.ufunc, method: str, options: dict[str, Any]) -> None:
     given: Sequence[str] = [name for name, value in options.items() if value is not None]
     if given:
-        name = f"{ufunc.__name__}.{method}"
-        fail(UnsupportedError, f"numpy.{name}: {', '.join(given)} is not supported on a Tensor.")
+        name = f"{public_name(ufunc)}.{method}"
+        fail(UnsupportedError, f"{name}: {', '.join(given)} is not supported on a Tensor.")
 
 
 METHODS |= {"reduce": reduce, "accumulate": accumulate, "reduceat": reduceat, "outer": outer, "at": at}

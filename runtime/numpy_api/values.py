@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ...tracer.ops.movement import reshape
+from ..flatten import flatten, unflatten
 from ..functions.common import array_dtype, as_dtype
 from ..functions.joining import stack
 from ..tape import apply, of_kind, standing_for
@@ -56,6 +58,24 @@ def averaged(value: Any) -> Tensor:
     """In the dtype in which NumPy averages: integers and bools as float64."""
     x = tensor_of(value)
     return x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
+
+
+def calls_from_scipy(frame: FrameType) -> bool:
+    """Whether a frame is of SciPy's code, which is written for arrays, and goes on in C."""
+    return frame.f_globals.get("__name__", "").startswith("scipy.")
+
+
+def without_tensors(arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """Both with arrays in the place of Tensors; None where a gradient or a trace would end."""
+    leaves, structure = flatten((arguments, keywords))
+    found = []
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            if leaf.requires_grad or type(leaf._value) is not np.ndarray:
+                return None
+            leaf = leaf._value
+        found.append(leaf)
+    return unflatten(structure, found)
 
 
 def known(function: str, *values: Any) -> list[np.ndarray]:

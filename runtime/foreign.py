@@ -1,0 +1,50 @@
+"""Objects of pandas, xarray and SciPy that hold arrays: which are operands, what is said of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+LIBRARIES = ("pandas", "scipy", "xarray")
+
+
+def library_of(value: Any) -> str:
+    """The library of an object that holds arrays, as of a `pandas.Series` or a sparse matrix; else empty."""
+    for kind in type(value).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if library in LIBRARIES:
+            return library
+    return ""
+
+
+class _OfPandas(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return hasattr(instance, "to_numpy") and library_of(instance) == "pandas"
+
+
+class PandasObject(metaclass=_OfPandas):
+    """In `isinstance`: a Series, a DataFrame, an Index.
+
+    With Tensors it counts as its array: labels end there, and with them alignment and pandas' own methods.
+    """
+
+    to_numpy: Callable[[], Any]
+
+
+def unboxed(value: Any) -> Any:
+    """The array of a pandas object; anything else as it is."""
+    return value.to_numpy() if isinstance(value, PandasObject) else value
+
+
+def how_to_pass(value: Any) -> str:
+    """What to write in the place of an object of a library, as a further sentence; else empty."""
+    library = library_of(value)
+    if library == "scipy":
+        return " Pass its array, e.g. its .toarray()." if hasattr(value, "toarray") else ""
+    return " Pass its array, its .to_numpy()." if library else ""
+
+
+def how_to_return(value: Any) -> str:
+    """The same for a result. In an xarray object a Tensor is the `.data`; pandas objects can't hold one."""
+    library = library_of(value)
+    return {"xarray": " Return its .data.", "pandas": " Return its .to_numpy()."}.get(library, "")

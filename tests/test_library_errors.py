@@ -1,0 +1,204 @@
+"""Where libraries meet a Tensor: errors with the function, the user's line, the cause and a remedy."""
+
+import array
+import decimal
+import io
+import json
+import random
+import statistics
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.optimize
+import scipy.signal
+import scipy.sparse
+import scipy.special
+from scipy.integrate import dblquad, quad, solve_ivp
+from scipy.optimize import brentq
+
+import pullback as pb
+from pullback import errors
+
+MATRIX = scipy.sparse.csr_matrix(np.eye(3) + 1)
+ONES = np.ones(3)
+X = np.array([0.6, 1.3, 2.1])
+RNG = np.random.default_rng(0)
+
+LOST: list[tuple[Callable[[Any], Any], str, str]] = [
+    (lambda x: quad(lambda t: np.exp(-x[0] * t), 0, 1)[0], "scipy.integrate.quad", "leggauss"),
+    (lambda x: x[1] * quad(lambda t, a: a * t, 0, 1, args=(x[0],))[0], "scipy.integrate.quad", "leggauss"),
+    (lambda x: quad(np.exp, 0, x[0])[0], "scipy.integrate.quad", "leggauss"),
+    (lambda x: dblquad(lambda t, u: t * u, 0, 1, 0, lambda u: u * x[0])[0], "scipy.integrate.dblquad", "sum"),
+    (lambda x: scipy.integrate.simpson(x), "scipy.integrate.simpson", "numpy.trapezoid"),
+    (
+        lambda x: solve_ivp(lambda t, y: -x[0] * y, (0, 1), [1.0]).y[0, -1],
+        "scipy.integrate.solve_ivp",
+        "steps",
+    ),
+    (lambda x: solve_ivp(lambda t, y: -y, (0, x[0]), [1.0]).y[0, -1], "scipy.integrate.solve_ivp", "steps"),
+    (
+        lambda x: scipy.integrate.odeint(lambda y, t: -x[0] * y, 1.0, [0, 1.0])[-1, 0],
+        "scipy.integrate.odeint",
+        "steps",
+    ),
+    (lambda x: brentq(lambda t: t * t - x[0], 0, 2), "scipy.optimize.brentq", "Newton step"),
+    (lambda x: x[0] * brentq(lambda t, a: t * t - a, 0, 2, args=(x[0],)), "scipy.optimize.brentq", "Newton"),
+    (lambda x: scipy.optimize.bisect(lambda t: t - 0.5, 0, x[0]), "scipy.optimize.bisect", "Newton step"),
+    (
+        lambda x: scipy.optimize.root_scalar(lambda t: t * t - x[0], bracket=(0, 2)).root,
+        "scipy.optimize.root_scalar",
+        "Newton step",
+    ),
+    (lambda x: scipy.optimize.fsolve(lambda t: t * t - x[0], 1.0)[0], "scipy.optimize.fsolve", "Newton step"),
+    (
+        lambda x: scipy.optimize.minimize(lambda t: ((t - x) ** 2).sum(), ONES).x.sum(),
+        "scipy.optimize.minimize",
+        "Newton step",
+    ),
+    (lambda x: scipy.interpolate.CubicSpline(ONES.cumsum(), x)(0.5), "CubicSpline", "numpy.interp"),
+    (lambda x: scipy.signal.lfilter([1.0], [1.0, -0.5], x)[-1], "scipy.signal.lfilter", "numpy.convolve"),
+    (lambda x: scipy.linalg.toeplitz(x).sum(), "scipy.linalg.toeplitz", "autograd.Function"),
+    (lambda x: (MATRIX @ x).sum(), "scipy.sparse.csr_matrix", "toarray"),
+    (lambda x: np.fromiter(x, float).sum() * x[0], "numpy.fromiter", "numpy.array"),
+    (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),
+    (lambda x: sum(array.array("d", x)), "array.array", "numpy.array"),
+    (lambda x: struct.unpack("d", struct.pack("d", x[0]))[0], "struct.pack", "functions of numpy"),
+    (lambda x: RNG.normal(x, 1.0).sum(), "numpy.random.Generator.normal", "standard_normal"),
+    (lambda x: np.random.default_rng(0).choice(3, p=x / x.sum()) * x[0], "choice", "standard_normal"),
+    (lambda x: statistics.geometric_mean(x), "statistics.geometric_mean", "numpy.mean"),
+    (lambda x: np.ma.masked_greater(x, 1.0).sum(), "numpy.ma.masked_greater", "functions of numpy"),
+]
+"""Functions that lose a gradient, the call that does it, and words of the remedy."""
+
+
+@pytest.mark.parametrize(("function", "call", "remedy"), LOST)
+def test_a_lost_gradient_is_an_error(function: Callable[[Any], Any], call: str, remedy: str) -> None:
+    assert np.isfinite(function(X))
+    for transformed in (
+        pb.grad(function),
+        lambda x: pb.jvp(function, (x,), (ONES,)),
+        pb.compile(pb.grad(function)),
+    ):
+        with pytest.raises(errors.GradientError) as caught:
+            transformed(X)
+        message = str(caught.value)
+        assert "no gradient" in message and "test_library_errors.py:" in message, message
+        assert call in message and remedy in message and "stop_gradient" in message, message
+
+
+def in_the_middle(x: Any) -> Any:
+    values = x * 2
+    return statistics.fmean(values) + x[0]
+
+
+def test_the_line_is_the_users_not_the_librarys() -> None:
+    with pytest.raises(errors.GradientError, match=r"test_library_errors.py:\d+  return statistics.fmean"):
+        pb.grad(in_the_middle)(X)
+
+
+def test_values_without_a_gradient_are_let_through() -> None:
+    def area(x: Any) -> Any:
+        return x * quad(lambda t: t, 0, 1)[0] * statistics.fmean([1.0, 3.0])
+
+    assert pb.grad(area)(3.0) == 1.0
+
+    def rounded(x: Any) -> Any:
+        return x * brentq(lambda t: t - int(x), 0, 5)
+
+    assert pb.grad(rounded)(3.0) == 3.0
+
+
+def test_the_tape_of_backward_is_pytorchs() -> None:
+    x = pb.tensor([1.0, 2.0]).requires_grad_()
+    with pytest.raises(errors.GradientError, match=r"random.Generator.normal.*tensor\.detach\(\)\.numpy\(\)"):
+        RNG.normal(x, 1.0)
+    assert quad(lambda t: t * x[0], 0, 1)[0] == pytest.approx(0.5)
+
+
+def test_an_array_that_cannot_hold_a_gradient_is_named() -> None:
+    class Recorder:
+        rows = np.zeros((2, 3))
+
+    def recorded(x: Any) -> Any:
+        Recorder.rows[0] = x
+        return Recorder.rows.sum()
+
+    with pytest.raises(errors.GradientError, match=r"Recorder\.rows\[0\] = \.\.\. makes one.*like=x"):
+        pb.grad(recorded)(X)
+
+
+UNFIT: list[tuple[Callable[[Any], Any], str, type[errors.PullbackError]]] = [
+    (lambda x: json.loads(json.dumps([x[0]]))[0], "json.dumps", errors.ArgumentError),
+    (lambda x: float(decimal.Decimal(x[0]) * 2), "decimal.Decimal", errors.ArgumentError),
+    (lambda x: statistics.mean(x), "statistics.mean", errors.ArgumentError),
+    (lambda x: np.abs(1j * x).sum(), "1j * x", errors.ArgumentError),
+    (lambda x: np.frombuffer(x).sum(), "numpy.frombuffer", errors.ArgumentError),
+    (lambda x: {0.6: 3.0}[x[0]] * x[0], "KeyError", errors.ArgumentError),
+    (lambda x: float(str(x[0])), "could not convert string", errors.ArgumentError),
+    (lambda x: x.ctypes.data + x[0], "ctypes", errors.UnsupportedError),
+]
+
+
+@pytest.mark.parametrize(("function", "words", "kind"), UNFIT)
+def test_errors_of_others_about_tensors_are_explained(
+    function: Callable[[Any], Any], words: str, kind: type[errors.PullbackError]
+) -> None:
+    assert np.isfinite(function(X))
+    for transformed in (pb.grad(function), pb.compile(pb.grad(function))):
+        with pytest.raises(kind, match=r"(?s)stands for an array.*test_library_errors.py:\d+") as caught:
+            transformed(X)
+        assert words in str(caught.value)
+        assert not isinstance(caught.value.__cause__, (errors.PullbackError, type(None)))
+
+
+def test_errors_of_the_user_are_left_alone() -> None:
+    class OwnError(Exception):
+        pass
+
+    def refusing(x: Any) -> Any:
+        try:
+            return scipy.signal.lfilter([1.0], [1.0], x).sum()
+        except errors.GradientError:
+            raise OwnError("no Tensor here") from None
+
+    with pytest.raises(OwnError):
+        pb.grad(refusing)(X)
+    with pytest.raises(OwnError):
+        pb.compile(pb.grad(refusing))(X)
+
+    def caught(x: Any) -> Any:
+        try:
+            return RNG.normal(x, 1.0).sum()
+        except errors.GradientError:
+            return (x * x).sum()
+
+    np.testing.assert_allclose(pb.grad(caught)(X), 2 * X)
+
+    def wrong(x: Any) -> Any:
+        return x[0] + [][1]
+
+    with pytest.raises(IndexError, match="list index out of range"):
+        pb.grad(wrong)(X)
+
+
+NAMED: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda x: scipy.special.j0(x).sum(), r"scipy\.special\.j0 is not supported"),
+    (lambda x: scipy.special.zeta(x).sum(), r"_riemann_zeta, in scipy\.special\.zeta, is not supported"),
+    (lambda x: scipy.special.airy(x)[0].sum(), r"scipy\.special\.airy is not supported"),
+    (lambda x: np.fft.fft(x).real.sum(), r"numpy\.fft\.fft is not supported"),
+    (lambda x: np.frompyfunc(abs, 1, 1)(x).sum(), r"numpy\.frompyfunc\(abs\) is not supported"),
+    (lambda x: np.savetxt(io.StringIO(), x) or x[0], r"numpy\.savetxt is not supported"),
+    (lambda x: random.choice(np.nextafter(x, 3.0)), r"numpy\.nextafter is not supported"),
+]
+
+
+@pytest.mark.parametrize(("function", "words"), NAMED)
+def test_functions_are_called_by_their_own_names(function: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(errors.UnsupportedError, match=words):
+        pb.grad(function)(X)
