@@ -17,6 +17,8 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from .functions import PUBLIC
+from .functions.stopping import stop_gradient
+from .lost_gradients import PULLBACK_NAMES, RENAMED
 from .numpy_api.applying import JOINERS, Vectorized, enumerated
 from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_api.front import FUNCTIONS
@@ -173,15 +175,35 @@ def _logarithm(x: Any, base: Any = math.e) -> Any:
     return np.log(x) if base is math.e else np.log(x) / np.log(base)
 
 
-RENAMED = {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-    "atan2": "arctan2", "atanh": "arctanh", "pow": "power",
-}  # fmt: skip
+def _total(numbers: Any) -> Any:
+    return np.sum(joined(numbers))
+
+
+def _product(numbers: Any, *, start: Any = 1) -> Any:
+    return np.prod(joined(numbers)) * start
+
+
+def _distance(p: Any, q: Any) -> Any:
+    return np.linalg.norm(joined(p) - joined(q))
+
+
+def _truth_of(function: Function) -> Function:
+    """A function that says something of one number."""
+    return lambda x: bool(function(x))
+
+
+def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    return math.isclose(*(float(stop_gradient(one)) for one in (a, b)), rel_tol=rel_tol, abs_tol=abs_tol)
+
+
 SAME_NAME = "cbrt cos cosh degrees exp exp2 expm1 fabs hypot log10 log1p log2 radians sin sinh sqrt tan tanh"
 MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in SAME_NAME.split()},
     **{getattr(math, name): getattr(np, other) for name, other in RENAMED.items()},
-    math.log: _logarithm, math.erf: PUBLIC["erf"], math.erfc: PUBLIC["erfc"], math.lgamma: PUBLIC["lgamma"],
+    **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
+    **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
+    math.isclose: _is_close,
+    math.log: _logarithm, math.fsum: _total, math.prod: _product, math.dist: _distance,
 }  # fmt: skip
 """Functions of `math` -> what has the gradient."""
 

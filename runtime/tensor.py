@@ -373,18 +373,17 @@ class Tensor(Asked):
         return (self[position] for position in range(self._value.shape[0]))
 
     def __format__(self, format_spec: str) -> str:
-        if type(self._value) is not ndarray:
-            return object.__format__(self, format_spec)
-        return format_scalar(self, format_spec)
+        return format_scalar(self._shown() if self.ndim == 0 else self, format_spec)
 
     def __repr__(self) -> str:
         self.refresh()
         name = None if self._grad_fn is None else self._grad_fn.name()
-        if type(self._value) is not ndarray:
+        shown = self._shown_if_known()
+        if shown is None:
             suffix = f", grad_fn=<{name}>" if name else ", requires_grad=True" if self._requires_grad else ""
             return f"tensor({self._value!r}{suffix})"
         return format_tensor(
-            self._value,
+            shown,
             dtype_name=self._value.dtype.name,
             requires_grad=self._requires_grad,
             grad_fn_name=name,

@@ -17,11 +17,12 @@ from ..tracer.spec import SUPPORTED
 from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
 from .closure import Reading, Source, explore
+from .differentiated import differentiating, is_differentiated
 from .flatten import Results, is_container
 from .guards import Guards
 from .lost_gradients import raised_in_store
 from .modes import is_recording
-from .nodes import have_own_backward, targets_behind
+from .nodes import have_own_backward, next_sequence, targets_behind
 from .numpy_api.scalars import has_scalars, with_scalars
 from .numpy_api.style import calls_pullback
 from .signature import Call, conform, spec_of_leaf
@@ -70,6 +71,8 @@ class Traced:
     returns_tensors: bool
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
+    dropped: str = ""
+    """Why a transform must not use it, see `Trace.dropped`; empty if it may."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 
@@ -125,6 +128,8 @@ class _Run:
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
+        self.differentiated: list[Tensor] = []
+        """The stand-ins of what depends on an argument of a transform around the call."""
 
     def traced(self) -> Traced:
         arguments = [
@@ -185,6 +190,7 @@ class _Run:
             needs_grad=needs_grad,
             returns_tensors=self.returns_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
+            dropped=self.trace.dropped,
         )
 
     def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
@@ -233,6 +239,8 @@ class _Run:
                 "may write into its arguments alone: pass the array as one, or write into a clone() of it"
             )
         self.stand_ins.append((tensor, node, description))
+        if tensor._requires_grad and is_differentiated(leaf):
+            self.differentiated.append(tensor)
         return tensor
 
     def _replacement(self, source: Source) -> Tensor:
@@ -249,7 +257,11 @@ class _Run:
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
         has_numbers = bool(has_scalars()) or not self.returns_tensors
-        with tracing(self.trace), with_scalars(has_numbers, not calls_pullback(self.function)):
+        with (
+            tracing(self.trace),
+            with_scalars(has_numbers, not calls_pullback(self.function)),
+            differentiating(self.differentiated, next_sequence()),
+        ):
             try:
                 result = function(*args, **kwargs)
             except RecursionError:

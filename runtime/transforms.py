@@ -25,6 +25,7 @@ from ..tracer.ops.movement import concatenate, reshape
 from ..tracer.trace import innermost, is_tracing
 from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
+from .differentiated import differentiating
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
@@ -325,6 +326,7 @@ class _Inputs:
             with (
                 enable_grad(),
                 keeping_saved_values(),
+                differentiating(self.leaves, self._first_sequence),
                 with_scalars(self.gives_arrays if scalars is None else scalars, not calls_pullback(function)),
             ):
                 return NumpyProgram(function).run(self._args, self._kwargs)
