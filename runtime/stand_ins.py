@@ -41,7 +41,10 @@ class StandIns:
     """What stands for modules and functions, where code reaches them."""
 
     def __init__(self, functions: Mapping[Any, Any]) -> None:
-        self._functions = {id(real): function for real, function in functions.items()}
+        self._functions = {
+            id(real): Called(real, function) if isinstance(function, FunctionType) else function
+            for real, function in functions.items()
+        }
         self._modules: dict[int, tuple[frozenset[str], ModuleType]] = {}
         for module in reversed(MODULES):  # modules after those that have them
             own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
@@ -63,6 +66,26 @@ class StandIns:
         return None if changed.isdisjoint(names) else stand_in
 
 
+class Called:
+    """What is called in the place of a function, to which it is equal: also as the key of a dict."""
+
+    def __init__(self, real: Any, function: Function) -> None:
+        self._real = real
+        self._function = function
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return self._real is (other._real if isinstance(other, Called) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
 class _Changed(ModuleType):
     """A module with other functions."""
 
@@ -79,8 +102,6 @@ def _while_wanted(real: Function, function: Function) -> Function:
             return function(*arguments, **options)
         return real(*arguments, **options)
 
-    call.__name__ = call.__qualname__ = real.__name__
-    call.__doc__ = real.__doc__
     return _class_called(real, call) if isinstance(real, type) else call
 
 
@@ -92,7 +113,7 @@ def _of_scipy(value: Any) -> Function | None:
         return None
     for module, functions in SCIPY.items():
         if value.__name__ in functions and value.__module__.startswith(module):
-            return _for_tensors(value, functions[value.__name__])
+            return _scipy_function(value, functions[value.__name__])
     return None
 
 
@@ -115,22 +136,24 @@ def _scipy_module(module: ModuleType) -> ModuleType | None:
     if functions is None:
         return None
     return _Changed(
-        module, {name: _for_tensors(getattr(module, name), one) for name, one in functions.items()}
+        module, {name: _scipy_function(getattr(module, name), one) for name, one in functions.items()}
     )
 
 
-class _UfuncStandIn:
+@functools.cache
+def _scipy_function(real: Function, function: Function) -> Called:
+    return Called(real, _for_tensors(real, function))
+
+
+class _UfuncStandIn(Called):
     """A ufunc whose inputs may be lists that hold Tensors; for all else the ufunc itself."""
 
     def __init__(self, real: np.ufunc) -> None:
-        self._real = real
+        super().__init__(real, _of_lists(real))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
         return _of_lists(found) if name in ("reduce", "accumulate", "outer", "reduceat") else found
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return _of_lists(self._real)(*arguments, **options)
 
 
 def _of_lists(real: Any) -> Function:
@@ -152,6 +175,12 @@ def _class_called(real: type, call: Function) -> Any:
         def __instancecheck__(cls, instance: Any) -> bool:
             stands_for = real is np.ndarray and has_numpy_methods() and isinstance(instance, Tensor)
             return stands_for or isinstance(instance, real)
+
+        def __eq__(cls, other: object) -> bool:
+            return other is cls or other is real
+
+        def __hash__(cls) -> int:
+            return hash(real)
 
         def __subclasscheck__(cls, subclass: type) -> bool:
             return issubclass(subclass, real)
