@@ -1,4 +1,4 @@
-"""A traced or differentiated function sees copies of what it reaches; they are still the keys that they were."""
+"""A traced function sees copies of what it reaches; they are still the keys and elements that they were."""
 
 import math
 from collections.abc import Callable
