@@ -18,10 +18,13 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.operator import Operator
+from ..tracer.ops.elementwise import identity
+from ..tracer.ops.movement import reshape
 from ..tracer.origin import place_of_caller, user_frame
 from ..tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
+from .differentiated import is_differentiated
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
@@ -392,9 +395,32 @@ class Tensor(Asked):
 
     # --- copies -----------------------------------------------------------------------------------------
 
+    def _as_copied_value(self) -> Tensor | None:
+        """A copy with the tensor's gradient, where a transform or a trace runs code on values; else None."""
+        from .numpy_api.scalars import has_scalars
+        from .tape import apply
+
+        if is_differentiated(self) or (innermost() is not None and (has_scalars() or not self.requires_grad)):
+            return apply(identity, self)
+        return None
+
+    def __copy__(self) -> Tensor:
+        """NumPy's arrays are copied; PyTorch's tensors show the same memory."""
+        from .numpy_api.scalars import has_scalars
+        from .tape import apply
+
+        own = self._as_copied_value()
+        if own is None:
+            return _restore(*self.__reduce__()[1])
+        return own if has_scalars() else apply(reshape, self, shape=tuple(self._value.shape))
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]
+        own = self._as_copied_value()
+        if own is not None:
+            memo[id(self)] = own
+            return own
         if self.grad_fn is not None:
             raise GradientError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -408,6 +434,11 @@ class Tensor(Asked):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if is_differentiated(self):
+            raise GradientError(
+                f"pickle keeps no gradient, and this value depends on a differentiated argument"
+                f"{_at(place_of_caller())}. Use copy.deepcopy(x), or pickle pullback.stop_gradient(x)."
+            )
         if self.grad_fn is not None:
             raise GradientError("only leaf tensors can be pickled; detach() it first.")
         return _restore, (self._array("pickle"), self._requires_grad, self._grad)
