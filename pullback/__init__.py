@@ -165,6 +165,7 @@ from pullback.runtime.in_place_activations import (
 from pullback.runtime.functions.control_flow import fori_loop, map, scan, while_loop
 from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
+from pullback.runtime.functions.stopping import stop_gradient
 from pullback.runtime.compiled import compile
 from pullback.runtime.anomaly import is_anomaly_enabled
 from pullback.runtime.batching import vmap
@@ -246,9 +247,10 @@ __all__ = [
     "sign", "signbit", "silu", "sin", "sinc", "sinh", "Size", "slice_scatter", "slogdet",
     "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softsign", "sort", "special",
     "split", "split_with_sizes", "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy",
-    "stack", "std", "std_mean", "sub", "subtract", "sum", "sum_to_size", "svd", "swapaxes", "swapdims",
-    "switch", "t", "t_copy", "take", "take_along_dim", "tan", "tanh", "tanhshrink", "tensor", "Tensor",
-    "tensor_split", "tensordot", "testing", "threshold", "tile", "topk", "trace", "transpose",
+    "stack", "std", "std_mean", "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd",
+    "swapaxes", "swapdims", "switch", "t", "t_copy", "take", "take_along_dim", "tan", "tanh",
+    "tanhshrink", "tensor", "Tensor", "tensor_split", "tensordot", "testing", "threshold", "tile",
+    "topk", "trace", "transpose",
     "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu",
     "triu_indices", "true_divide", "trunc", "type_as", "typename", "uint16", "uint32", "uint64", "uint8",
     "unbind", "unbind_copy", "unflatten", "unfold_copy", "unique", "unique_consecutive", "unravel_index",

@@ -7,6 +7,7 @@ Of a traced tensor the answer is the value in the call that is being traced, and
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +17,9 @@ from ..tracer.errors import ArgumentError, GradientError, TraceError
 from ..tracer.graph import Node
 from ..tracer.operator import Value
 from ..tracer.origin import place_of_caller
-from ..tracer.trace import innermost, itself, truth, whole
-from .lost_gradients import refuse_loss
-from .refusals import array_refused, refuse_in_library
+from ..tracer.trace import above, below, innermost, itself, truth, whole
+from .lost_gradients import is_formatting, refuse_loss, refuse_store
+from .refusals import array_refused
 
 ndarray = np.ndarray
 
@@ -31,6 +32,7 @@ class Asked(Value):
     _value: Any
     _requires_grad: bool
     payload: Any
+    requires_grad: Any
 
     def _concrete(self, wanted: str, form: Callable[[Node], Node] = itself) -> np.ndarray:
         """The ndarray; of a traced tensor `form` of its value in the call that is traced, and a guard on it.
@@ -57,18 +59,34 @@ class Asked(Value):
             "argument."
         )
 
+    def _shown(self) -> np.ndarray:
+        """The ndarray for a text; TraceError where a traced tensor has no value."""
+        known = self._shown_if_known()
+        return self._array("printing") if known is None else known
+
+    def _shown_if_known(self) -> np.ndarray | None:
+        """The ndarray; of a traced tensor its value in this call, without a guard: what is printed."""
+        value, trace = self.payload, innermost()
+        if type(value) is ndarray:
+            return value
+        return None if trace is None else trace.values.of(value)
+
     def item(self) -> Any:
         """The one element as a Python number.
 
         In a traced function each value is a path of its own, see `compile`.
 
         Raises:
-            GradientError: there are more elements, or none.
+            GradientError: there are more elements, or none; or a gradient would be lost that is being taken.
         """
+        if self.requires_grad:
+            refuse_loss(self, "item()")
         return self._one("item()")
 
     def tolist(self) -> Any:
         """The elements as nested lists; a number for a 0-d tensor."""
+        if self.requires_grad:
+            refuse_loss(self, "tolist()")
         return self._concrete("tolist()").tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -105,13 +123,25 @@ class Asked(Value):
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
-        refuse_in_library(self)
-        refuse_loss(self)
+        if type(self._value) is not ndarray or self.requires_grad:
+            frame = sys._getframe(1)
+            if is_formatting(frame):
+                return float(self._shown().item())
+            refuse_loss(self, "float()", frame)
         return float(self._one("float()"))
 
     def __int__(self) -> int:
-        refuse_loss(self)
+        refuse_store(self, sys._getframe(1))
         return int(self._one("int()", whole))
+
+    def __floor__(self) -> int:
+        return math.floor(self._one("math.floor()", below))
+
+    def __ceil__(self) -> int:
+        return math.ceil(self._one("math.ceil()", above))
+
+    def __trunc__(self) -> int:
+        return int(self._one("math.trunc()", whole))
 
     def __index__(self) -> int:
         value = self._one("Use as an index")
@@ -120,6 +150,8 @@ class Asked(Value):
         return int(value)
 
     def __complex__(self) -> complex:
+        if self.requires_grad:
+            refuse_loss(self, "complex()", sys._getframe(1))
         return complex(self._one("complex()"))
 
     def __contains__(self, element: Any) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 from ..tracer.errors import ArgumentError, GradientError, ShapeError
 from ..tracer.graph import Node
 from .creation import ones_like, zeros_like
-from .engine import Pass, accumulate
-from .nodes import Edge, edge_of, hooks_of
+from .engine import Pass
+from .nodes import Edge, edge_of, hooks_of, hooks_of_leaf
 from .tensor import RemovableHandle, Tensor, make
 
 Tensors = Tensor | Sequence[Tensor]
@@ -47,16 +47,20 @@ def backward(
         tensor([2., 4.])
     """
     roots, cotangents = _roots(_tuple(tensors), _tuple_or_none(grad_tensors), create_graph)
-    targets = None if inputs is None else _input_edges(_tuple(inputs))
+    variables = None if inputs is None else _tuple(inputs)
+    targets = None if variables is None else _input_edges(variables)
     if targets == []:
         raise GradientError("'inputs' argument to backward cannot be empty.")
     one_pass = Pass(create_graph, create_graph if retain_graph is None else retain_graph, targets)
+    leaves = dict.fromkeys(variable for variable in variables or () if variable._grad_fn is None)
+    for variable in variables or ():
+        if variable not in leaves:
+            retain_grad(variable)
     one_pass.run(roots, cotangents)
-    if inputs is not None and targets is not None:
-        for variable, (target, number) in zip(_tuple(inputs), targets):
-            found = one_pass.found.get((id(target), number))
-            if found is not None:
-                accumulate(variable, found, owned=False)
+    for variable in leaves:
+        found = one_pass.found.get((id(variable), 0))
+        if found is not None:
+            one_pass.add_to_leaf(variable, found, owned=False)
 
 
 def grad(
@@ -248,20 +252,14 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     node = self.grad_fn
     if node is not None:
         return RemovableHandle(hooks_of(node).tensors.setdefault(self._output_nr, {}), hook)
-    return RemovableHandle(_leaf_hooks(self)["gradient"], hook)
+    return RemovableHandle(hooks_of_leaf(self)["gradient"], hook)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(tensor)` after a backward pass has added to the `.grad` of this leaf."""
     if not self.requires_grad or self.grad_fn is not None:
         raise GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(_leaf_hooks(self)["accumulated"], hook)
-
-
-def _leaf_hooks(leaf: Tensor) -> dict[str, dict[int, Callable[..., Any]]]:
-    if leaf._hooks is None:
-        leaf._hooks = {"gradient": {}, "accumulated": {}}
-    return leaf._hooks
+    return RemovableHandle(hooks_of_leaf(self)["accumulated"], hook)
 
 
 def retain_grad(self: Tensor) -> None:

@@ -18,7 +18,7 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -72,6 +72,13 @@ class Holder:
             return False
         seen.add(id(self))
         return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Key:
+    """Where a child is the key of a dict, or an element of a set."""
+
+    value: Any
 
 
 Place = Holder | Source | StandIn
@@ -243,6 +250,7 @@ class _Explorer:
         else:
             self.guard(f"type({variable}) is not {kind} or len({variable}) != {len(value)}")
             items = iter(enumerate(value))
+        self._keys(holder, value if isinstance(value, dict) else ())
         if len(value) > 16 and all(isinstance(one, PLAIN_TYPES) for _, one in [*_items(value)]):
             self.guard(f"{variable} != {self.constant(type(value)(value))}")
             return holder
@@ -250,6 +258,14 @@ class _Explorer:
             index = repr(key) if isinstance(key, int | str) else self.constant(key)
             self._child(holder, key, item, f"{variable}[{index}]", f"{label}[{key!r}]")
         return holder
+
+    def _keys(self, holder: Holder, keys: Iterable[Any]) -> None:
+        """Keys that may be copied: functions, objects, tuples with these."""
+        for key in keys:
+            if not _is_plain(key):
+                child = self.visit(key, self.constant(key), f"a key of {holder.label}")
+                if isinstance(child, Holder):
+                    holder.children.append((Key(key), child))
 
     def _child(self, holder: Holder, key: Any, value: Any, expression: str, label: str) -> None:
         child = self.visit(value, expression, label)
@@ -263,6 +279,10 @@ class _Explorer:
             return known
         if isinstance(value, FunctionType):
             return self._function(value, variable, label)
+        if type(value) in (set, frozenset) and not all(map(_is_plain, value)):
+            holder = self._holder("items", value, variable, label)
+            self._keys(holder, value)
+            return holder
         if isinstance(value, MethodType):
             holder = self._holder("method", value, variable, label)
             self._child(holder, "__func__", value.__func__, f"{variable}.__func__", label)
@@ -341,6 +361,13 @@ class _Explorer:
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
     return iter(value.items()) if isinstance(value, dict) else enumerate(value)
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is nothing that a trace would copy."""
+    if isinstance(key, tuple | frozenset):
+        return all(map(_is_plain, key))
+    return isinstance(key, (*PLAIN_TYPES, np.generic, enum.Enum))
 
 
 def _has_dict(value: Any) -> bool:

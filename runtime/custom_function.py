@@ -13,9 +13,11 @@ from ..tracer.errors import ArgumentError, GradientError, ShapeError
 from ..tracer.graph import Node
 from ..tracer.ops.reduction import sum_to_shape
 from .creation import zeros
+from .inplace import rebase, require_assignable
 from .modes import is_recording, no_grad
 from .nodes import FREED, Edge, GradNode, Saved, edge_of, tensor_at
-from .tensor import Tensor, make
+from .tape import with_own_memory
+from .tensor import Tensor, make, mark_written
 
 
 class Context:
@@ -189,12 +191,42 @@ class Function:
             else:
                 returned = cls.forward(*inputs, **options)
                 cls.setup_context(context, inputs, returned)
+        _check_dirty(context, inputs, returned, recorded)
         if not recorded:
             context._saved = tuple(
                 None if one is None else Saved(one._value, None, one._cell) for one in context._to_save
             )
             return returned
         return _record_function(cls, context, inputs, edges, returned)
+
+
+def _check_dirty(context: Context, inputs: tuple[Any, ...], returned: Any, recorded: bool) -> None:
+    """Count the writes into what `mark_dirty` names.
+
+    Raises:
+        GradientError: it is not returned, or is a leaf that requires grad, or a view that others use as well.
+    """
+    outputs = returned if isinstance(returned, tuple) else (returned,)
+    for one in context._dirty:
+        if all(one is not output for output in outputs):
+            raise GradientError(
+                "Some elements marked as dirty during the forward method were not returned as output. The "
+                "inputs that are modified inplace must all be outputs of the Function."
+            )
+        if recorded:
+            require_assignable(one)
+            if one._view is not None and sum(isinstance(output, Tensor) for output in outputs) > 1:
+                raise GradientError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, your "
+                    "Function cannot return more than one Tensor. Write into a clone() of the input."
+                )
+        mark_written(one)
+
+
+def _placed(tensor: Tensor, node: FunctionNode, number: int) -> Tensor:
+    """The tensor, on the tape as an output of a node."""
+    tensor._grad_fn, tensor._output_nr, tensor._requires_grad = node, number, True
+    return tensor
 
 
 def _record_function(
@@ -215,18 +247,25 @@ def _record_function(
     ]
     excluded = {id(one) for one in context._not_differentiable}
     dirty = {id(one) for one in context._dirty}
+    given_cells = {id(one._cell) for one in inputs if isinstance(one, Tensor)}
     outputs: list[Any] = []
     for number, one in enumerate(raw):
         if not isinstance(one, Tensor):
             outputs.append(one)
             continue
-        is_input = any(one is given for given in inputs)
-        output = one.view_as(one) if is_input and id(one) not in dirty else one
-        if id(one) not in excluded and output._value.dtype.kind == "f":
-            output._grad_fn, output._output_nr, output._requires_grad = node, number, True
-            output._view = None
-            node.output_specs[number] = (tuple(output._value.shape), output._value.dtype)
-        outputs.append(output)
+        if id(one) in excluded or one._value.dtype.kind != "f":
+            is_input = any(one is given for given in inputs)
+            outputs.append(one.view_as(one) if is_input else one)
+            continue
+        node.output_specs[number] = (tuple(one._value.shape), one._value.dtype)
+        if id(one) in dirty:
+            rebase(one, _placed(make(one._value), node, number))
+            outputs.append(one)
+        elif id(one._cell) in given_cells:  # writes into an input, or into this, are none into the other
+            outputs.append(_placed(with_own_memory(one.view_as(one)), node, number))
+        else:
+            one._view = None
+            outputs.append(_placed(one, node, number))
     context._saved = tuple(_saved(one, raw, outputs, node) for one in context._to_save)
     context._to_save = context._dirty = context._not_differentiable = ()
     return outputs[0] if single else tuple(outputs)

@@ -19,7 +19,7 @@ from ..tracer.ops.elementwise import add
 from ..tracer.origin import backward_of, place_of_caller
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .modes import enable_grad, no_grad
-from .nodes import Edge, GradNode, OperatorNode
+from .nodes import Edge, GradNode, Hooks, OperatorNode, accumulator_of
 from .tape import cut_off
 from .tensor import Tensor, make, mark_written
 
@@ -114,13 +114,16 @@ class Pass:
         cotangents: list[Cotangent] = [None] * node.outputs
         for number, buffer in self.buffers.pop(id(node)).items():
             cotangents[number] = buffer.value
-        if node.hooks is not None:
-            cotangents = self.before(node, cotangents)
+        wanted = [edge is not None and self.is_wanted(edge[0]) for edge in node.edges]
+        is_last = self.inputs is not None and not any(wanted)
+        if node.hooks is not None and is_last:
+            cotangents = self.at_tensors(node.hooks, cotangents)
         if self.inputs is not None:
             self.catch(node, cotangents)
-        wanted = [edge is not None and self.is_wanted(edge[0]) for edge in node.edges]
-        if not any(wanted) and self.inputs is not None:
+        if is_last:
             return
+        if node.hooks is not None:
+            cotangents = self.before(node.hooks, self.at_tensors(node.hooks, cotangents))
         pulled = node.pull(cotangents, wanted, self.create_graph)
         if is_anomaly_enabled():
             require_no_nan(node, pulled)
@@ -154,7 +157,16 @@ class Pass:
         if self.inputs is not None:
             self.found[id(leaf), 0] = value
         elif leaf._requires_grad:
-            accumulate(leaf, value, owned)
+            self.add_to_leaf(leaf, value, owned)
+
+    def add_to_leaf(self, leaf: Tensor, value: Cotangent, owned: bool) -> None:
+        """Accumulate, between the hooks of the leaf's node."""
+        node = None if leaf._hooks is None else accumulator_of(leaf)
+        if node is not None and node.at_leaf.before:
+            (value,), owned = self.before(node.at_leaf, [value]), False
+        accumulate(leaf, value, owned)
+        for hook in [] if node is None else list(node.at_leaf.after.values()):
+            hook((), (self.tensor(value),))
 
     # --- hooks ------------------------------------------------------------------------------------------
 
@@ -169,9 +181,9 @@ class Pass:
         result = hook(self.tensor(value))
         return value if result is None else self.payload(result)
 
-    def before(self, node: GradNode, cotangents: list[Cotangent]) -> list[Cotangent]:
-        hooks = node.hooks
-        assert hooks is not None
+    def at_tensors(self, hooks: Hooks, cotangents: Sequence[Cotangent]) -> list[Cotangent]:
+        """The hooks of the tensors that a node made, and then their gradients for those who keep them."""
+        cotangents = list(cotangents)
         for number, of_tensor in hooks.tensors.items():
             for hook in list(of_tensor.values()):
                 if cotangents[number] is not None:
@@ -180,6 +192,10 @@ class Pass:
             kept = reference()
             if kept is not None and cotangents[number] is not None:
                 accumulate(kept, cotangents[number], owned=False)
+        return cotangents
+
+    def before(self, hooks: Hooks, cotangents: list[Cotangent]) -> list[Cotangent]:
+        """The hooks of the node itself: they run when it does, and see what those of tensors have left."""
         for hook in list(hooks.before.values()):
             result = hook(tuple(map(self.tensor, cotangents)))
             if result is not None:

@@ -23,7 +23,7 @@ from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
 from .local import into_graph, is_local, local
 from .modes import enable_grad, is_recording, no_grad
-from .nodes import GradNode, OperatorNode, next_sequence, scalar_type
+from .nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
 from .saved import saved_values
 from .tape import apply, record
 from .tensor import Tensor, View, make, mark_written, require_writable
@@ -64,11 +64,20 @@ def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
             f"Return the new value instead."
         )
     mark_written(target)
+    _take_over(target, value, recorded)
+    return target
+
+
+def rebase(target: Tensor, value: Tensor) -> None:
+    """Give a tensor, whose memory holds what `value` does, the history of `value`; its base as well."""
+    _take_over(target, value, recorded=True)
+
+
+def _take_over(target: Tensor, value: Tensor, recorded: bool) -> None:
     if target._view is not None:
         _carry_back(target, target._view, value, recorded)
     else:
         _take_place(target, value, recorded)
-    return target
 
 
 def _keep_former(last: GradNode | None, memory: np.ndarray, began: int | None) -> None:
@@ -155,11 +164,21 @@ def _take_place(target: Tensor, value: Tensor, recorded: bool) -> None:
     if type(target._value) is Node:
         target._value = value._value if type(value._value) is Node else current_trace().capture(value._value)
     if recorded:
+        _hand_over_retained(target, value)
         target._grad_fn = value._grad_fn
         target._output_nr = value._output_nr
         target._requires_grad = value._requires_grad
         if value._requires_grad and value._grad_fn is None:
             target._grad_fn = apply(identity, value, grad_name="CopyBackwards")._grad_fn
+
+
+def _hand_over_retained(target: Tensor, value: Tensor) -> None:
+    """`retain_grad()` goes with the tensor, from the node of its former value to that of the new one."""
+    if not target.retains_grad or target._grad_fn is None:
+        return
+    kept = hooks_of(target._grad_fn).retained.pop(target._output_nr)
+    if value._grad_fn is not None:
+        hooks_of(value._grad_fn).retained[value._output_nr] = kept
 
 
 def _carry_back(target: Tensor, view: View, value: Tensor, recorded: bool) -> None:

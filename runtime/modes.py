@@ -77,7 +77,8 @@ class _GradMode:
                     value = yield produced
                     send = generator.send
                 except GeneratorExit:
-                    generator.close()
+                    with self._again():
+                        generator.close()
                     raise
                 except BaseException as error:  # whatever the consumer throws in belongs to the generator
                     send, value = generator.throw, error

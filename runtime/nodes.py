@@ -87,7 +87,9 @@ class GradNode:
     @property
     def next_functions(self) -> tuple[tuple[GradNode | None, int], ...]:
         """The nodes that gradients go to next, each with the number of its output, in the operands' order."""
-        return tuple((None, 0) if edge is None else (_as_node(edge[0]), edge[1]) for edge in self.edges)
+        found = [None if edge is None else (_as_node(edge[0]), edge[1]) for edge in self.edges]
+        _kept[self] = [one[0] for one in found if one is not None and isinstance(one[0], AccumulateGrad)]
+        return tuple((None, 0) if one is None else one for one in found)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -129,14 +131,29 @@ def hooks_of(node: GradNode) -> Hooks:
 
 
 class AccumulateGrad(GradNode):
-    """The end of an edge that leads to a leaf: hands what arrives on to `variable`."""
+    """The end of an edge that leads to a leaf: hands what arrives on to `variable`.
 
-    __slots__ = ("variable",)
+    Edges lead to leaves directly; there is such a node, one for each leaf, while somebody has asked for it.
+    """
+
+    __slots__ = ("at_leaf", "variable")
     is_in_graph = True
 
     def __init__(self, variable: Tensor) -> None:
         super().__init__(((variable, 0),))
         self.variable = variable
+        self.at_leaf = Hooks()
+        """Hooks around the addition to `.grad`, by whatever way the gradient has come."""
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook((), grad_outputs)` after each addition to the leaf's `.grad`."""
+        hooks_of_leaf(self.variable)
+        return RemovableHandle(self.at_leaf.after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before each; what it returns replaces `grad_outputs`."""
+        hooks_of_leaf(self.variable)
+        return RemovableHandle(self.at_leaf.before, hook)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         return cotangents
@@ -145,15 +162,32 @@ class AccumulateGrad(GradNode):
     def next_functions(self) -> tuple[tuple[GradNode | None, int], ...]:
         return ()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self) -> int:
-        return id(self.variable)
-
 
 def _as_node(target: Any) -> GradNode:
-    return AccumulateGrad(target) if isinstance(target, Tensor) else target
+    if not isinstance(target, Tensor):
+        return target
+    found = accumulator_of(target)
+    if found is None:
+        found = _accumulators[id(target)] = AccumulateGrad(target)
+    return found
+
+
+_accumulators: weakref.WeakValueDictionary[int, AccumulateGrad] = weakref.WeakValueDictionary()
+"""By the id of the leaf, which the node keeps alive."""
+_kept: weakref.WeakKeyDictionary[GradNode, list[GradNode]] = weakref.WeakKeyDictionary()
+"""The nodes of leaves that live as long as a node whose `next_functions` has given them out."""
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad | None:
+    """The node of a leaf, if anybody has one."""
+    return _accumulators.get(id(leaf))
+
+
+def hooks_of_leaf(leaf: Tensor) -> dict[str, dict[int, Callable[..., Any]]]:
+    """What users attached to a leaf; that there is something says that its node may have hooks as well."""
+    if leaf._hooks is None:
+        leaf._hooks = {"gradient": {}, "accumulated": {}}
+    return leaf._hooks
 
 
 def targets_behind(targets: Iterable[Any], oldest: int = 0) -> list[Any]:

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.errors import EagerOnlyError
+from ..tracer.errors import EagerOnlyError, GradientError
 from ..tracer.forks import before_forks
 from ..tracer.origin import user_frame
 from ..tracer.trace import ConstantNeeded, Guard, Stream
+from .differentiated import is_differentiated
 from .guards import Deviated
 from .prefixes import Prefix, Prefixes
 from .siblings import Siblings, UnknownPath
 from .signature import Call
+from .tensor import Tensor
 from .tracing import Traced
 from .uncompiled import run_uncompiled
 from .variant import STALE, Variant, check_guards
@@ -72,6 +74,8 @@ class Paths:
         """How many paths were traced: those that replaced others count as well, so that it must end."""
         self.streams: dict[Stream, None] = {}
         """What the paths draw random numbers from."""
+        self.drops_gradients = False
+        """Whether some path drops a gradient as PyTorch does, for which a transform is refused."""
         self._prefixes = Prefixes(function._variant)
         first = Path(function, variant.traced, calls)
         first.variant = variant
@@ -97,6 +101,8 @@ class Paths:
 
     def _run(self, leaves: Sequence[Any]) -> Any:
         known = self.traces
+        if self.drops_gradients:
+            self._refuse_drop(leaves)
         try:
             return self.start.run(leaves)
         except UnknownPath as raised:
@@ -152,6 +158,15 @@ class Paths:
         place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         warnings.warn_explicit(message, UserWarning, *place)
 
+    def _refuse_drop(self, leaves: Sequence[Any]) -> None:
+        """Raise what a trace under the transform raises, where the path has been traced for `backward()`."""
+        read = self.paths[-1].traced.reading.read
+        reached = (read() or ()) if read is not None else ()
+        if any(isinstance(one, Tensor) and is_differentiated(one) for one in (*leaves, *reached)):
+            dropped = self.path_of(leaves).traced.dropped
+            if dropped:
+                raise GradientError(dropped)
+
     # --- the tree -----------------------------------------------------------------------------------------
 
     def _paths_with(self, path: Path) -> list[Path]:
@@ -162,6 +177,7 @@ class Paths:
 
     def _enter(self, path: Path, paths: list[Path], start: Prefix | Siblings) -> None:
         self.paths, self.start = paths, start
+        self.drops_gradients = any(one.traced.dropped for one in paths)
         self.traces += 1
         self.streams.update(dict.fromkeys(path.traced.streams))
 

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from ..tracer.errors import ArgumentError, GradientError, PullbackError, UnsupportedError
-from ..tracer.origin import expression_at, is_users_code, place_of_caller, place_of_line, user_frame
+from ..tracer.origin import is_users_code, place_of_caller, place_of_line
 from .library_calls import call_at, library_call
 from .saved import saved_values
 
@@ -66,6 +66,11 @@ def remedy(call: str) -> str:
     return next((text for part, text in REMEDIES.items() if part in call), DEFAULT)
 
 
+def has_remedy(call: str) -> bool:
+    """Whether it is known what to write in the place of a call."""
+    return any(part in call for part in REMEDIES)
+
+
 def at(place: str) -> str:
     return f", at {place}" if place else ""
 
@@ -83,43 +88,24 @@ def array_refused() -> GradientError:
         if saved_values() is None
         else f"{remedy(call)}; {FOR_THE_VALUE_ALONE}"
     )
-    return _noted(
+    return noted(
         f"A NumPy array has no gradient, and {call or 'this'} makes one of a tensor that requires one"
         f"{at(place_of_caller())}. {instead}."
     )
 
 
-def refuse_in_library(tensor: Any) -> None:
-    """What `__float__` asks first: whether a library, which computes with the number, would lose a gradient.
-
-    Raises:
-        GradientError: in a function that is differentiated.
-    """
-    if saved_values() is None or not tensor.requires_grad:
-        return
-    frame = user_frame()
-    if frame is None or "%" in expression_at(frame.f_code, frame.f_lasti):  # the number goes into a text
-        return
-    call = library_call()
-    if not is_users_code(frame.f_code) or call.startswith(OF_NUMBERS):
-        raise number_refused(call)
-
-
-OF_NUMBERS = ("numpy.fromiter", "numpy.frompyfunc", "numpy.format_float", "array.array", "struct.")
-"""Functions in C that ask for numbers."""
-
-
 def number_refused(call: str) -> GradientError:
     """The error for a tensor with a gradient of which a library takes the number."""
-    return _noted(
+    return noted(
         f"{call or 'a function of a library'} computes with plain numbers, which have no gradient, and is "
         f"given a value that depends on a differentiated argument{at(place_of_caller())}. {remedy(call)}; "
         f"{FOR_THE_VALUE_ALONE}."
     )
 
 
-def _noted(message: str) -> GradientError:
-    error = GradientError(message)
+def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
+    """The error, which is raised again where code in C hides it."""
+    error = kind(message)
     refusals = _refusals.get()
     if refusals is not None:
         refusals.append(error)

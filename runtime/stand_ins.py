@@ -17,6 +17,8 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from .functions import PUBLIC
+from .functions.stopping import stop_gradient
+from .lost_gradients import PULLBACK_NAMES, RENAMED
 from .numpy_api.applying import JOINERS, Vectorized, enumerated
 from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_api.front import FUNCTIONS
@@ -39,7 +41,10 @@ class StandIns:
     """What stands for modules and functions, where code reaches them."""
 
     def __init__(self, functions: Mapping[Any, Any]) -> None:
-        self._functions = {id(real): function for real, function in functions.items()}
+        self._functions = {
+            id(real): Called(real, function) if isinstance(function, FunctionType) else function
+            for real, function in functions.items()
+        }
         self._modules: dict[int, tuple[frozenset[str], ModuleType]] = {}
         for module in reversed(MODULES):  # modules after those that have them
             own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
@@ -61,6 +66,26 @@ class StandIns:
         return None if changed.isdisjoint(names) else stand_in
 
 
+class Called:
+    """What is called in the place of a function, to which it is equal: also as the key of a dict."""
+
+    def __init__(self, real: Any, function: Function) -> None:
+        self._real = real
+        self._function = function
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return self._real is (other._real if isinstance(other, Called) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
 class _Changed(ModuleType):
     """A module with other functions."""
 
@@ -77,8 +102,6 @@ def _while_wanted(real: Function, function: Function) -> Function:
             return function(*arguments, **options)
         return real(*arguments, **options)
 
-    call.__name__ = call.__qualname__ = real.__name__
-    call.__doc__ = real.__doc__
     return _class_called(real, call) if isinstance(real, type) else call
 
 
@@ -90,7 +113,7 @@ def _of_scipy(value: Any) -> Function | None:
         return None
     for module, functions in SCIPY.items():
         if value.__name__ in functions and value.__module__.startswith(module):
-            return _for_tensors(value, functions[value.__name__])
+            return _scipy_function(value, functions[value.__name__])
     return None
 
 
@@ -113,22 +136,24 @@ def _scipy_module(module: ModuleType) -> ModuleType | None:
     if functions is None:
         return None
     return _Changed(
-        module, {name: _for_tensors(getattr(module, name), one) for name, one in functions.items()}
+        module, {name: _scipy_function(getattr(module, name), one) for name, one in functions.items()}
     )
 
 
-class _UfuncStandIn:
+@functools.cache
+def _scipy_function(real: Function, function: Function) -> Called:
+    return Called(real, _for_tensors(real, function))
+
+
+class _UfuncStandIn(Called):
     """A ufunc whose inputs may be lists that hold Tensors; for all else the ufunc itself."""
 
     def __init__(self, real: np.ufunc) -> None:
-        self._real = real
+        super().__init__(real, _of_lists(real))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
         return _of_lists(found) if name in ("reduce", "accumulate", "outer", "reduceat") else found
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return _of_lists(self._real)(*arguments, **options)
 
 
 def _of_lists(real: Any) -> Function:
@@ -150,6 +175,12 @@ def _class_called(real: type, call: Function) -> Any:
         def __instancecheck__(cls, instance: Any) -> bool:
             stands_for = real is np.ndarray and type(instance) is NumpyTensor
             return stands_for or isinstance(instance, real)
+
+        def __eq__(cls, other: object) -> bool:
+            return other is cls or other is real
+
+        def __hash__(cls) -> int:
+            return hash(real)
 
         def __subclasscheck__(cls, subclass: type) -> bool:
             return issubclass(subclass, real)
@@ -182,15 +213,35 @@ def _of_numbers(function: Function) -> Function:
     return call
 
 
-RENAMED = {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-    "atan2": "arctan2", "atanh": "arctanh", "pow": "power",
-}  # fmt: skip
+def _total(numbers: Any) -> Any:
+    return np.sum(joined(numbers))
+
+
+def _product(numbers: Any, *, start: Any = 1) -> Any:
+    return np.prod(joined(numbers)) * start
+
+
+def _distance(p: Any, q: Any) -> Any:
+    return np.linalg.norm(joined(p) - joined(q))
+
+
+def _truth_of(function: Function) -> Function:
+    """A function that says something of one number."""
+    return lambda x: bool(function(x))
+
+
+def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    return math.isclose(*(float(stop_gradient(one)) for one in (a, b)), rel_tol=rel_tol, abs_tol=abs_tol)
+
+
 SAME_NAME = "cbrt cos cosh degrees exp exp2 expm1 fabs hypot log10 log1p log2 radians sin sinh sqrt tan tanh"
 MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in SAME_NAME.split()},
     **{getattr(math, name): getattr(np, other) for name, other in RENAMED.items()},
-    math.log: _logarithm, math.erf: PUBLIC["erf"], math.erfc: PUBLIC["erfc"], math.lgamma: PUBLIC["lgamma"],
+    **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
+    **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
+    math.isclose: _is_close,
+    math.log: _logarithm, math.fsum: _total, math.prod: _product, math.dist: _distance,
 }  # fmt: skip
 MATH = {real: _of_numbers(function) for real, function in MATH.items()}
 """Functions of `math` -> what has the gradient."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
-from .closure import Holder, Place, Reading, Source, StandIn, attributes_of, code_names
+from .closure import Holder, Key, Place, Reading, Source, StandIn, attributes_of, code_names
 from .tensor import Tensor
 
 _ABSENT = object()
@@ -165,10 +165,23 @@ class Substitution:
                 items[index] = value
             self._enter(place, type(original)._make(items) if hasattr(original, "_make") else tuple(items))
             return
+        if isinstance(original, set | frozenset):
+            keys = self._copied_keys(place)
+            self._enter(place, type(original)(keys.get(id(one), one) for one in original))
+            return
         copied = self._enter(place, original.copy())
+        if keys := self._copied_keys(place):
+            copied.clear()
+            copied.update((keys.get(id(key), key), value) for key, value in original.items())
         for key, value in self._children(place):
-            copied[key] = value
+            if not isinstance(key, Key):
+                copied[keys.get(id(key), key)] = value
         self._watch(place, copied)
+
+    def _copied_keys(self, place: Holder) -> dict[int, Any]:
+        """By the id of each key of a dict, or element of a set, its copy."""
+        found = [(key.value, child) for key, child in place.children if isinstance(key, Key)]
+        return {id(key): self._rebuild(child) for key, child in found}
 
     def _copy_instance(self, place: Holder) -> None:
         original = place.value

@@ -18,10 +18,13 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.operator import Operator
+from ..tracer.ops.elementwise import identity
+from ..tracer.ops.movement import reshape
 from ..tracer.origin import file_name, place_of_caller, user_frame
 from ..tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
+from .differentiated import is_differentiated
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
@@ -124,6 +127,7 @@ class Tensor(Asked):
     rank = 2
     _precedence = 0
     """Among operands of several kinds, the highest is the kind of the result."""
+    _is_torch = False
     _is_number = False
     """Whether PyTorch's promotion takes it for a Python number."""
     __pandas_priority__ = 5000  # above a DataFrame's: `series * tensor` is for the Tensor to say
@@ -368,18 +372,17 @@ class Tensor(Asked):
         return (self[position] for position in range(self._value.shape[0]))
 
     def __format__(self, format_spec: str) -> str:
-        if type(self._value) is not ndarray:
-            return object.__format__(self, format_spec)
-        return format_scalar(self, format_spec)
+        return format_scalar(self._shown() if self.ndim == 0 else self, format_spec)
 
     def __repr__(self) -> str:
         self.refresh()
         name = None if self._grad_fn is None else self._grad_fn.name()
-        if type(self._value) is not ndarray:
+        shown = self._shown_if_known()
+        if shown is None:
             suffix = f", grad_fn=<{name}>" if name else ", requires_grad=True" if self._requires_grad else ""
             return f"tensor({self._value!r}{suffix})"
         return format_tensor(
-            self._value,
+            shown,
             dtype_name=self._value.dtype.name,
             requires_grad=self._requires_grad,
             grad_fn_name=name,
@@ -388,9 +391,31 @@ class Tensor(Asked):
 
     # --- copies -----------------------------------------------------------------------------------------
 
+    def _as_copied_value(self) -> Tensor | None:
+        """A copy with the tensor's gradient, where a transform or a trace runs code on values; else None."""
+        from .tape import apply, of_kind
+
+        is_value = not self._is_torch or not self.requires_grad
+        if is_differentiated(self) or (innermost() is not None and is_value):
+            return of_kind(apply(identity, self), type(self))
+        return None
+
+    def __copy__(self) -> Tensor:
+        """NumPy's arrays are copied; PyTorch's tensors show the same memory."""
+        from .tape import apply
+
+        own = self._as_copied_value()
+        if own is None:
+            return _restore(*self.__reduce__()[1])
+        return apply(reshape, self, shape=tuple(self._value.shape)) if self._is_torch else own
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]
+        own = self._as_copied_value()
+        if own is not None:
+            memo[id(self)] = own
+            return own
         if self.grad_fn is not None:
             raise GradientError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -404,6 +429,11 @@ class Tensor(Asked):
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if is_differentiated(self):
+            raise GradientError(
+                f"pickle keeps no gradient, and this value depends on a differentiated argument"
+                f"{_at(place_of_caller())}. Use copy.deepcopy(x), or pickle pullback.stop_gradient(x)."
+            )
         if self.grad_fn is not None:
             raise GradientError("only leaf tensors can be pickled; detach() it first.")
         return _restore, (self._array("pickle"), self._requires_grad, self._grad)
@@ -424,6 +454,7 @@ class TorchTensor(Tensor):
 
     __slots__ = ()
     _precedence = 3
+    _is_torch = True
 
 
 TorchTensor.__name__ = TorchTensor.__qualname__ = "Tensor"  # as the namespace calls it

@@ -17,10 +17,11 @@ from ..tracer.spec import SUPPORTED
 from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
 from .closure import Reading, Source, explore
+from .differentiated import differentiating, is_differentiated
 from .flatten import Results, is_container
 from .guards import Guards
 from .modes import is_recording
-from .nodes import have_own_backward, targets_behind
+from .nodes import have_own_backward, next_sequence, targets_behind
 from .refusals import explaining_errors
 from .signature import Call, conform, spec_of_leaf
 from .substitution import Substitution
@@ -70,6 +71,8 @@ class Traced:
     """Whether there are Tensors among the arguments and what the function reaches."""
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
+    dropped: str = ""
+    """Why a transform must not use it, see `Trace.dropped`; empty if it may."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 
@@ -130,6 +133,8 @@ class _Run:
         self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
         self.trace = Trace(name, self.records, answers)
         self.stand_ins: list[tuple[Tensor, Node, str]] = []
+        self.differentiated: list[Tensor] = []
+        """The stand-ins of what depends on an argument of a transform around the call."""
 
     def traced(self) -> Traced:
         kinds = iter(self.call.kinds)
@@ -191,6 +196,7 @@ class _Run:
             needs_grad=needs_grad,
             takes_tensors=self.takes_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
+            dropped=self.trace.dropped,
         )
 
     def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
@@ -243,6 +249,8 @@ class _Run:
                 "may write into its arguments alone: pass the array as one, or write into a clone() of it"
             )
         self.stand_ins.append((tensor, node, description))
+        if tensor._requires_grad and is_differentiated(leaf):
+            self.differentiated.append(tensor)
         return tensor
 
     def is_differentiated(self, label: str) -> bool:
@@ -263,7 +271,11 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
-        with tracing(self.trace), explaining_errors():
+        with (
+            tracing(self.trace),
+            differentiating(self.differentiated, next_sequence()),
+            explaining_errors(),
+        ):
             try:
                 result = function(*args, **kwargs)
             except RecursionError:

@@ -25,6 +25,7 @@ from ..tracer.ops.movement import concatenate, reshape
 from ..tracer.trace import innermost, is_tracing
 from . import autograd
 from .compiled import CompiledFunction, CompiledMethod, function_name
+from .differentiated import differentiating
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .foreign import how_to_pass, how_to_return
 from .modes import enable_grad, is_recording
@@ -324,7 +325,8 @@ class _Inputs:
             trace.differentiable = True
             self._guards_before = len(trace.guards)
         try:
-            with enable_grad(), keeping_saved_values():
+            differentiated = differentiating(self.leaves, self._first_sequence)
+            with enable_grad(), keeping_saved_values(), differentiated:
                 return NumpyProgram(function).run(self._args, self._kwargs)
         finally:
             _closed.update((id(one), one) for one in self.leaves if id(one) in self._own)

@@ -102,6 +102,16 @@ def whole(node: Node) -> Node:
     return e.trunc(node) if node.dtype.kind == "f" else node
 
 
+def below(node: Node) -> Node:
+    """What `math.floor` makes of it, in its own dtype."""
+    return e.floor(node) if node.dtype.kind == "f" else node
+
+
+def above(node: Node) -> Node:
+    """What `math.ceil` makes of it, in its own dtype."""
+    return e.ceil(node) if node.dtype.kind == "f" else node
+
+
 LARGEST_TABLE = 1 << 20
 """Bytes of an array that is captured as a whole when a second part of it is used."""
 TABLE_SHARE = 4
@@ -142,6 +152,8 @@ class Trace:
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
+        self.dropped = ""
+        """Why a transform must not use the graph: it drops a gradient as PyTorch does. Empty if it may."""
         self.bodies: list[int] = []
         """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}

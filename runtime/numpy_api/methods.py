@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.ops.elementwise import identity
+from ..asked import Asked
 from ..functions import METHODS
 from ..functions.common import NUMBERS, array_dtype
 from ..inplace import copy_, require_assignable, update
@@ -103,7 +104,7 @@ def view(self: Tensor, dtype: Any = None) -> Tensor:
 def item(self: Tensor, *place: Any) -> Any:
     """An element as a Python number: the only one, that at a flat position, or at one for each dimension."""
     if not place:
-        return self._one("item()")
+        return Asked.item(self)
     return (self.reshape(-1)[place[0]] if len(place) == 1 else self[place]).item()
 
 

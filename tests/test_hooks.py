@@ -1,0 +1,648 @@
+"""Hooks, kept gradients and Functions that write in place do what PyTorch's do, call by call."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pullback as pb
+
+torch = pytest.importorskip("torch")
+Log = Callable[..., None]
+
+
+def leaf(T: Any, *elements: float, requires_grad: bool = True) -> Any:
+    return T.tensor([float(one) for one in elements], requires_grad=requires_grad)
+
+
+def slope_of(x: Any) -> Any:
+    return None if x.grad is None else x.grad.tolist()
+
+
+def tripling(T: Any, returns_clone: bool = False, through_data: bool = False) -> Any:
+    """A Function that writes into its input."""
+
+    class Tripled(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            (x.data if through_data else x).mul_(3)
+            ctx.mark_dirty(x)
+            return x.clone() if returns_clone else x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    return Tripled
+
+
+def hook_at_leaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    n = y.grad_fn.next_functions[0][0]
+    n.register_hook(lambda gi, go: log("h", len(gi), *go))
+    y.sum().backward()
+    return slope_of(x)
+
+
+def prehook_at_leaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    n = y.grad_fn.next_functions[0][0]
+    n.register_prehook(lambda go: (log("p", *go), (go[0] * 10,))[1])
+    y.sum().backward()
+    return slope_of(x)
+
+
+def acc_persisleaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    n = y.grad_fn.next_functions[0][0]
+    n.register_prehook(lambda go: (go[0] * 10,))
+    (x * 3).sum().backward()
+    return slope_of(x)
+
+
+def prehook_goes_with_the_graph(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.grad_fn.next_functions[0][0].register_prehook(lambda go: (go[0] * 10,))
+    del y
+    (x * 3).sum().backward()
+    return slope_of(x)
+
+
+def one_node_for_a_leaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    z = x * 3
+    return y.grad_fn.next_functions[0][0] is z.grad_fn.next_functions[0][0]
+
+
+def no_hooks_at_leaf_for_grad(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    n = y.grad_fn.next_functions[0][0]
+    n.register_prehook(lambda go: (log("p", *go), (go[0] * 10,))[1])
+    n.register_hook(lambda gi, go: log("h", len(gi)))
+    return T.autograd.grad(y.sum(), x)[0]
+
+
+def order_at_a_leaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    x.register_hook(lambda g: (log("t", g), g * 2)[1])
+    y = x * 2
+    n = y.grad_fn.next_functions[0][0]
+    n.register_prehook(lambda go: (log("p", *go), (go[0] + 1,))[1])
+    x.register_post_accumulate_grad_hook(lambda p: log("post", p.grad))
+    n.register_hook(lambda gi, go: log("h", len(gi), *go))
+    x.register_hook(lambda g: (log("t2", g), g * 2)[1])
+    y.sum().backward()
+    return slope_of(x)
+
+
+def node_of_a_leaf_by_a_view(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    acc = x.view_as(x).grad_fn.next_functions[0][0]
+    acc.register_hook(lambda gi, go: log("h", *[g for g in gi if g is not None], *go))
+    (x * x).sum().backward()
+    return slope_of(x)
+
+
+def retain_then_write(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(3)
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x), y.retains_grad
+
+
+def retain_then_write_an_element(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    y[0] = 5.0
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x)
+
+
+def write_then_retain(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.mul_(3)
+    y.retain_grad()
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x)
+
+
+def hooks_around_a_write(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.register_hook(lambda g: log("before", g))
+    y.mul_(3)
+    y.register_hook(lambda g: log("after", g))
+    (y * y).sum().backward()
+    return slope_of(x)
+
+
+def retain_of_a_view_then_write_the_base(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    v = y[0]
+    v.retain_grad()
+    y.mul_(3)
+    (y * y).sum().backward()
+    return slope_of(v), slope_of(x)
+
+
+def retain_then_write_a_view(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    v = y[:1]
+    v.mul_(3)
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x)
+
+
+def prehook_inpuleaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda go: (log("p", *go), (go[0] * 10,))[1])
+    z = (y * y).sum()
+    return T.autograd.grad(z, y)[0]
+
+
+def thook_inpuleaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.register_hook(lambda g: (log("t", g), g * 10)[1])
+    z = (y * y).sum()
+    return T.autograd.grad(z, y)[0]
+
+
+def posthook_inpuleaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.grad_fn.register_hook(lambda gi, go: log("h"))
+    z = (y * y).sum()
+    return T.autograd.grad(z, y)[0]
+
+
+def prehook_of_an_input_and_beyond(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda go: (log("p", *go), (go[0] * 10,))[1])
+    z = (y * y).sum()
+    return [one.tolist() for one in T.autograd.grad(z, (y, x))]
+
+
+def hook_of_an_input_and_beyond(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.register_hook(lambda g: (log("t", g), g * 10)[1])
+    z = (y * y).sum()
+    return [one.tolist() for one in T.autograd.grad(z, (y, x))]
+
+
+def retain_then_hook(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x)
+
+
+def hooks_around_retain(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    y.grad_fn.register_prehook(lambda go: (go[0] + 1,))
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x)
+
+
+def prehook_then_hook(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda go: (log("p", *go), (go[0] + 1,))[1])
+    y.register_hook(lambda g: (log("t", g), g * 10)[1])
+    y.grad_fn.register_prehook(lambda go: (log("p2", *go), (go[0] + 1,))[1])
+    (y * y).sum().backward()
+    return slope_of(y), slope_of(x)
+
+
+def retain_grad_inpuleaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    z = (y * y).sum()
+    g = T.autograd.grad(z, y)[0]
+    return slope_of(y), g.tolist()
+
+
+def backward_into_a_result(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: (log("t", g), g * 3)[1])
+    (y * y).sum().backward(inputs=[y])
+    return slope_of(y), slope_of(x)
+
+
+def backward_into_a_leaf(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    x.register_hook(lambda g: (log("t", g), g * 3)[1])
+    x.register_post_accumulate_grad_hook(lambda p: log("post"))
+    (x * x).sum().backward(inputs=[x])
+    return slope_of(x)
+
+
+def generator_closed_early(T: Any, log: Log) -> Any:
+    @T.no_grad()
+    def g():
+        yield T.is_grad_enabled()
+        yield 2
+
+    i = g()
+    a = next(i)
+    i.close()
+    return a, T.is_grad_enabled()
+
+
+def generator_with_a_block_closed(T: Any, log: Log) -> Any:
+    def g():
+        with T.no_grad():
+            yield 1
+            yield 2
+
+    i = g()
+    next(i)
+    a = T.is_grad_enabled()
+    i.close()
+    b = T.is_grad_enabled()
+    T.set_grad_enabled(True)
+    return a, b
+
+
+def mode_in_finally(T: Any, log: Log) -> Any:
+    @T.no_grad()
+    def g():
+        try:
+            yield 1
+        finally:
+            log("fin", T.is_grad_enabled())
+
+    i = g()
+    next(i)
+    i.close()
+    return T.is_grad_enabled()
+
+
+def mode_in_except(T: Any, log: Log) -> Any:
+    @T.no_grad()
+    def g():
+        try:
+            yield 1
+        except ValueError:
+            log("ex", T.is_grad_enabled())
+            yield 5
+
+    i = g()
+    next(i)
+    r = i.throw(ValueError())
+    return r, T.is_grad_enabled()
+
+
+def interleaved_generators(T: Any, log: Log) -> Any:
+    def g():
+        with T.no_grad():
+            yield 1
+
+    def h():
+        with T.enable_grad():
+            yield 1
+
+    a = g()
+    b = h()
+    next(a)
+    log(T.is_grad_enabled())
+    next(b)
+    log(T.is_grad_enabled())
+    next(a, None)
+    log(T.is_grad_enabled())
+    next(b, None)
+    log(T.is_grad_enabled())
+    T.set_grad_enabled(True)
+
+
+def dirty_view(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    v = y[:1]
+    r = D.apply(v)
+    log("v", v)
+    log("y", y)
+    (y * y).sum().backward()
+    return slope_of(x), r is v
+
+
+def dirty_base(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    v = y[:1]
+    r = D.apply(y)
+    (v * v).sum().backward()
+    return slope_of(x), r is y, v.tolist()
+
+
+def dirty_view_used(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    v = y[:1]
+    r = D.apply(v)
+    (v * v).sum().backward()
+    return slope_of(x), r is v, v._version
+
+
+def dirty_view_without_grad(T: Any, log: Log) -> Any:
+    class D(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            x.mul_(w)
+            ctx.mark_dirty(x)
+            ctx.w = w
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3, g
+
+    w = leaf(T, 2)
+    b = leaf(T, 1, 2, requires_grad=False)
+    v = b[:1]
+    D.apply(v, w)
+    (b * b).sum().backward()
+    return slope_of(w), b.tolist(), b.requires_grad
+
+
+def dirty_save(T: Any, log: Log) -> Any:
+    class D(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.exp_()
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = leaf(T, 0, 0)
+    y = x * 2
+    D.apply(y)
+    y.sum().backward()
+    return slope_of(x), y._version
+
+
+def dirty_without_recording(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    y = leaf(T, 1, 2, requires_grad=False)
+    r = D.apply(y)
+    x = leaf(T, 1, 2)
+    y2 = x * 1
+    with T.no_grad():
+        D.apply(y2)
+    y2.sum().backward()
+    return y._version, r is y, y2._version, slope_of(x)
+
+
+def dirty_retain(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    y.retain_grad()
+    D.apply(y)
+    (y * y).sum().backward()
+    return slope_of(x), slope_of(y)
+
+
+def saved_hooks(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    with T.autograd.graph.saved_tensors_hooks(
+        lambda v: (log("pack", v), v * 2)[1], lambda v: (log("unpack", v), v)[1]
+    ):
+        y = x * x
+    y.sum().backward()
+    return slope_of(x)
+
+
+def hook_that_is_differentiated(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * x
+    y.register_hook(lambda g: g * 2)
+    (g,) = T.autograd.grad((y * y).sum(), x, create_graph=True)
+    return T.autograd.grad(g.sum(), x)[0]
+
+
+def hook_after_a_write_that_records(T: Any, log: Log) -> Any:
+    b = leaf(T, 1, 2, requires_grad=False)
+    w = leaf(T, 3, 4)
+    b.mul_(w)
+    b.register_hook(lambda g: log("b", g))
+    b.retain_grad()
+    (b * b).sum().backward()
+    return slope_of(b), slope_of(w)
+
+
+def hook_that_writes(T: Any, log: Log) -> Any:
+    x = leaf(T, 1, 2)
+    y = x * 2
+
+    def h(g):
+        g.mul_(2)
+
+    y.register_hook(h)
+    (y * y).sum().backward()
+    return slope_of(x)
+
+
+def dirty_view_of_a_leaf(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    v = x[:1]
+    D.apply(v)
+    (v * v).sum().backward()
+    return slope_of(x)
+
+
+def dirty_leaf(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    r = D.apply(x)
+    r.sum().backward()
+    return slope_of(x)
+
+
+def dirty_not_returned(T: Any, log: Log) -> Any:
+    D = tripling(T, returns_clone=True)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    r = D.apply(y)
+    r.sum().backward()
+    return slope_of(x)
+
+
+def dirty_not_returned_nor_recorded(T: Any, log: Log) -> Any:
+    D = tripling(T, returns_clone=True)
+    y = leaf(T, 1, 2, requires_grad=False)
+    D.apply(y)
+    return y._version
+
+
+def dirty_view_among_results(T: Any, log: Log) -> Any:
+    class D(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, z):
+            x.mul_(3)
+            ctx.mark_dirty(x)
+            return x, z * 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g * 3, h * 2
+
+    x = leaf(T, 1, 2)
+    y = x * 2
+    v = y[:1]
+    a, b = D.apply(v, x)
+    (y.sum() + b.sum()).backward()
+    return slope_of(x), a is v
+
+
+def dirty_overwrites_saved(T: Any, log: Log) -> Any:
+    D = tripling(T)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    z = y * y
+    D.apply(y)
+    z.sum().backward()
+    return slope_of(x)
+
+
+def dirty_by_data_overwrites_saved(T: Any, log: Log) -> Any:
+    D = tripling(T, through_data=True)
+    x = leaf(T, 1, 2)
+    y = x * 2
+    z = y * y
+    D.apply(y)
+    z.sum().backward()
+    return slope_of(x)
+
+
+AGREEING = [
+    hook_at_leaf,
+    prehook_at_leaf,
+    acc_persisleaf,
+    prehook_goes_with_the_graph,
+    one_node_for_a_leaf,
+    no_hooks_at_leaf_for_grad,
+    order_at_a_leaf,
+    node_of_a_leaf_by_a_view,
+    retain_then_write,
+    retain_then_write_an_element,
+    write_then_retain,
+    hooks_around_a_write,
+    retain_of_a_view_then_write_the_base,
+    retain_then_write_a_view,
+    prehook_inpuleaf,
+    thook_inpuleaf,
+    posthook_inpuleaf,
+    prehook_of_an_input_and_beyond,
+    hook_of_an_input_and_beyond,
+    retain_then_hook,
+    hooks_around_retain,
+    prehook_then_hook,
+    retain_grad_inpuleaf,
+    backward_into_a_result,
+    backward_into_a_leaf,
+    generator_closed_early,
+    generator_with_a_block_closed,
+    mode_in_finally,
+    mode_in_except,
+    interleaved_generators,
+    dirty_view,
+    dirty_base,
+    dirty_view_used,
+    dirty_view_without_grad,
+    dirty_save,
+    dirty_without_recording,
+    dirty_retain,
+    saved_hooks,
+    hook_that_is_differentiated,
+    hook_after_a_write_that_records,
+    hook_that_writes,
+]
+RAISING = [
+    dirty_view_of_a_leaf,
+    dirty_leaf,
+    dirty_not_returned,
+    dirty_not_returned_nor_recorded,
+    dirty_view_among_results,
+    dirty_overwrites_saved,
+    dirty_by_data_overwrites_saved,
+]
+
+
+def run(program: Callable[..., Any], library: Any) -> tuple[Any, list[Any]]:
+    """What a program returns, and what its hooks have seen."""
+    seen: list[Any] = []
+
+    def log(*values: Any) -> None:
+        seen.append([one.tolist() if hasattr(one, "tolist") else one for one in values])
+
+    found = program(library, log)
+    return (found.tolist() if hasattr(found, "tolist") else found), seen
+
+
+@pytest.mark.filterwarnings("ignore:.*non-leaf|.*not a leaf")
+@pytest.mark.parametrize("program", AGREEING, ids=lambda one: one.__name__)
+def test_as_pytorch(program: Callable[..., Any]) -> None:
+    assert run(program, pb) == run(program, torch)
+
+
+@pytest.mark.parametrize("program", RAISING, ids=lambda one: one.__name__)
+def test_an_error_as_in_pytorch(program: Callable[..., Any]) -> None:
+    with pytest.raises(RuntimeError):
+        run(program, torch)
+    with pytest.raises(pb.errors.GradientError):
+        run(program, pb)
+
+
+def test_what_a_function_returns_of_its_input_has_memory_of_its_own() -> None:
+    """PyTorch refuses what follows; a gradient that took no notice of it would be wrong."""
+
+    class First(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:1]
+
+        @staticmethod
+        def backward(ctx, g):
+            return pb.cat([g, g * 0])
+
+    x = leaf(pb, 1, 2)
+    y = x * 2
+    first = First.apply(y)
+    y.mul_(5)
+    assert first.tolist() == [2.0]
+    (first * y[:1]).sum().backward()
+    assert x.grad.tolist() == [40.0, 0.0]
