@@ -65,11 +65,17 @@ class Asked(Value):
         return self._array("printing") if known is None else known
 
     def _shown_if_known(self) -> np.ndarray | None:
-        """The ndarray; of a traced tensor its value in this call, without a guard: what is printed."""
+        """The ndarray; of a traced tensor its value in this call, without a guard: what is printed.
+
+        Raises ConstantNeeded for numbers among the arguments of a compiled function, as text is a value.
+        """
         value, trace = self.payload, innermost()
         if type(value) is ndarray:
             return value
-        return None if trace is None else trace.values.of(value)
+        if trace is None:
+            return None
+        trace.require_no_numbers(value)
+        return trace.values.of(value)
 
     def item(self) -> Any:
         """The one element as a Python number.

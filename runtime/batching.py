@@ -14,9 +14,9 @@ import numpy as np
 from ..tracer.errors import ArgumentError, ShapeError
 from .flatten import flatten, unflatten
 from .foreign import library_of
+from .functions.common import tensor
 from .functions.control_flow import scan
 from .functions.movement import movedim
-from .tape import standing_for
 from .tensor import Tensor
 
 Function = Callable[..., Any]
@@ -53,7 +53,7 @@ def vmap(
         leaves, structure = flatten((args, kwargs))
         dims = _dims_of(in_dims, args) + [0] * (len(leaves) - len(flatten(args)[0]))
         mapped = {
-            place: (standing_for(leaf), dim)
+            place: (tensor(leaf, "vmap"), dim)
             for place, (leaf, dim) in enumerate(zip(leaves, dims))
             if dim is not None and (isinstance(leaf, Tensor | np.ndarray) or library_of(leaf))
         }

@@ -261,7 +261,8 @@ class CompiledFunction(Inspection):
             return self._call_in_general(args, kwargs)
         except Exception as error:  # it fails all the same
             signature.constants = known
-            if isinstance(needed.error, PullbackError) and not isinstance(error, PullbackError):
+            is_explained = isinstance(error, PullbackError) and error.__cause__ is None
+            if isinstance(needed.error, PullbackError) and not is_explained:
                 raise needed.error from None
             raise
 

@@ -97,8 +97,8 @@ def array_refused() -> GradientError:
 def number_refused(call: str) -> GradientError:
     """The error for a tensor with a gradient of which a library takes the number."""
     return noted(
-        f"{call or 'a function of a library'} computes with plain numbers, which have no gradient, and is "
-        f"given a value that depends on a differentiated argument{at(place_of_caller())}. {remedy(call)}; "
+        f"{call or 'a function of a library'} computes with plain numbers, and is given a value that depends "
+        f"on a differentiated argument{at(place_of_caller())}. A number has no gradient. {remedy(call)}; "
         f"{FOR_THE_VALUE_ALONE}."
     )
 
@@ -114,7 +114,7 @@ def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
 
 # --- errors of others ---------------------------------------------------------------------------------------
 
-ABOUT_TENSORS = re.compile(r"\b(Numpy|Torch)?Tensor\b|NumpyScalar|PythonNumber|\btensor\(|'Node'")
+ABOUT_TENSORS = re.compile(r"\b(Numpy|Torch)?Tensor\b|NumpyScalar|PythonNumber|Object of type |\btensor\(|'Node'")
 
 
 @contextmanager

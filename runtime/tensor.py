@@ -130,6 +130,7 @@ class Tensor(Asked):
     _is_torch = False
     _is_number = False
     """Whether PyTorch's promotion takes it for a Python number."""
+    __array_priority__ = 5000
     __pandas_priority__ = 5000  # above a DataFrame's: `series * tensor` is for the Tensor to say
     __hash__ = object.__hash__
 
