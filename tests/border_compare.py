@@ -6,6 +6,8 @@ import functools
 import linecache
 import random
 import re
+import sys
+import types
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +65,8 @@ class Case:
         source = self.source
         file = f"<border program {zlib.crc32(source.encode()):x}>"
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-        variables: dict[str, Any] = {"__name__": "border_program"}
+        module = sys.modules["border_program"] = types.ModuleType("border_program")
+        variables = vars(module)
         np.random.seed(11)  # noqa: NPY002 (the programs draw from it)
         random.seed(11)
         if by_reference:

@@ -2,6 +2,7 @@
 
     python tests/border_programs.py --count 2000 --seed 0     programs with each of `border_checks`' checks
     python tests/border_programs.py --show 17                 the text of one program
+    python tests/border_programs.py --each                    each idiom alone
     python tests/border_programs.py --cases                   a table of `border_cases`
 
 A program grows by idioms (`border_idioms.txt`): each is kept if plain NumPy runs it. One with a finding is
@@ -103,19 +104,21 @@ class Program:
 class Drawing:
     """A program while it grows, with the values that its variables have."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, kinds: Sequence[str] = ()) -> None:
         self.rng = Random(seed)
         self.with_tensors = self.rng.random() < 0.15
         self.count = 0
-        (count,) = self.rng.choices((1, 2, 3), (2, 2, 1))
-        kinds = self.rng.choices(list(ARGUMENTS), list(ARGUMENTS.values()), k=count)
-        if not {"vector", "matrix", "single"} & set(kinds):
-            kinds[0] = "vector"
-        names = ("x", "y", "z")[: len(kinds)]
+        kinds = kinds or self.some_kinds()
+        names = ("x", "y", "z", "k", "j", "b")[: len(kinds)]
         size = self.rng.choice((2, 3, 3, 3, 4))
         draw = [tuple(self.argument(kind, size) for kind in kinds) for _ in range(2)]
         self.program = Program(names, draw[0], draw[1], (), ("0",))
         self.values = self.run(self.program)
+
+    def some_kinds(self) -> list[str]:
+        (count,) = self.rng.choices((1, 2, 3), (2, 2, 1))
+        kinds = self.rng.choices(list(ARGUMENTS), list(ARGUMENTS.values()), k=count)
+        return kinds if {"vector", "matrix", "single"} & set(kinds) else ["vector", *kinds[1:]]
 
     def argument(self, kind: str, size: int) -> str:
         def number() -> float:
@@ -205,10 +208,13 @@ class Drawing:
         if self.with_tensors:
             weights["tensors"] = 12
         (subject,) = self.rng.choices(list(weights), list(weights.values()))
-        piece = self.filled(self.rng.choice(idioms()[subject]))
+        self.add(subject, self.rng.choice(idioms()[subject]))
+
+    def add(self, subject: str, idiom: str) -> None:
+        piece = self.filled(idiom)
         if piece is None:
             return
-        is_stateful = self.program.is_stateful or subject in STATEFUL or "np.random" in piece.idiom
+        is_stateful = self.program.is_stateful or subject in STATEFUL or "np.random" in idiom
         grown = replace(self.program, pieces=(*self.program.pieces, piece), is_stateful=is_stateful)
         values = self.run(grown)
         if values is not None:
@@ -290,6 +296,24 @@ def draw(seed: int) -> Program:
     return drawing.finish()
 
 
+def draw_alone(subject: str, idiom: str) -> Program | None:
+    """A program of one idiom, with the arguments that it needs; none if plain code doesn't run it."""
+    for seed in range(20):
+        drawing = Drawing(seed, ("vector", "matrix", "float", "ints", "int", "mask"))
+        drawing.add(subject, idiom)
+        if drawing.program.pieces:
+            program = drawing.finish()
+            unused = True
+            while unused:
+                unused = False
+                for other in fewer_parameters(program):
+                    if Drawing.run(drawing, other) is not None:
+                        program, unused = other, True
+                        break
+            return program
+    return None
+
+
 # --- findings -------------------------------------------------------------------------------------------
 
 
@@ -308,8 +332,14 @@ def smaller(program: Program) -> Iterable[Program]:
                 yield replace(
                     program, pieces=(*program.pieces[:place], shorter, *program.pieces[place + 1 :])
                 )
+    yield from fewer_parameters(program)
+
+
+def fewer_parameters(program: Program) -> Iterable[Program]:
     for place, name in enumerate(program.parameters):
-        if len(program.parameters) > 1 and name not in " ".join(program.text().split("\n")[1:]):
+        if len(program.parameters) > 1 and not re.search(
+            rf"\b{name}\b", program.text().split("def f(")[1].split("\n", 1)[1]
+        ):
             kept = [
                 one[:place] + one[place + 1 :]
                 for one in (program.parameters, program.arguments, program.others)
@@ -384,6 +414,25 @@ def run_many(seeds: Sequence[int], machine_every: int) -> int:
     return counts["finding"]
 
 
+def run_each() -> int:
+    """Runs each idiom alone, and prints the findings of each; the number of idioms with findings."""
+    wrong = 0
+    for subject, texts in idioms().items():
+        for idiom in texts:
+            program = draw_alone(subject, idiom)
+            if program is None:
+                print(f"--- {subject}: plain code does not run {idiom!r}\n", flush=True)
+                continue
+            with border_checks.uncompiled():
+                found = border_checks.outcomes(program.case())
+            findings = [f"# {one.check}: {one.status}: {one.detail}" for one in found if one.is_finding]
+            wrong += bool(findings)
+            if findings:
+                print(f"--- {subject}\n{program.case().source}{chr(10).join(findings)}\n", flush=True)
+    print(f"{wrong} idioms with findings")
+    return wrong
+
+
 def print_cases(name: str) -> int:
     import border_cases
 
@@ -392,7 +441,7 @@ def print_cases(name: str) -> int:
         if name in one.name:
             found = border_cases.outcome_of(one)
             wrong += found.startswith("WRONG")
-            print(f"{one.section}  {one.name:58} {found}", flush=True)
+            print(f"{one.section}  {one.name:52} {found}", flush=True)
     print(f"{wrong} wrong of {len(border_cases.CASES)}")
     return wrong
 
@@ -405,6 +454,7 @@ def main() -> int:
         "--machine-every", type=int, default=10, help="how many programs run as machine code: 1 in N"
     )
     options.add_argument("--show", type=int, help="print the program of a seed")
+    options.add_argument("--each", action="store_true", help="run each idiom alone")
     options.add_argument(
         "--cases", nargs="?", const="", help="print the table of known cases, those with this in the name"
     )
@@ -414,6 +464,8 @@ def main() -> int:
         return 0
     if given.cases is not None:
         return int(print_cases(given.cases) > 0)
+    if given.each:
+        return int(run_each() > 0)
     return int(run_many(range(given.seed, given.seed + given.count), given.machine_every) > 0)
 
 
