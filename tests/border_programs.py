@@ -31,6 +31,8 @@ from border_checks import Case, Outcome
 
 LARGEST = 1e4
 """Programs whose numbers grow beyond are left: differences of large numbers are noise."""
+LEAST_DEVIATION = 1e-3
+"""Of equal elements the deviation has no gradient."""
 DTYPES = ("np.float64", "np.float32", "float", "'float32'", "np.float16", "np.double", "'f4'")
 INT_DTYPES = ("int", "np.int32", "np.int64", "np.uint8", "bool")
 UNARY = (
@@ -247,8 +249,10 @@ class Drawing:
         if not np.ndim(border_checks.array_of(value)):
             return self.rng.choice((name, f"{self.rng.uniform(-2, 2):.2f} * {name}"))
         if border_checks.array_of(value).dtype.kind == "f" and not isinstance(value, border_checks.pb.Tensor):
-            texts = ("{0}.sum()", "{0}.sum()", "np.sum({0})", "{0}.mean()", "{0}.std()", "np.sin({0}).sum()")
-            return self.rng.choice((*texts, "({0} ** 2).sum()", "np.max({0})")).format(name)
+            texts = ["{0}.sum()", "{0}.sum()", "np.sum({0})", "{0}.mean()", "np.sin({0}).sum()"]
+            texts += ["({0} ** 2).sum()", "np.max({0})"]
+            texts += ["{0}.std()"] * bool(np.std(value) > LEAST_DEVIATION)
+            return self.rng.choice(texts).format(name)
         return f"{name}.sum()"
 
 
@@ -268,6 +272,7 @@ def is_floats(value: Any, *ranks: int) -> bool:
         and value.ndim in ranks
         and value.size <= 20
         and min(value.shape) > 1
+        and bool(np.ptp(value) > LEAST_DEVIATION)
     )
 
 
