@@ -42,6 +42,7 @@ UNARY = (
 WEIGHTS = {
     "methods": 5, "operators": 4, "conversions": 4, "containers": 3, "copies": 2, "writes": 3, "masks": 3,
     "functions": 4, "helpers": 2, "classes": 1.5, "state": 0.8, "randomness": 0.5, "pullback": 3,
+    "mixtures": 2,
 }  # fmt: skip
 """How often each subject is drawn; "tensors" only in programs that have them."""
 STATEFUL = frozenset(("state", "randomness"))
@@ -390,7 +391,7 @@ def general(message: str) -> str:
     return text.split(", at ...")[0][:150]
 
 
-def run_many(seeds: Sequence[int], machine_every: int) -> int:
+def run_many(seeds: Sequence[int], machine_every: int, shrinks: bool) -> int:
     """Runs programs, prints findings and a summary; the number of findings."""
     counts: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
@@ -409,7 +410,8 @@ def run_many(seeds: Sequence[int], machine_every: int) -> int:
                 if outcome.status not in shown:
                     shown.add(outcome.status)
                     with contextlib.nullcontext() if machine_code else border_checks.uncompiled():
-                        print(report(seed, *shrunk(program, outcome)), flush=True)
+                        smallest = shrunk(program, outcome) if shrinks else (program, outcome)
+                    print(report(seed, *smallest), flush=True)
     print(f"{len(seeds)} programs in {time.perf_counter() - began:.0f} s: {dict(counts)}")
     for (check, status), count in kinds.most_common():
         print(f"{count:6}  {check}: {status}")
@@ -459,6 +461,7 @@ def main() -> int:
         "--machine-every", type=int, default=10, help="how many programs run as machine code: 1 in N"
     )
     options.add_argument("--show", type=int, help="print the program of a seed")
+    options.add_argument("--whole", action="store_true", help="print programs as they were drawn: faster")
     options.add_argument("--each", action="store_true", help="run each idiom alone")
     options.add_argument(
         "--cases", nargs="?", const="", help="print the table of known cases, those with this in the name"
@@ -471,7 +474,9 @@ def main() -> int:
         return int(print_cases(given.cases) > 0)
     if given.each:
         return int(run_each() > 0)
-    return int(run_many(range(given.seed, given.seed + given.count), given.machine_every) > 0)
+    return int(
+        run_many(range(given.seed, given.seed + given.count), given.machine_every, not given.whole) > 0
+    )
 
 
 if __name__ == "__main__":
