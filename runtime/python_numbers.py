@@ -43,6 +43,12 @@ def require_known(number: Tensor) -> None:
         trace.require_no_numbers(number._value)
 
 
+def is_of_numbers(number: Tensor) -> bool:
+    """Whether it is known, or made of numbers among the arguments of a compiled function alone."""
+    trace, value = innermost(), number._value
+    return type(value) is not Node or (trace is not None and bool(trace.numbers_of(value)))
+
+
 def _arithmetic(name: str, reflected: bool) -> Method:
     general: Method = getattr(NumpyTensor, f"__{'r' if reflected else ''}{name}__")
 

@@ -24,11 +24,12 @@ from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.polynomials import SERIES
 from .numpy_api.values import as_python_number, holds_tensor, joined
+from .python_numbers import is_of_numbers
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
 from .scipy_functions import SCIPY
 from .tensor import Tensor
-from .value_kinds import NumpyTensor
+from .value_kinds import NumpyTensor, PythonNumber
 
 Function = Callable[..., Any]
 MODULES = (
@@ -204,11 +205,19 @@ def _logarithm(x: Any, base: Any = math.e) -> Any:
     return np.log(x) if base is math.e else np.log(x) / np.log(base)
 
 
-def _of_numbers(function: Function) -> Function:
-    """A function of `math`: it computes with Python floats, and gives one."""
+def _of_numbers(real: Function, function: Function) -> Function:
+    """A function of `math`: it computes with Python floats, and gives one.
 
-    def call(*arguments: Any) -> Any:
-        return as_python_number(function(*map(as_python_number, arguments)))
+    Where the result is known, or that of numbers among the arguments of a compiled function, it raises what
+    `math` does for arguments out of its domain, and for results that overflow.
+    """
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        numbers = list(map(as_python_number, arguments))
+        result = as_python_number(function(*numbers, **options))
+        if isinstance(result, PythonNumber) and is_of_numbers(result) and not np.isfinite(result):
+            real(*(one._concrete("math") if isinstance(one, Tensor) else one for one in numbers))
+        return result
 
     return call
 
@@ -243,7 +252,7 @@ MATH: dict[Any, Function] = {
     math.isclose: _is_close,
     math.log: _logarithm, math.fsum: _total, math.prod: _product, math.dist: _distance,
 }  # fmt: skip
-MATH = {real: _of_numbers(function) for real, function in MATH.items()}
+MATH = {real: _of_numbers(real, function) for real, function in MATH.items()}
 """Functions of `math` -> what has the gradient."""
 
 LISTS_OF_ARRAYS = frozenset((

@@ -236,7 +236,7 @@ class Trace:
             return known
         asked = form(node)
         varies = self.values.varies(asked)
-        if varies and self.numbers and form is not truth and asked.dtype.kind != "b":
+        if varies and form is not truth and asked.dtype.kind != "b":
             self.require_no_numbers(asked)
         position = len(self.guards)
         if varies and position < len(self._answers) and self._answers[position].shape == asked.shape:
@@ -252,11 +252,18 @@ class Trace:
             self.guards.append(Guard(asked, answer, question, current_origin()))
         return answer
 
+    def numbers_of(self, node: Node) -> set[str]:
+        """The Python numbers among the arguments that a value is made of; none where it is of others too."""
+        if not self.numbers:
+            return set()
+        inputs = {one for one in toposort((node,)) if one.is_input}
+        return {self.numbers[one] for one in inputs} if inputs <= self.numbers.keys() else set()
+
     def require_no_numbers(self, node: Node) -> None:
         """Raises ConstantNeeded: the value is that of Python's numbers among the arguments alone."""
-        inputs = {one for one in toposort((node,)) if one.is_input}
-        if inputs and inputs <= self.numbers.keys():
-            raise ConstantNeeded({self.numbers[one] for one in inputs})
+        names = self.numbers_of(node)
+        if names:
+            raise ConstantNeeded(names)
 
     def share_captured(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes, made of one of those captured arrays that are equal and that nobody else holds.

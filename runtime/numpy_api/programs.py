@@ -28,7 +28,7 @@ from ..refusals import explaining_errors
 from ..saved import saved_values
 from ..stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
 from ..tensor import Tensor, make
-from ..value_kinds import NumpyTensor
+from ..value_kinds import NumpyTensor, plain
 from ..writes import calls_taking_methods, makes_lists, writes_of
 
 Function = Callable[..., Any]
@@ -252,19 +252,20 @@ class _Variables(dict[str, Any]):
     def __init__(self, variables: dict[str, Any]) -> None:
         super().__init__(__builtins__=variables.get("__builtins__", __builtins__))
         self._variables = variables
-        self._replaced = {"__builtins__"}
+        self._replaced: dict[str, Any] = {"__builtins__": self["__builtins__"]}
 
     def __missing__(self, name: str) -> Any:
         return self._variables[name]
 
     def replace(self, name: str, value: Any) -> None:
-        self._replaced.add(name)
-        self[name] = value
+        self._replaced[name] = self[name] = value
 
     def store(self) -> None:
         """Give the module what the function has assigned to its global variables."""
-        for name in self.keys() - self._replaced:
-            self._variables[name] = self.pop(name)
+        for name, value in list(self.items()):
+            former = self._replaced.get(name, self)
+            if value is not former:
+                self._variables[name] = plain(self.pop(name))
 
 
 class _ModuleView(ModuleType):

@@ -14,7 +14,7 @@ from ..functions.common import array_dtype, as_dtype
 from ..functions.joining import stack
 from ..tape import apply, of_kind, standing_for
 from ..tensor import Tensor
-from ..value_kinds import PythonNumber
+from ..value_kinds import NumpyTensor, PythonNumber, as_kind
 
 
 def holds_tensor(data: Any) -> bool:
@@ -23,10 +23,12 @@ def holds_tensor(data: Any) -> bool:
 
 
 def joined(data: Any) -> Any:
-    """Nested lists with Tensors as one Tensor; data without any as they are."""
+    """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
     if not isinstance(data, list | tuple) or not holds_tensor(data):
         return data
-    return stack(promoted([joined(one) for one in data]), 0)
+    rows = [tensor_of(one) for one in data]
+    dtype = np.result_type(*map(array_dtype, rows))  # in a list Python's numbers are not weak
+    return as_kind(stack([as_dtype(x, dtype) for x in rows], 0), NumpyTensor)
 
 
 def tensor_of(value: Any) -> Tensor:
