@@ -22,6 +22,7 @@ from ..tracer.spec import INT64, require_supported
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
 from .dtypes import as_numpy_dtype
+from .lost_gradients import refuse_constant
 from .tape import apply, wrap
 from .tensor import Device, Tensor, make
 
@@ -95,6 +96,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
                 [3., 4.]], requires_grad=True)
     """
     if isinstance(data, Tensor):
+        refuse_constant(data, "tensor")
         copied = apply(identity, data.detach())
         return finished(_converted(copied, dtype, "tensor"), requires_grad, device)
     if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
@@ -273,6 +275,7 @@ def full(
     """
     shape = size_of((size,) if isinstance(size, int) else size, "full")
     if isinstance(fill_value, Tensor):
+        refuse_constant(fill_value, "full")
         filled = apply(expand, _converted(reshaped(fill_value, ()), dtype, "full"), shape=shape)
         return finished(apply(identity, filled.detach()), requires_grad, device)
     numpy = dtype_or(dtype, dtypes.dtype_of_number(fill_value), "full")
@@ -510,6 +513,7 @@ def legacy_tensor(
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         data = arguments[0]
         if isinstance(data, Tensor):
+            refuse_constant(data, "Tensor")
             return _converted(data.detach(), numpy, "Tensor")
         return finished(held(array_from(data, numpy, "Tensor")), requires_grad, device)
     return empty(*(arguments or (0,)), dtype=numpy, device=device, requires_grad=requires_grad)

@@ -64,6 +64,20 @@ def refuse_loss(tensor: Any, asked: str, frame: FrameType | None = None) -> None
         _note_loss(tensor, asked)
 
 
+def refuse_constant(tensor: Any, function: str) -> None:
+    """The same for functions that make a Tensor without a history of another one's values.
+
+    Raises:
+        GradientError: a derivative is being taken with respect to what these depend on.
+    """
+    if is_differentiated(tensor):
+        raise GradientError(
+            f"{function}() makes a tensor without gradient of a value that depends on a differentiated "
+            f"argument{_at_caller()}. Use x.clone() or functions like pullback.stack, which keep it; where "
+            "the values alone are meant, pass pullback.stop_gradient(x)."
+        )
+
+
 def refuse_store(tensor: Any, frame: FrameType) -> None:
     """The same for integers, which have no gradient to lose."""
     if type(tensor._value) is not np.ndarray and _stores(frame):

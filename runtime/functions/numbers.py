@@ -99,7 +99,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     a, b = promoted_pair("nextafter", input, other)
     if array_dtype(a).kind != "f":
         fail(DTypeError, f'"nextafter" not implemented for integers: found {a.dtype}. Convert it first.')
-    return apply(s.nextafter, a.detach(), b.detach())
+    return apply(s.nextafter, a, b.detach())
 
 
 def _of_integers(operator: Operator, input: Operand, other: Operand) -> Tensor:

@@ -252,13 +252,15 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     merged = flattened(x, dims)
     require_elements(merged, (merged.ndim - 1,), name)
     ordered = sort(merged, -1).values
-    fractions = np.asarray(unwrap(q) if isinstance(q, Tensor) else q, np.float64)
+    known = q.detach()._concrete(f"{name}()") if isinstance(q, Tensor) else q
+    fractions = np.asarray(known, np.float64)
+    shares = as_dtype(q.reshape(-1), array_dtype(x)) if isinstance(q, Tensor) and q.requires_grad else None
     if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
         fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found {fractions.tolist()}")
     if name == "quantile":
-        found = _between_known_places(ordered, fractions.reshape(-1), interpolation)
+        found = _between_known_places(ordered, fractions.reshape(-1), shares, interpolation)
     else:
-        found = _between_places(ordered, fractions.reshape(-1), interpolation)
+        found = _between_places(ordered, fractions.reshape(-1), shares, interpolation)
     last = ordered.ndim - 1
     found = permuted(found, [last, *range(last)])
     kept = [
@@ -267,8 +269,13 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     return reshape_to(found, (*fractions.shape, *kept))
 
 
-def _between_known_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
-    """The elements of sorted rows at these fractions of their length; nan where there is one."""
+def _between_known_places(
+    ordered: Tensor, fractions: np.ndarray, shares: Tensor | None, interpolation: str
+) -> Tensor:
+    """The elements of sorted rows at these fractions of their length; nan where there is one.
+
+    `shares` are the same fractions as a Tensor with a gradient.
+    """
     count, last = ordered._value.shape[-1], ordered.ndim - 1
     places = fractions * (count - 1)
     if interpolation in ("lower", "higher", "nearest"):
@@ -278,19 +285,24 @@ def _between_known_places(ordered: Tensor, fractions: np.ndarray, interpolation:
     below, above = (  # nan counts as the largest
         apply(e.where, isnan(largest), largest, index_select(ordered, last, wrap(one))) for one in (low, high)
     )
-    weight = np.full_like(places, 0.5) if interpolation == "midpoint" else places - low
-    step = apply(e.subtract, above, below)
-    return apply(e.add, below, apply(e.multiply, step, wrap(weight.astype(array_dtype(ordered)))))
+    dtype, step = array_dtype(ordered), apply(e.subtract, above, below)
+    if shares is not None and interpolation == "linear":
+        weight = apply(e.subtract, apply(e.multiply, shares, float(count - 1)), wrap(low.astype(dtype)))
+    else:
+        known = np.full_like(places, 0.5) if interpolation == "midpoint" else places - low
+        weight = wrap(known.astype(dtype))
+    return apply(e.add, below, apply(e.multiply, step, weight))
 
 
-def _between_places(ordered: Tensor, fractions: np.ndarray, interpolation: str) -> Tensor:
+def _between_places(
+    ordered: Tensor, fractions: np.ndarray, shares: Tensor | None, interpolation: str
+) -> Tensor:
     """The same, of the elements in front of the nan of each row."""
     dtype, last = array_dtype(ordered), ordered.ndim - 1
     known = apply(e.logical_not, isnan(ordered.detach()))
     count = apply(r.sum_, as_dtype(known, dtype), dims=(last,), keepdim=True)
-    places = apply(
-        e.multiply, apply(e.maximum, apply(e.subtract, count, 1.0), 0.0), wrap(fractions.astype(dtype))
-    )
+    shares = wrap(fractions.astype(dtype)) if shares is None else shares
+    places = apply(e.multiply, apply(e.maximum, apply(e.subtract, count, 1.0), 0.0), shares)
     if interpolation in ("lower", "higher", "nearest"):
         rounding = {"lower": e.floor, "higher": e.ceil, "nearest": e.round_half_even}[interpolation]
         places = apply(rounding, places)

@@ -8,10 +8,11 @@ import numpy as np
 
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype
+from ..lost_gradients import refuse_constant
 from ..tape import wrap
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import averaged, known, tensor_of
+from .values import averaged, joined, known, tensor_of
 
 
 @implements(np.sort)
@@ -54,8 +55,9 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
     if method == "linear":
-        return PUBLIC["quantile"](x, known("quantile", q)[0], axis, keepdims)
+        return PUBLIC["quantile"](x, _shares(q), axis, keepdims)
     ordered = _ordered(x, axis)
+    refuse_constant(tensor_of(q), f"numpy.quantile(method={method!r})")
     (shares,) = known("quantile", q)
     places = np.quantile(np.arange(float(ordered.shape[-1])), shares, method=method)  # type: ignore[call-overload]
     lower = np.floor(places).astype(int)
@@ -68,7 +70,13 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
 
 @implements(np.percentile)
 def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
-    return quantile(a, known("percentile", q)[0] / 100.0, axis, method=method, keepdims=keepdims)
+    return quantile(a, _shares(q) / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def _shares(q: Any) -> Any:
+    """A Tensor for what holds one, with its gradient, else an array."""
+    q = joined(q)
+    return q if isinstance(q, Tensor) else np.asarray(q)
 
 
 def _ordered(x: Tensor, axis: Any) -> Tensor:
@@ -98,10 +106,10 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
     """`quantile` of what is not nan; nan where there is nothing else."""
     x = averaged(a)
     ordered = _ordered(x, axis)
-    (shares,) = known("nanquantile", q)
+    shares = averaged(q)
     count = PUBLIC["sum"](PUBLIC["logical_not"](PUBLIC["isnan"](ordered)), -1, True)
-    places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * wrap(
-        np.asarray(shares.reshape(-1), array_dtype(x))
+    places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * as_dtype(
+        shares.reshape(-1), array_dtype(x)
     )
     lower = PUBLIC["floor"](places)
     upper = PUBLIC["ceil"](places)
@@ -115,7 +123,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
 
 @implements(np.nanpercentile)
 def nanpercentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return nanquantile(a, known("nanpercentile", q)[0] / 100.0, axis, keepdims=keepdims)
+    return nanquantile(a, _shares(q) / 100.0, axis, keepdims=keepdims)
 
 
 @implements(np.nanmedian)

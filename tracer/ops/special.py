@@ -169,7 +169,10 @@ polygamma = declare(
 
 gcd = eager("gcd", "a b", numpy=np.gcd, doc="the greatest common divisor")
 lcm = eager("lcm", "a b", numpy=lambda a, b: np.abs(np.lcm(a, b)), doc="the least common multiple")
-nextafter = eager("nextafter", "a b", numpy=np.nextafter, doc="the next float from a towards b")
+nextafter = eager(
+    "nextafter", "a b", numpy=np.nextafter, grad_fn="Nextafter", vjp={"a": lambda g: g},
+    doc="the next float from a towards b",
+)  # fmt: skip
 mantissa = eager(
     "mantissa", numpy=lambda x: np.frexp(x)[0], grad_fn="Frexp",
     vjp={"x": lambda g, x: g * exp2(-convert(exponent(x), dtype=_dtype(x)))},
