@@ -6,6 +6,7 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,15 @@ def test_what_does_not_depend_on_the_argument_is_free() -> None:
 
     np.testing.assert_array_equal(pb.grad(loss)(X), np.full(3, 9.0 * 14.0))
     assert pb.compile(lambda x: float(x[0]) * x.sum())(X) == 6.0
+
+
+def test_threads_lose_nothing_either() -> None:
+    def loss(x: Any) -> Any:
+        with ThreadPoolExecutor(1) as others:
+            return x.sum() * others.submit(lambda: x[0].item()).result()
+
+    with pytest.raises(GradientError, match=r"item\(\) makes"):
+        pb.grad(loss)(X)
 
 
 def test_a_gradient_inside_of_another_asks_for_both() -> None:
