@@ -3,8 +3,8 @@
 Where such a function, or a helper that it calls by name, fills arrays that it makes with `np.zeros` and the
 like, it is run as a copy whose variables give another NumPy: one that makes Tensors. The copy sees all other
 variables of its module as they are at any time. Arrays that it is given to write into are passed as Tensors
-that share their memory. Functions of `math` and NumPy in containers, defaults and partial functions are replaced in
-copies of these; what the program writes into such a copy, the container holds afterwards.
+that share their memory. Functions of `math` and NumPy in containers, defaults and partial functions are
+replaced in copies of these; what the program writes into such a copy, the container holds afterwards.
 
 Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that it reaches by name or is given
 are Tensors: a may be an array, and x a Tensor.
