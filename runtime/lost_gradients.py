@@ -182,7 +182,9 @@ def _called(frame: FrameType) -> Any:
 @lru_cache(maxsize=1024)
 def _operation(code: CodeType, offset: int) -> str:
     """What an instruction does: "store" where it sets an element, "%" for that operator, else its name."""
-    current = next(one for one in dis.get_instructions(code) if one.offset == offset)
+    current = _instruction_at(code, offset)
+    if current is None:
+        return ""
     if current.opname == "BINARY_OP":
         return current.argrepr.rstrip("=")
     called = [] if current.positions is None else _begin_alike(code, current)
@@ -193,10 +195,10 @@ def _operation(code: CodeType, offset: int) -> str:
 @lru_cache(maxsize=1024)
 def _names_called(code: CodeType, offset: int) -> tuple[str, ...]:
     """The variable, and the attributes read of it, that an instruction calls; empty for whatever else."""
-    current = next(one for one in dis.get_instructions(code) if one.offset == offset)
-    if not current.opname.startswith("CALL") or current.positions is None:
+    current = _instruction_at(code, offset)
+    if current is None or not current.opname.startswith("CALL"):
         return ()
-    if None in current.positions[:3:2]:
+    if current.positions is None or None in current.positions[:3:2]:
         return ()
     chain = [one for one in _begin_alike(code, current) if one.opname not in ("PUSH_NULL", "PRECALL", "NOP")]
     is_plain = [
@@ -207,6 +209,10 @@ def _names_called(code: CodeType, offset: int) -> tuple[str, ...]:
         for position, one in enumerate(chain)
     ]
     return tuple(one.argval for one in chain) if all(is_plain) else ()
+
+
+def _instruction_at(code: CodeType, offset: int) -> dis.Instruction | None:
+    return next((one for one in dis.get_instructions(code) if one.offset == offset), None)
 
 
 def _begin_alike(code: CodeType, current: dis.Instruction) -> list[dis.Instruction]:

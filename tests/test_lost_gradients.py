@@ -1,6 +1,7 @@
 """A value that depends on a differentiated argument and becomes a plain number is right, or an error."""
 
 import array
+import logging
 import math
 import struct
 import sys
@@ -105,6 +106,7 @@ FREE: dict[str, Callable[[Any], Any]] = {
     "allclose": lambda x: x.sum() if np.allclose(x, x + 1e-12) else x[0],
     "format": lambda x: x.sum() * (len(f"{x[0]:.3f}") - 4),
     "percent": lambda x: x.sum() * (len("%.3f %s" % (x[0], 1)) - 6),  # noqa: UP031
+    "logged": lambda x: (logging.getLogger("pullback.tests").warning("%.3f", x[0]), x.sum())[1],
     "stopped": lambda x: float(pb.stop_gradient(x[0])) * x.sum(),
     "another value": lambda x: float(np.sum(X)) / 6 * x.sum(),
     "detached": lambda x: x.detach()[0].item() * x.sum(),
