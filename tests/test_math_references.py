@@ -165,6 +165,18 @@ def test_what_a_program_writes_into_such_containers_is_kept() -> None:
     assert [type(key) for key in COUNTS] == [type(math.sin), str]
 
 
+def test_what_a_program_writes_into_its_arguments_is_kept() -> None:
+    def counted(x: Any, functions: Any, calls: Any) -> Any:
+        functions.append(len(calls))
+        calls["last"] = functions[0]
+        return functions[0](x[0])
+
+    functions, calls = [math.sin], {"last": None, "first": math.cos}
+    np.testing.assert_allclose(pb.grad(counted)(X, functions, calls), SLOPE)
+    assert functions == [math.sin, 2] and functions[0] is math.sin
+    assert list(calls) == ["last", "first"] and calls["last"] is math.sin
+
+
 class Writer:
     def by_operator(self, x: Any) -> Any:
         out = np.zeros(3)

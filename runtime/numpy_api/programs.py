@@ -38,7 +38,8 @@ class NumpyProgram:
     """A function in the form in which it can be differentiated; `run` calls it."""
 
     def __init__(self, function: Function) -> None:
-        self._function = _with_stand_ins(function)
+        self._given = _ContainerCopies()
+        self._function = self._with_stand_ins(function)
         self._copies: _Copies | None = None
         self._written: frozenset[str] | None = frozenset()
         """The parameters that the function writes into; None for perhaps all."""
@@ -48,8 +49,8 @@ class NumpyProgram:
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The result of the function."""
-        arguments = [_with_stand_ins(one) for one in arguments]
-        keywords = {name: _with_stand_ins(one) for name, one in keywords.items()}
+        arguments = [self._with_stand_ins(one) for one in arguments]
+        keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
         if self._written is None or self._written:
             arguments, keywords = self._writable(arguments, keywords)
         try:
@@ -57,8 +58,15 @@ class NumpyProgram:
         except ValueError as error:
             raise raised_in_store(error)  # noqa: B904
         finally:
+            self._given.store()
             if self._copies is not None:
                 self._copies.store()
+
+    def _with_stand_ins(self, value: Any) -> Any:
+        """What is given to the program, with stand-ins for functions of NumPy and `math`."""
+        if type(value) in CONTAINERS:
+            return self._given.of(value, self._with_stand_ins)
+        return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
 
     def _explore(self, function: Function, plain: FunctionType) -> None:
         reached = reached_from(plain, getattr(function, "__self__", function))
@@ -270,11 +278,48 @@ def _rebuilt_container(value: Any, change: Callable[[Any], Any]) -> Any:
     return type(value)(changed)
 
 
-def _with_stand_ins(value: Any) -> Any:
-    """What is given to a program: functions of NumPy and `math`, alone or in containers, as stand-ins."""
-    if type(value) in CONTAINERS:
-        return _rebuilt_container(value, _with_stand_ins)
-    return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
+class _ContainerCopies:
+    """Copies of containers with other elements; `store` gives the containers what was written into these."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Any, Any]] = {}
+        """By id: the container, its copy, and a copy of that as it was at first."""
+        self._originals: dict[int, Any] = {}
+        """What elements of the copies stand for, by the id of these."""
+
+    def of(self, value: Any, replace: Callable[[Any], Any]) -> Any:
+        """The copy, one for each container; itself where no element is replaced."""
+        if id(value) in self._made:
+            return self._made[id(value)][1]
+        self._made[id(value)] = (value, value, None)  # what leads back to it finds the original
+
+        def noted(element: Any) -> Any:
+            replacement = replace(element)
+            self._originals[id(replacement)] = element
+            return replacement
+
+        copied = _rebuilt_container(value, noted)
+        before = copied.copy() if isinstance(copied, list | dict | set) else None
+        self._made[id(value)] = (value, copied, before)
+        return copied
+
+    def store(self) -> None:
+        for original, copied, before in self._made.values():
+            if copied is original or before is None or _same(copied, before):
+                continue
+            restored = [self._originals.get(id(element), element) for element in _elements(copied)]
+            original.clear()
+            if isinstance(original, dict):
+                original.update(zip(restored[: len(copied)], restored[len(copied) :]))
+            elif isinstance(original, list):
+                original.extend(restored)
+            else:
+                original.update(restored)
+
+
+def _same(one: Any, other: Any) -> bool:
+    mine, others = _elements(one), _elements(other)
+    return len(mine) == len(others) and all(a is b for a, b in zip(mine, others))
 
 
 def _functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
@@ -356,10 +401,7 @@ class _Copies:
         self.variables: dict[int, _Variables] = {}
         self._copies: dict[FunctionType, FunctionType] = {}
         self._views: dict[int, _ModuleView] = {}
-        self._containers: dict[int, tuple[Any, Any, Any]] = {}
-        """By id: the container, its copy, and a copy of that as it was at first."""
-        self._originals: dict[int, Any] = {}
-        """What elements of copied containers stand for, by the id of these."""
+        self._containers = _ContainerCopies()
 
     def _concerned(self) -> set[FunctionType]:
         """The functions that reach a stand-in, themselves or through others."""
@@ -420,7 +462,7 @@ class _Copies:
         if type(value) is FunctionType:
             return self.of(value) if value in self.concerned else value
         if type(value) in CONTAINERS:
-            return self._container(value, one)
+            return self._containers.of(value, lambda element: self._replacement(element, one))
         functions = self.concerned.intersection(_functions_of(value, one.attributes))
         if not functions:
             return value
@@ -430,38 +472,8 @@ class _Copies:
                 vars(view)[name] = self.of(vars(value)[name])
         return view
 
-    def _container(self, value: Any, one: _Reached) -> Any:
-        """A container with replaced elements: the same copy for the same one, also inside of itself."""
-        if id(value) in self._containers:
-            return self._containers[id(value)][1]
-        self._containers[id(value)] = (value, value, None)  # what leads back to it finds the original
-        copied = _rebuilt_container(value, lambda element: self._noted(element, one))
-        before = copied.copy() if isinstance(copied, list | dict | set) else None
-        self._containers[id(value)] = (value, copied, before)
-        return copied
-
-    def _noted(self, element: Any, one: _Reached) -> Any:
-        replacement = self._replacement(element, one)
-        self._originals[id(replacement)] = element
-        return replacement
-
     def store(self) -> None:
         """Give modules and containers what the function has written into their copies."""
         for variables in self.variables.values():
             variables.store()
-        for original, copied, before in self._containers.values():
-            if copied is original or before is None or _same(copied, before):
-                continue
-            restored = [self._originals.get(id(element), element) for element in _elements(copied)]
-            original.clear()
-            if isinstance(original, dict):
-                original.update(zip(restored[: len(copied)], restored[len(copied) :]))
-            elif isinstance(original, list):
-                original.extend(restored)
-            else:
-                original.update(restored)
-
-
-def _same(one: Any, other: Any) -> bool:
-    mine, others = _elements(one), _elements(other)
-    return len(mine) == len(others) and all(a is b for a, b in zip(mine, others))
+        self._containers.store()
