@@ -27,9 +27,9 @@ import numpy as np
 
 from .dtypes import DType
 from .modes import is_grad_enabled
-from .stand_ins import JOINED, WRITABLE, StandIns
+from .stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from .tensor import Tensor
-from .writes import calls_taking_methods, writes_of
+from .writes import calls_taking_methods, imports, writes_of
 
 OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | {"numpy", "scipy", "numba", "pullback", "_pytest"}
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
@@ -151,6 +151,9 @@ class _Explorer:
 
     def root(self, value: Any, label: str) -> Place | None:
         """A root is given, not read: its identity needs no guard."""
+        stand_in = None if isinstance(value, ModuleType) else self.stand_ins.of(value, self.names)
+        if stand_in is not None:
+            return StandIn(stand_in)
         return self._object(value, self.constant(value), label)
 
     # --- the generated reader -------------------------------------------------------------------------
@@ -318,6 +321,8 @@ class _Explorer:
         self.attribute_names |= attributes
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in stored]
+        if not IMPORTED.isdisjoint(imports(function.__code__)):
+            holder.children.append((("global", "__builtins__"), StandIn(self.stand_ins.built_in_names())))
         globals_name = self.constant(function.__globals__)
         for name in loaded:
             if name in function.__globals__:
@@ -327,6 +332,9 @@ class _Explorer:
             self._child(
                 holder, ("default", index), value, f"{variable}.__defaults__[{index}]", f"{label}'s default"
             )
+        for key, value in (function.__kwdefaults__ or {}).items():
+            place = f"{variable}.__kwdefaults__[{key!r}]"
+            self._child(holder, ("keyword", key), value, place, f"{label}'s default")
         return holder
 
     def _cell(self, holder: Holder, name: str, cell: CellType, own: bool) -> None:
@@ -337,7 +345,7 @@ class _Explorer:
         if not own:
             self._child(holder, ("cell", name), value, f"{self.constant(cell)}.cell_contents", name)
         elif callable(value):  # a wrapper's function: never rebound, so its identity needs no guard
-            child = self._object(value, self.constant(value), getattr(value, "__name__", name))
+            child = self.root(value, getattr(value, "__name__", name))
             if child is not None:
                 holder.children.append((("cell", name), child))
 

@@ -22,6 +22,7 @@ from ..tracer.spec import INT64, require_supported
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
 from .dtypes import as_numpy_dtype
+from .lost_gradients import refuse_constant
 from .tape import apply, of_kind, wrap
 from .tensor import Device, Tensor, TorchTensor, make
 from .value_kinds import NumpyTensor, PythonNumber
@@ -97,7 +98,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
                 [3., 4.]], requires_grad=True)
     """
     if isinstance(data, Tensor):
-        copied = apply(identity, data if isinstance(data, NumpyTensor) else data.detach())
+        copied = apply(identity, _constant(data, "tensor"))
         return finished(_converted(copied, dtype, "tensor"), requires_grad, device)
     if _holds_numpy(data):
         return finished(_stacked(data, dtype), requires_grad, device)
@@ -108,6 +109,17 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if array is data and not is_tracing():
         array = np.array(array)
     return finished(held(array), requires_grad, device)
+
+
+def _constant(data: Tensor, function: str) -> Tensor:
+    """Data without gradient, as in PyTorch; what stands for an array or a number keeps it.
+
+    Raises GradientError where a derivative is taken by it.
+    """
+    if isinstance(data, NumpyTensor):
+        return data
+    refuse_constant(data, function)
+    return data.detach()
 
 
 def _holds_numpy(data: Any) -> bool:
@@ -294,6 +306,7 @@ def full(
     """
     shape = size_of((size,) if isinstance(size, int) else size, "full")
     if isinstance(fill_value, Tensor):
+        refuse_constant(fill_value, "full")
         filled = apply(expand, _converted(reshaped(fill_value, ()), dtype, "full"), shape=shape)
         return finished(apply(identity, filled.detach()), requires_grad, device)
     numpy = dtype_or(dtype, dtypes.dtype_of_number(fill_value), "full")
@@ -531,7 +544,7 @@ def legacy_tensor(
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         data = arguments[0]
         if isinstance(data, Tensor):
-            return finished(_converted(data.detach(), numpy, "Tensor"), requires_grad, device)
+            return finished(_converted(_constant(data, "Tensor"), numpy, "Tensor"), requires_grad, device)
         return finished(held(array_from(data, numpy, "Tensor")), requires_grad, device)
     return empty(*(arguments or (0,)), dtype=numpy, device=device, requires_grad=requires_grad)
 

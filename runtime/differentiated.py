@@ -1,69 +1,67 @@
 """Whether a value depends on an argument that a functional transform under way differentiates.
 
 `grad`, `vjp` and their kin say so of their arguments while they run a function. A value with such a history
-loses its gradient where it becomes a plain number or array, and that is an error (`lost_gradients.py`).
+loses its gradient where it becomes a plain number or array, and that is an error (`lost_gradients.py`). It is
+one in all threads: a function that is differentiated may give its work to others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from .modes import is_recording
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class _Arguments:
-    """The places on the tape of all arguments that are differentiated now; holding them keeps their ids."""
+    """The places on the tape of the arguments of one transform; holding them keeps their ids."""
 
     targets: tuple[Any, ...]
-    ids: frozenset[int]
     since: int
     """The sequence number before which no node depends on them."""
 
-    def are_behind(self, target: Any) -> bool:
-        """Whether gradients reach one of them from a node, or leaf, of the tape."""
-        pending, seen = [target], {id(target)}
-        while pending:
-            one = pending.pop()
-            if id(one) in self.ids:
-                return True
-            for edge in getattr(one, "edges", ()):  # leaves have none
-                if edge is not None and id(edge[0]) not in seen:
-                    seen.add(id(edge[0]))
-                    if getattr(edge[0], "sequence", self.since) >= self.since:
-                        pending.append(edge[0])
-        return False
 
-
-_current: ContextVar[_Arguments | None] = ContextVar("differentiated", default=None)
+_under_way: list[_Arguments] = []
 
 
 @contextmanager
 def differentiating(arguments: Sequence[Any], since: int) -> Iterator[None]:
-    """Inside, a function runs of which derivatives are taken; those of transforms around it count as well.
+    """Inside, a function runs of which derivatives are taken.
 
     Args:
         arguments: the Tensors.
         since: a sequence number of the tape before the function began.
     """
-    outer = _current.get()
-    targets = tuple(one._grad_fn or one for one in arguments)
-    if outer is not None:
-        targets, since = outer.targets + targets, outer.since
-    token = _current.set(_Arguments(targets, frozenset(map(id, targets)), since))
+    own = _Arguments(tuple(one._grad_fn or one for one in arguments), since)
+    _under_way.append(own)
     try:
         yield
     finally:
-        _current.reset(token)
+        _under_way.remove(own)
 
 
 def is_differentiated(tensor: Any) -> bool:
     """Whether a Tensor has a gradient that a transform under way asks for."""
-    current = _current.get()
-    if current is None or not tensor.requires_grad or not is_recording():
+    if not _under_way or not tensor.requires_grad or not is_recording():
         return False
-    return current.are_behind(tensor._grad_fn or tensor)
+    transforms = tuple(_under_way)
+    wanted = {id(target) for one in transforms for target in one.targets}
+    return _reaches(tensor._grad_fn or tensor, wanted, min(one.since for one in transforms))
+
+
+def _reaches(target: Any, wanted: set[int], since: int) -> bool:
+    """Whether gradients reach one of the `wanted` from a node, or leaf, of the tape."""
+    pending, seen = [target], {id(target)}
+    while pending:
+        one = pending.pop()
+        if id(one) in wanted:
+            return True
+        for edge in getattr(one, "edges", ()):  # leaves have none
+            if edge is not None and id(edge[0]) not in seen:
+                seen.add(id(edge[0]))
+                if getattr(edge[0], "sequence", since) >= since:
+                    pending.append(edge[0])
+    return False

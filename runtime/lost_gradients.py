@@ -66,6 +66,20 @@ def refuse_loss(tensor: Any, asked: str, frame: FrameType | None = None) -> None
         _note_loss(tensor, asked)
 
 
+def refuse_constant(tensor: Any, function: str) -> None:
+    """The same for functions that make a Tensor without a history of another one's values.
+
+    Raises:
+        GradientError: a derivative is being taken with respect to what these depend on.
+    """
+    if is_differentiated(tensor):
+        raise GradientError(
+            f"{function}() makes a tensor without gradient of a value that depends on a differentiated "
+            f"argument{_at_caller()}. Use x.clone() or functions like pullback.stack, which keep it; where "
+            "the values alone are meant, pass pullback.stop_gradient(x)."
+        )
+
+
 def refuse_store(tensor: Any, frame: FrameType) -> None:
     """The same for integers, which have no gradient to lose."""
     if type(tensor._value) is not np.ndarray and _stores(frame):
@@ -167,7 +181,9 @@ def _called(frame: FrameType) -> Any:
 @lru_cache(maxsize=1024)
 def _operation(code: CodeType, offset: int) -> str:
     """What an instruction does: "store" where it sets an element, "%" for that operator, else its name."""
-    current = next(one for one in dis.get_instructions(code) if one.offset == offset)
+    current = _instruction_at(code, offset)
+    if current is None:
+        return ""
     if current.opname == "BINARY_OP":
         return current.argrepr.rstrip("=")
     called = [] if current.positions is None else _begin_alike(code, current)
@@ -178,10 +194,10 @@ def _operation(code: CodeType, offset: int) -> str:
 @lru_cache(maxsize=1024)
 def _names_called(code: CodeType, offset: int) -> tuple[str, ...]:
     """The variable, and the attributes read of it, that an instruction calls; empty for whatever else."""
-    current = next(one for one in dis.get_instructions(code) if one.offset == offset)
-    if not current.opname.startswith("CALL") or current.positions is None:
+    current = _instruction_at(code, offset)
+    if current is None or not current.opname.startswith("CALL"):
         return ()
-    if None in current.positions[:3:2]:
+    if current.positions is None or None in current.positions[:3:2]:
         return ()
     chain = [one for one in _begin_alike(code, current) if one.opname not in ("PUSH_NULL", "PRECALL", "NOP")]
     is_plain = [
@@ -192,6 +208,10 @@ def _names_called(code: CodeType, offset: int) -> tuple[str, ...]:
         for position, one in enumerate(chain)
     ]
     return tuple(one.argval for one in chain) if all(is_plain) else ()
+
+
+def _instruction_at(code: CodeType, offset: int) -> dis.Instruction | None:
+    return next((one for one in dis.get_instructions(code) if one.offset == offset), None)
 
 
 def _begin_alike(code: CodeType, current: dis.Instruction) -> list[dis.Instruction]:

@@ -114,7 +114,9 @@ def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
 
 # --- errors of others ---------------------------------------------------------------------------------------
 
-ABOUT_TENSORS = re.compile(r"\b(Numpy|Torch)?Tensor\b|NumpyScalar|PythonNumber|Object of type |\btensor\(|'Node'")
+ABOUT_TENSORS = re.compile(
+    r"\b(Numpy|Torch)?Tensor\b|NumpyScalar|PythonNumber|Object of type |\btensor\(|'Node'"
+)
 
 
 @contextmanager

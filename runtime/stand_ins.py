@@ -6,6 +6,7 @@ do what they do where no Tensor is concerned, and else the like of it on Tensors
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import sys
@@ -65,6 +66,19 @@ class StandIns:
             return _scipy_module(value)
         changed, stand_in = self._modules.get(id(value), (frozenset(), None))
         return None if changed.isdisjoint(names) else stand_in
+
+    def built_in_names(self) -> dict[str, Any]:
+        """Python's built-in names, for code that imports modules when it runs: it gets stand-ins."""
+
+        def imported(*arguments: Any, **options: Any) -> Any:
+            module = builtins.__import__(*arguments, **options)
+            return self._modules.get(id(module), (None, None))[1] or self.of(module, frozenset()) or module
+
+        return {**vars(builtins), "__import__": imported}
+
+
+IMPORTED = frozenset(("math", "numpy", "scipy"))
+"""The packages with modules for which there are stand-ins."""
 
 
 class Called:

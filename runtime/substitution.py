@@ -107,13 +107,16 @@ class Substitution:
         original: FunctionType = place.value
         cells = {name: CellType() for name in original.__code__.co_freevars}
         variables = dict(original.__globals__)
+        for key, child in place.children:
+            if key == ("global", "__builtins__"):  # which a function looks up when it is made
+                variables["__builtins__"] = self._rebuild(child)
         copied = self._enter(
             place,
             FunctionType(
                 original.__code__, variables, original.__name__, original.__defaults__, tuple(cells.values())
             ),
         )
-        copied.__kwdefaults__ = original.__kwdefaults__
+        keywords = dict(original.__kwdefaults__ or {})
         copied.__dict__.update(original.__dict__)
         for name, cell in zip(cells, original.__closure__ or ()):
             content = _content(cell)
@@ -125,9 +128,12 @@ class Substitution:
                 cells[key].cell_contents = value
             elif kind == "global":
                 variables[key] = value
+            elif kind == "keyword":
+                keywords[key] = value
             else:
                 defaults[key] = value
         copied.__defaults__ = tuple(defaults) or None
+        copied.__kwdefaults__ = keywords or None
         for name in code_names(original.__code__)[2]:
             self._watch_global(name, variables)
         self._watch(place, copied)

@@ -62,6 +62,8 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
         DTypeError: a differentiated argument is no float.
         ArgumentError: there is no such argument.
         OutputError: the result has several elements, or none.
+        GradientError: a value that depends on the argument becomes a plain number or array, as by `float()`;
+            `stop_gradient` says that this is meant.
 
     Example:
         >>> grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))

@@ -65,6 +65,16 @@ def makes_lists(code: CodeType) -> bool:
     return any(makes_lists(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
+@lru_cache(maxsize=1024)
+def imports(code: CodeType) -> frozenset[str]:
+    """The packages that a code object, or one nested in it, imports when it runs."""
+    found = {one.argval.partition(".")[0] for one in instructions_of(code) if one.opname == "IMPORT_NAME"}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= imports(constant)
+    return frozenset(found)
+
+
 TAKING_METHODS = frozenset(("choose", "dot", "searchsorted"))
 """Methods of ndarrays that take another array, and do not ask what it is."""
 

@@ -1,11 +1,13 @@
 """A value that depends on a differentiated argument and becomes a plain number is right, or an error."""
 
 import array
+import logging
 import math
 import struct
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -104,6 +106,7 @@ FREE: dict[str, Callable[[Any], Any]] = {
     "allclose": lambda x: x.sum() if np.allclose(x, x + 1e-12) else x[0],
     "format": lambda x: x.sum() * (len(f"{x[0]:.3f}") - 4),
     "percent": lambda x: x.sum() * (len("%.3f %s" % (x[0], 1)) - 6),  # noqa: UP031
+    "logged": lambda x: (logging.getLogger("pullback.tests").warning("%.3f", x[0]), x.sum())[1],
     "stopped": lambda x: float(pb.stop_gradient(x[0])) * x.sum(),
     "another value": lambda x: float(np.sum(X)) / 6 * x.sum(),
     "detached": lambda x: x.detach()[0].item() * x.sum(),
@@ -138,6 +141,15 @@ def test_what_does_not_depend_on_the_argument_is_free() -> None:
 
     np.testing.assert_array_equal(pb.grad(loss)(X), np.full(3, 9.0 * 14.0))
     assert pb.compile(lambda x: float(x[0]) * x.sum())(X) == 6.0
+
+
+def test_threads_lose_nothing_either() -> None:
+    def loss(x: Any) -> Any:
+        with ThreadPoolExecutor(1) as others:
+            return x.sum() * others.submit(lambda: x[0].item()).result()
+
+    with pytest.raises(GradientError, match=r"item\(\) makes"):
+        pb.grad(loss)(X)
 
 
 def test_a_gradient_inside_of_another_asks_for_both() -> None:
@@ -208,3 +220,62 @@ def test_stop_gradient_of_all_that_it_takes() -> None:
         np.testing.assert_array_equal(rows(X), X)
     _, along = pb.jvp(lambda x: x * pb.stop_gradient(x), (X,), (np.ones(3),))
     np.testing.assert_array_equal(along, X)
+
+
+# --- functions that took a value for a constant -------------------------------------------------------------
+
+CONSTANTS: dict[str, Callable[[Any], Any]] = {
+    "tensor": lambda x: (pb.tensor(x) * x).sum(),
+    "full": lambda x: pb.full((3,), x[0]).sum() + x[0],
+    "full_like": lambda x: pb.full_like(x, x[0]).sum() + x[0],
+    "Tensor": lambda x: (pb.DoubleTensor(x) * x).sum(),
+    "list": lambda x: pb.tensor([x[0], x[1]]).sum() + x[0],
+    "linspace": lambda x: pb.linspace(x[0], x[1], 5).sum(),
+    "quantile of a method": lambda x: np.quantile(x, x[0] / 4, method="hazen"),
+    "histogramdd": lambda x: np.histogramdd(x[:, None], bins=2, density=True)[0].sum(),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_a_tensor_without_gradient_is_not_made_unseen(name: str) -> None:
+    for gradient in both(CONSTANTS[name]):
+        with pytest.raises(GradientError):
+            gradient(X)
+
+
+RIGHT: dict[str, Callable[[Any], Any]] = {
+    "quantile": lambda x: np.quantile(x**2, x[0] / 4),
+    "quantile of NaN": lambda x: np.nanquantile(x**2, x[:2] / 5).sum(),
+    "percentile": lambda x: np.percentile(x**2, [x[0] * 20, 30.0]).sum(),
+    "pullback.quantile": lambda x: pb.quantile(x**2, x[0] / 4),
+    "pullback.nanquantile": lambda x: pb.nanquantile(x**2, x[0] / 4),
+    "edges": lambda x: (np.histogram_bin_edges(x, "sturges") * np.arange(4)).sum(),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_all_arguments_have_a_gradient(name: str) -> None:
+    program = RIGHT[name]
+    steps = 1e-6 * np.eye(3)
+    plain = program if "pullback" not in name else lambda x: program(pb.tensor(x, dtype=pb.float64)).item()
+    expected = [(plain(X + step) - plain(X - step)) / 2e-6 for step in steps]
+    for gradient in both(program):
+        np.testing.assert_allclose(gradient(X), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_quantile_and_nextafter_are_differentiated_as_pytorchs() -> None:
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (pb, torch):
+        x = library.tensor([1.0, 5.0, 2.0, 9.0], requires_grad=True)
+        q = library.tensor([0.3, 0.5], requires_grad=True)
+        for name in ("quantile", "nanquantile"):
+            for interpolation in ("linear", "lower", "midpoint"):
+                value = getattr(library, name)(x, q, interpolation=interpolation).sum()
+                slopes = library.autograd.grad(value, (x, q), allow_unused=True)
+                found += [None if one is None else one.tolist() for one in slopes]
+        library.nextafter(x, x + 1).sum().backward()
+        found.append(x.grad.tolist())
+    half = len(found) // 2
+    for one, other in zip(found[:half], found[half:]):
+        np.testing.assert_allclose(np.float64(one or 0), np.float64(other or 0), rtol=1e-5)

@@ -3,7 +3,8 @@
 Where such a function, or a helper that it calls by name, fills arrays that it makes with `np.zeros` and the
 like, it is run as a copy whose variables give another NumPy: one that makes Tensors. The copy sees all other
 variables of its module as they are at any time. Arrays that it is given to write into are passed as Tensors
-that share their memory.
+that share their memory. Functions of `math` and NumPy in containers, defaults and partial functions are
+replaced in copies of these; what the program writes into such a copy, the container holds afterwards.
 
 Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that it reaches by name or is given
 are Tensors: a may be an array, and x a Tensor.
@@ -26,10 +27,10 @@ from ...tracer.spec import SUPPORTED
 from ..closure import code_names, is_opaque, is_users
 from ..refusals import explaining_errors
 from ..saved import saved_values
-from ..stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
+from ..stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 from ..tensor import Tensor, make
 from ..value_kinds import NumpyTensor, plain
-from ..writes import calls_taking_methods, makes_lists, writes_of
+from ..writes import calls_taking_methods, imports, makes_lists, writes_of
 
 Function = Callable[..., Any]
 
@@ -38,8 +39,9 @@ class NumpyProgram:
     """A function in the form in which it can be differentiated; `run` calls it."""
 
     def __init__(self, function: Function) -> None:
-        self._function = function
-        self._variables: list[_Variables] = []
+        self._given = _ContainerCopies()
+        self._function = self._with_stand_ins(function)
+        self._copies: _Copies | None = None
         self._written: frozenset[str] | None = frozenset()
         """The parameters that the function writes into; None for perhaps all."""
         plain = plain_function(function)
@@ -48,14 +50,23 @@ class NumpyProgram:
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The result of the function."""
+        arguments = [self._with_stand_ins(one) for one in arguments]
+        keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
         if self._written is None or self._written:
             arguments, keywords = self._writable(arguments, keywords)
         try:
             with explaining_errors():
                 return self._function(*arguments, **keywords)
         finally:
-            for variables in self._variables:
-                variables.store()
+            self._given.store()
+            if self._copies is not None:
+                self._copies.store()
+
+    def _with_stand_ins(self, value: Any) -> Any:
+        """What is given to the program, with stand-ins for functions of NumPy and `math`."""
+        if type(value) in CONTAINERS:
+            return self._given.of(value, self._with_stand_ins)
+        return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
 
     def _explore(self, function: Function, plain: FunctionType) -> None:
         reached = reached_from(plain, getattr(function, "__self__", function))
@@ -74,7 +85,7 @@ class NumpyProgram:
         copies = _Copies(reached, stand_ins_for(is_writing or has_methods, lists), has_methods)
         if plain in copies.concerned:
             self._function = _rebuilt(function, copies.of(plain))
-            self._variables = [*copies.variables.values()]
+            self._copies = copies
 
     def _writable(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any]
@@ -177,8 +188,15 @@ class _Reached:
     cells: dict[str, Any] = field(default_factory=dict)
 
     def held(self) -> Iterator[Any]:
-        yield from self.variables.values()
-        yield from self.cells.values()
+        """The values, with the parts of containers and of partial functions."""
+        function = self.function
+        defaults = (function.__defaults__ or (), function.__kwdefaults__ or {})
+        for value in (*self.variables.values(), *self.cells.values(), *defaults):
+            yield from _parts(value)
+
+    def imports(self) -> bool:
+        """Whether it imports a module for which there are stand-ins when it runs."""
+        return not IMPORTED.isdisjoint(imports(self.function.__code__))
 
 
 def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
@@ -207,6 +225,8 @@ def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]
 
 def _concerns(value: Any) -> bool:
     kind = type(value)
+    if kind in CONTAINERS:
+        return any(_concerns(one) for one in _parts(value) if type(one) not in CONTAINERS)
     if kind is ModuleType:
         return (
             WRITABLE.of(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
@@ -214,6 +234,92 @@ def _concerns(value: Any) -> bool:
     if kind in (FunctionType, np.ndarray) or WRITABLE.of(value, frozenset()) is not None:
         return True
     return not is_opaque((value if isinstance(value, type) else kind).__module__)
+
+
+CONTAINERS = (tuple, list, dict, set, frozenset, functools.partial)
+LARGEST = 100
+"""Elements of a container that is looked into."""
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def _parts(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """A value, and what it consists of if it is a container or a partial function."""
+    yield value
+    if type(value) not in CONTAINERS:
+        return
+    seen = set() if seen is None else seen
+    if id(value) not in seen:
+        seen.add(id(value))
+        for one in _elements(value):
+            if type(one) not in PLAIN:
+                yield from _parts(one, seen)
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if len(value) > LARGEST:
+        return []
+    return [*value, *value.values()] if isinstance(value, dict) else [*value]
+
+
+def _rebuilt_container(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A container, or a partial function, with changed elements; itself if none has changed."""
+    elements = _elements(value)
+    changed = [change(one) for one in elements]
+    if all(one is other for one, other in zip(elements, changed)):
+        return value
+    if isinstance(value, functools.partial):
+        count = 1 + len(value.args)
+        keywords = dict(zip(value.keywords, changed[count:]))
+        return functools.partial(changed[0], *changed[1:count], **keywords)
+    if isinstance(value, dict):
+        return dict(zip(changed[: len(value)], changed[len(value) :]))
+    return type(value)(changed)
+
+
+class _ContainerCopies:
+    """Copies of containers with other elements; `store` gives the containers what was written into these."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Any, Any]] = {}
+        """By id: the container, its copy, and a copy of that as it was at first."""
+        self._originals: dict[int, Any] = {}
+        """What elements of the copies stand for, by the id of these."""
+
+    def of(self, value: Any, replace: Callable[[Any], Any]) -> Any:
+        """The copy, one for each container; itself where no element is replaced."""
+        if id(value) in self._made:
+            return self._made[id(value)][1]
+        self._made[id(value)] = (value, value, None)  # what leads back to it finds the original
+
+        def noted(element: Any) -> Any:
+            replacement = replace(element)
+            self._originals[id(replacement)] = element
+            return replacement
+
+        copied = _rebuilt_container(value, noted)
+        before = copied.copy() if isinstance(copied, list | dict | set) else None
+        self._made[id(value)] = (value, copied, before)
+        return copied
+
+    def store(self) -> None:
+        for original, copied, before in self._made.values():
+            if copied is original or before is None or _same(copied, before):
+                continue
+            restored = [self._originals.get(id(element), element) for element in _elements(copied)]
+            original.clear()
+            if isinstance(original, dict):
+                original.update(zip(restored[: len(copied)], restored[len(copied) :]))
+            elif isinstance(original, list):
+                original.extend(restored)
+            else:
+                original.update(restored)
+
+
+def _same(one: Any, other: Any) -> bool:
+    mine, others = _elements(one), _elements(other)
+    return len(mine) == len(others) and all(a is b for a, b in zip(mine, others))
 
 
 def _functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
@@ -296,13 +402,14 @@ class _Copies:
         self.variables: dict[int, _Variables] = {}
         self._copies: dict[FunctionType, FunctionType] = {}
         self._views: dict[int, _ModuleView] = {}
+        self._containers = _ContainerCopies()
 
     def _concerned(self) -> set[FunctionType]:
         """The functions that reach a stand-in, themselves or through others."""
         leads = {
             one.function
             for one in self._reached.values()
-            if any(self._stand_in(value, one.attributes) is not None for value in one.held())
+            if one.imports() or any(self._stand_in(value, one.attributes) is not None for value in one.held())
         }
         while leads:
             more = {
@@ -322,6 +429,8 @@ class _Copies:
             return self._copies[function]
         one = self._reached[function]
         variables = self.variables.setdefault(id(function.__globals__), _Variables(function.__globals__))
+        if one.imports():
+            variables.replace("__builtins__", self._stand_ins.built_in_names())
         cells = {
             name: CellType() if name in one.cells else cell
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())
@@ -329,7 +438,8 @@ class _Copies:
         copied = self._copies[function] = FunctionType(
             function.__code__, variables, function.__name__, function.__defaults__, tuple(cells.values())
         )
-        copied.__kwdefaults__ = function.__kwdefaults__
+        copied.__defaults__ = self._replacement(function.__defaults__, one)
+        copied.__kwdefaults__ = self._replacement(function.__kwdefaults__, one)
         copied.__dict__.update(function.__dict__)
         for name, value in one.variables.items():
             replacement = self._replacement(value, one)
@@ -352,6 +462,8 @@ class _Copies:
             return stand_in
         if type(value) is FunctionType:
             return self.of(value) if value in self.concerned else value
+        if type(value) in CONTAINERS:
+            return self._containers.of(value, lambda element: self._replacement(element, one))
         functions = self.concerned.intersection(_functions_of(value, one.attributes))
         if not functions:
             return value
@@ -360,3 +472,9 @@ class _Copies:
             if vars(value).get(name) in functions:
                 vars(view)[name] = self.of(vars(value)[name])
         return view
+
+    def store(self) -> None:
+        """Give modules and containers what the function has written into their copies."""
+        for variables in self.variables.values():
+            variables.store()
+        self._containers.store()

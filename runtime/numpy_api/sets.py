@@ -13,6 +13,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
+from ..lost_gradients import refuse_constant
 from ..tape import wrap
 from ..tensor import Tensor
 from .calculus import linspace
@@ -101,7 +102,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
 def _edges(x: Tensor, bins: Any, range: Any, function: str) -> Tensor:
     """Where the bins begin and end; gradients flow to the ends of the data."""
     if isinstance(bins, str):
-        return wrap(np.histogram_bin_edges(known(function, x)[0], bins, range))
+        bins = len(np.histogram_bin_edges(known(function, x)[0], bins, range)) - 1
     if np.ndim(bins):
         return tensor_of(bins)
     if range is None:
@@ -153,6 +154,9 @@ def histogramdd(
     edges = [
         _edges(x[:, dim], one, span, "histogramdd") for dim, (one, span) in enumerate(zip(several, ranges))
     ]
+    if density:
+        for one in edges:
+            refuse_constant(one, "numpy.histogramdd(density=True)")
     given = None if weights is None else known("histogramdd", weights)[0]
     counts, _ = np.histogramdd(
         known("histogramdd", x)[0], known("histogramdd", *edges), density=density, weights=given
