@@ -25,7 +25,7 @@ from .dtypes import as_numpy_dtype
 from .lost_gradients import refuse_constant
 from .tape import apply, of_kind, wrap
 from .tensor import Device, Tensor, TorchTensor, make
-from .value_kinds import NumpyTensor, PythonNumber
+from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 
 Scalar = bool | int | float
 INTEGER_GRADIENT = "Only Tensors of floating point and complex dtype can require gradients"
@@ -306,9 +306,11 @@ def full(
     """
     shape = size_of((size,) if isinstance(size, int) else size, "full")
     if isinstance(fill_value, Tensor):
-        refuse_constant(fill_value, "full")
-        filled = apply(expand, _converted(reshaped(fill_value, ()), dtype, "full"), shape=shape)
-        return finished(apply(identity, filled.detach()), requires_grad, device)
+        filler = _constant(fill_value, "full")
+        if dtype is None and isinstance(filler, NumpyScalar):
+            dtype = dtypes.dtype_of_number(filler._value.dtype.type(0).item())
+        filled = apply(expand, _converted(reshaped(filler, ()), dtype, "full"), shape=shape)
+        return finished(apply(identity, filled), requires_grad, device)
     numpy = dtype_or(dtype, dtypes.dtype_of_number(fill_value), "full")
     return finished(_full(shape, fill_value, numpy, "full"), requires_grad, device)
 

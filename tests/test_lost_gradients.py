@@ -225,13 +225,8 @@ def test_stop_gradient_of_all_that_it_takes() -> None:
 # --- functions that took a value for a constant -------------------------------------------------------------
 
 CONSTANTS: dict[str, Callable[[Any], Any]] = {
-    "tensor": lambda x: (pb.tensor(x) * x).sum(),
-    "full": lambda x: pb.full((3,), x[0]).sum() + x[0],
     "full_like": lambda x: pb.full_like(x, x[0]).sum() + x[0],
-    "Tensor": lambda x: (pb.DoubleTensor(x) * x).sum(),
-    "list": lambda x: pb.tensor([x[0], x[1]]).sum() + x[0],
     "linspace": lambda x: pb.linspace(x[0], x[1], 5).sum(),
-    "quantile of a method": lambda x: np.quantile(x, x[0] / 4, method="hazen"),
     "histogramdd": lambda x: np.histogramdd(x[:, None], bins=2, density=True)[0].sum(),
 }
 
@@ -245,6 +240,11 @@ def test_a_tensor_without_gradient_is_not_made_unseen(name: str) -> None:
 
 RIGHT: dict[str, Callable[[Any], Any]] = {
     "quantile": lambda x: np.quantile(x**2, x[0] / 4),
+    "tensor": lambda x: (pb.tensor(x) * x).sum(),
+    "full": lambda x: pb.full((3,), x[0], dtype=pb.float64).sum() + x[0],
+    "Tensor": lambda x: (pb.DoubleTensor(x) * x).sum(),
+    "list": lambda x: pb.tensor([x[0], x[1]]).sum() + x[0],
+    "quantile of a method": lambda x: np.quantile(x**2, x[0] / 4, method="hazen"),
     "quantile of NaN": lambda x: np.nanquantile(x**2, x[:2] / 5).sum(),
     "percentile": lambda x: np.percentile(x**2, [x[0] * 20, 30.0]).sum(),
     "pullback.quantile": lambda x: pb.quantile(x**2, x[0] / 4),
