@@ -140,6 +140,22 @@ def _of_lists(real: Any) -> Function:
     return call
 
 
+def _of_lists_of_lists(real: Function) -> Function:
+    """The same for a function whose first argument is a list of arrays, each of which may be a list."""
+
+    def call(arrays: Any, *arguments: Any, **options: Any) -> Any:
+        is_list = isinstance(arrays, list | tuple)
+        return real([joined(one) for one in arrays] if is_list else arrays, *arguments, **options)
+
+    return call
+
+
+def _stand_in_for_lists(real: Any) -> Any:
+    if isinstance(real, np.ufunc):
+        return _UfuncStandIn(real)
+    return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(real)
+
+
 def _class_called(real: type, call: Function) -> Any:
     """What is called in place of a class, and else is the class: in `isinstance`, by its attributes."""
 
@@ -185,14 +201,17 @@ MATH: dict[Any, Function] = {
 }  # fmt: skip
 """Functions of `math` -> what has the gradient."""
 
-LISTS_OF_ARRAYS = frozenset((
-    np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.block, np.meshgrid,
-    np.append, np.linalg.multi_dot, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
-    np.shape, np.ndim, np.size, np.einsum, np.where, np.piecewise,
+JOINING_LISTS = frozenset((
+    np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.linalg.multi_dot,
 ))  # fmt: skip
-"""Functions that take lists of arrays, or do not look at elements."""
+"""Functions whose first argument is a list of arrays."""
+LISTS_OF_ARRAYS = frozenset((
+    np.block, np.meshgrid, np.append, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
+    np.piecewise,
+))  # fmt: skip
+"""Functions that take lists of arrays in other ways."""
 LISTED: dict[Any, Any] = {
-    real: _UfuncStandIn(real) if isinstance(real, np.ufunc) else _of_lists(real)
+    real: _stand_in_for_lists(real)
     for module in (np, np.linalg)
     for real in vars(module).values()
     if isinstance(real, np.ufunc)

@@ -19,10 +19,10 @@ from ...tracer.spec import SUPPORTED
 from ..creation import size_of
 from ..functions.common import as_dtype
 from ..local import local
-from ..tape import apply, wrap
+from ..tape import apply
 from ..tensor import Tensor
 from .functions import FUNCTIONS
-from .values import holds_tensor, joined
+from .values import holds_tensor, joined, tensor_of
 
 Creation = Callable[..., Any]
 
@@ -47,7 +47,7 @@ def full(
         return np.full(extents, fill_value, _dtype(dtype))
     if isinstance(fill_value, bool | int | float):
         return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)))
-    filler = fill_value if isinstance(fill_value, Tensor) else wrap(np.asarray(fill_value))
+    filler = tensor_of(fill_value)
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
     return apply(identity, apply(expand, filler, shape=extents))
 
