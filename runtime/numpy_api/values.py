@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..flatten import flatten, unflatten
-from ..functions.common import array_dtype, as_dtype
+from ..functions.common import array_dtype, as_dtype, require_numbers
 from ..functions.joining import stack
 from ..tape import wrap
 from ..tensor import Tensor
@@ -32,7 +32,11 @@ def tensor_of(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     value = joined(value)
-    return value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    if isinstance(value, Tensor):
+        return value
+    array = np.asarray(value)
+    require_numbers(array.dtype)
+    return wrap(array)
 
 
 def promoted(values: Sequence[Any]) -> list[Tensor]:
