@@ -51,7 +51,7 @@ def _spread(
     if isinstance(correction, Tensor):
         fail(
             ArgumentError,
-            f"{function}(): argument 'correction' must be a number, not Tensor, since it has no gradient. Give "
+            f"{function}(): argument 'correction' must be a number, not Tensor: it has no gradient. Give "
             "correction.item().",
         )
     if correction is None:
