@@ -200,6 +200,7 @@ MATH: dict[Any, Function] = {
     math.log: _logarithm, math.erf: PUBLIC["erf"], math.erfc: PUBLIC["erfc"], math.lgamma: PUBLIC["lgamma"],
 }  # fmt: skip
 """Functions of `math` -> what has the gradient."""
+MATH[math.hypot] = lambda *sides: np.hypot(*sides) if len(sides) == 2 else np.linalg.norm(joined(list(sides)))
 
 JOINING_LISTS = frozenset((
     np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.linalg.multi_dot,
