@@ -349,7 +349,9 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
     from .creation import as_tensor
     from .functions.indexing import updated, view_at, without_leading
+    from .numpy_api.values import joined
 
+    value = joined(value)
     if not isinstance(value, Tensor):
         is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
         array = np.asarray(value, self._value.dtype) if is_number else None

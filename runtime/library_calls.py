@@ -24,7 +24,18 @@ from .writes import ITEM_STORES
 def library_call() -> str:
     """The function that the user's line is calling, or the expression that it is evaluating; else empty."""
     frame = calling_frame()
-    return "" if frame is None else call_at(frame, frame.f_lasti)
+    return "" if frame is None else call_at(frame, frame.f_lasti) or _function_inside(frame)
+
+
+def _function_inside(frame: FrameType) -> str:
+    """The function in whose code the innermost call from a frame has gone on; empty for one in C."""
+    inner, one = None, user_frame()
+    while one is not None and one is not frame:
+        inner, one = one, one.f_back
+    if inner is None:
+        return ""
+    parts = [part for part in inner.f_globals.get("__name__", "").split(".") if part[:1] != "_"]
+    return ".".join([*parts, inner.f_code.co_qualname])
 
 
 def inside_of_library() -> str:

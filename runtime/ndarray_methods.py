@@ -13,6 +13,7 @@ import numpy as np
 
 from ..tracer.ops.elementwise import convert, identity
 from .functions import METHODS
+from .functions.common import require_numbers
 from .inplace import fill_
 from .numpy_api.creation import FUNCTIONS
 from .numpy_api.methods import Flat
@@ -50,6 +51,7 @@ def astype(
     """The tensor in another dtype; a copy even if it has it, unless `copy` is False."""
     kind = np.dtype(getattr(dtype, "numpy", dtype))
     if kind != self._value.dtype:
+        require_numbers(kind)
         return apply(convert, self, dtype=kind, grad_name="ToCopyBackward0")
     return apply(identity, self) if copy else self
 

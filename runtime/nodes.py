@@ -195,13 +195,13 @@ def targets_behind(targets: Iterable[Any], oldest: int = 0) -> list[Any]:
 
     Nodes made before the sequence number `oldest` are the last on their way.
     """
-    found = list(dict.fromkeys(targets))
-    seen = set(found)
+    found = list({id(target): target for target in targets}.values())
+    seen = set(map(id, found))
     for target in found:  # which grows
         if isinstance(target, GradNode) and target.sequence >= oldest:
             for edge in target.edges:
-                if edge is not None and edge[0] not in seen:
-                    seen.add(edge[0])
+                if edge is not None and id(edge[0]) not in seen:
+                    seen.add(id(edge[0]))
                     found.append(edge[0])
     return found
 

@@ -55,7 +55,8 @@ REMEDIES = {
 }  # fmt: skip
 """By a part of the function's name, in the order in which they are tried."""
 DEFAULT = (
-    "Write it with functions of numpy or pullback, or give it a backward as a pullback.autograd.Function"
+    "Write it with functions of numpy or pullback on tensors (numpy.stack makes one of a list), or give it a "
+    "backward as a pullback.autograd.Function"
 )
 
 FOR_THE_VALUE_ALONE = "where no gradient is wanted, apply it to pullback.stop_gradient(x)"

@@ -180,6 +180,22 @@ def _of_lists(real: Any) -> Function:
     return call
 
 
+def _of_lists_of_lists(real: Function) -> Function:
+    """The same for a function whose first argument is a list of arrays, each of which may be a list."""
+
+    def call(arrays: Any, *arguments: Any, **options: Any) -> Any:
+        is_list = isinstance(arrays, list | tuple)
+        return real([joined(one) for one in arrays] if is_list else arrays, *arguments, **options)
+
+    return call
+
+
+def _stand_in_for_lists(real: Any) -> Any:
+    if isinstance(real, np.ufunc):
+        return _UfuncStandIn(real)
+    return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(real)
+
+
 def _class_called(real: type, call: Function) -> Any:
     """What is called in place of a class, and else is the class: in `isinstance`, by its attributes."""
 
@@ -244,6 +260,10 @@ def _product(numbers: Any, *, start: Any = 1) -> Any:
     return np.prod(joined(numbers)) * start
 
 
+def _hypotenuse(*sides: Any) -> Any:
+    return np.hypot(*sides) if len(sides) == 2 else np.linalg.norm(joined(list(sides)))
+
+
 def _distance(p: Any, q: Any) -> Any:
     return np.linalg.norm(joined(p) - joined(q))
 
@@ -264,19 +284,22 @@ MATH: dict[Any, Function] = {
     **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
     **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
     math.isclose: _is_close,
-    math.log: _logarithm, math.fsum: _total, math.prod: _product, math.dist: _distance,
+    math.hypot: _hypotenuse, math.log: _logarithm, math.fsum: _total, math.prod: _product, math.dist: _distance,
 }  # fmt: skip
 MATH = {real: _of_numbers(real, function) for real, function in MATH.items()}
 """Functions of `math` -> what has the gradient."""
 
-LISTS_OF_ARRAYS = frozenset((
-    np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.block, np.meshgrid,
-    np.append, np.linalg.multi_dot, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
-    np.shape, np.ndim, np.size, np.einsum, np.where, np.piecewise,
+JOINING_LISTS = frozenset((
+    np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.linalg.multi_dot,
 ))  # fmt: skip
-"""Functions that take lists of arrays, or do not look at elements."""
+"""Functions whose first argument is a list of arrays."""
+LISTS_OF_ARRAYS = frozenset((
+    np.block, np.meshgrid, np.append, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
+    np.piecewise,
+))  # fmt: skip
+"""Functions that take lists of arrays in other ways."""
 LISTED: dict[Any, Any] = {
-    real: _UfuncStandIn(real) if isinstance(real, np.ufunc) else _of_lists(real)
+    real: _stand_in_for_lists(real)
     for module in (np, np.linalg)
     for real in vars(module).values()
     if isinstance(real, np.ufunc)

@@ -140,6 +140,16 @@ def test_equal_eigenvalues_have_gradients() -> None:
     np.testing.assert_allclose(slope, 2 * np.eye(3), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_pushed_forward_is_what_is_pulled_back(name: str) -> None:
+    arrays = tuple(pb.tensor(one) for one in (matrices(2, 4, 4) + 2 * np.eye(4), matrices(2, 4, 3)))
+    directions = tuple(pb.tensor(one) for one in (matrices(2, 4, 4, seed=1), matrices(2, 4, 3, seed=1)))
+    value, pushed = pb.jvp(lambda a, b: FUNCTIONS[name](pb, a, b), arrays, directions)
+    pulled = pb.vjp(lambda a, b: FUNCTIONS[name](pb, a, b), *arrays)[1](pb.ones_like(value))
+    expected = sum((one * direction).sum().item() for one, direction in zip(pulled, directions))
+    np.testing.assert_allclose(pushed.sum().item(), expected, rtol=1e-8, atol=1e-10)
+
+
 def test_ranks_and_reports() -> None:
     low = pb.tensor([[1.0, 2.0], [2.0, 4.0]])
     assert pb.linalg.matrix_rank(low) == 1 and pb.linalg.matrix_rank(low, hermitian=True) == 1

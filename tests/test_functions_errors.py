@@ -36,6 +36,11 @@ X, N, B = ones(2, 3), integers(2, 3), wrap(np.ones((2, 3), bool))
 
 WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
     (
+        lambda: PUBLIC["std"](X, correction=X[0, 0]),
+        ArgumentError,
+        "std(): argument 'correction' must be a number, not Tensor",
+    ),
+    (
         lambda: X + ones(4),
         ShapeError,
         "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1",

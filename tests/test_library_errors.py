@@ -102,6 +102,13 @@ def test_the_line_is_the_users_not_the_librarys() -> None:
         pb.grad(in_the_middle)(X)
 
 
+def test_code_without_source_has_names() -> None:
+    namespace: dict[str, Any] = {"quad": quad}
+    exec("def area(x):\n    return quad(lambda t: x[0] * t, 0, 1)[0]", namespace)
+    with pytest.raises(errors.GradientError, match=r"scipy\.integrate\.\S+ computes .* at <string>:2\."):
+        pb.grad(namespace["area"])(X)
+
+
 def test_values_without_a_gradient_are_let_through() -> None:
     def area(x: Any) -> Any:
         return x * quad(lambda t: t, 0, 1)[0] * statistics.fmean([1.0, 3.0])

@@ -355,3 +355,33 @@ def test_another_type_with_the_protocol_is_asked_first() -> None:
             return "other"
 
     assert np.add(wrap(np.ones(2)), Other()) == "other"  # type: ignore[call-overload]
+
+
+STRANGE: list[Callable[[Any], Any]] = [
+    lambda x: x.astype(object).sum(),
+    lambda x: np.array([x[0], x[1]], dtype=object).sum(),
+    lambda x: x.astype(str),
+    lambda x: np.dot(x, 1j * np.ones(3)).imag,
+    lambda x: np.append(x, None),
+    lambda x: np.concatenate([x, np.array(["a"])]),
+]
+
+
+@pytest.mark.parametrize("function", STRANGE)
+def test_dtypes_that_no_tensor_has_are_refused(function: Callable[[Any], Any]) -> None:
+    x = np.array([1.5, 2.0, 3.0])
+    for transformed in (pb.grad(function), pb.compile(pb.grad(function))):
+        with pytest.raises(DTypeError, match=r"dtype .* not supported on a Tensor"):
+            transformed(x)
+    with pytest.raises(DTypeError, match="dtype object is not supported"):
+        pb.vmap(lambda row: row.astype(object).sum())(np.ones((2, 3)))
+
+
+def test_shared_memory_of_traced_arrays() -> None:
+    def compared(x: Any) -> Any:
+        return x.sum() * np.shares_memory(x, x) + 10 * np.may_share_memory(x, x * 2)
+
+    x = np.array([1.5, 2.0, 3.0])
+    assert pb.compile(compared)(x) == compared(x)
+    with pytest.raises(UnsupportedError, match="parts of one array"):
+        pb.compile(lambda x: x.sum() * np.shares_memory(x[1:], x[:1]))(x)

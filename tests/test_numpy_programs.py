@@ -774,3 +774,12 @@ def test_ndarray_makes_an_array_and_is_still_the_class() -> None:
         value, slope = pb.value_and_grad(function)(np.array([1.0, 2.0, 3.0]))
         assert value == 15.0
         np.testing.assert_array_equal(slope, [0.0, 4.0, 6.0])
+
+
+def test_hypot_of_several_sides() -> None:
+    x = np.array([2.0, 3.0, 6.0])
+    for function in (lambda x: math.hypot(x[0], x[1], x[2]), lambda x: math.hypot(*x)):
+        value, gradient = pb.value_and_grad(function)(x)
+        assert value == 7.0
+        np.testing.assert_allclose(gradient, x / 7)
+    assert pb.grad(lambda x: math.hypot(x))(-2.0) == -1.0

@@ -18,6 +18,9 @@ from operator_cases import (
     graph_of,
 )
 
+from pullback.runtime.tape import apply, wrap
+from pullback.runtime.tensor import Tensor
+from pullback.runtime.transforms import jvp, vjp
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops.reduction import sum_to_shape
@@ -197,3 +200,27 @@ def test_gradients_keep_dtype_and_shape(row: Row, name: str) -> None:
             continue
         gradients, wanted = gradient_graph(graph, differentiable_positions(row, arrays))
         assert [one.spec for one in gradients.outputs] == [graph.inputs[one].spec for one in wanted]
+
+
+@differentiable
+def test_what_is_pushed_forward_is_what_is_pulled_back(row: Row) -> None:
+    """<g, J v> of `jvp`, which differentiates rules at a cotangent of zeros, is <J^T g, v> of `vjp`."""
+    rng = np.random.default_rng(1)
+    for case in row.cases:
+        arrays = row.draw(case, "float64")
+        result = evaluated(row, case, arrays)
+        if result.dtype != np.float64 or not np.isfinite(result).all():
+            continue
+        operands = [wrap(np.asarray(array)) for array in arrays]
+        for position in differentiable_positions(row, arrays):
+            before, after = operands[:position], operands[position + 1 :]
+            function = partial(_applied, row, case, before, after)
+            direction, g = rng.standard_normal(arrays[position].shape), rng.standard_normal(result.shape)
+            pushed = jvp(function, (operands[position],), (wrap(np.asarray(direction)),))[1]
+            pulled = vjp(function, operands[position])[1](wrap(np.asarray(g)))[0]
+            left, right = (g * pushed.numpy()).sum(), (pulled.numpy() * direction).sum()
+            np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9, err_msg=str(case))
+
+
+def _applied(row: Row, case: Case, before: list[Tensor], after: list[Tensor], x: Tensor) -> Tensor:
+    return apply(row.operator, *before, x, *after, **case.attributes)

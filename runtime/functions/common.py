@@ -191,7 +191,20 @@ def is_traced(x: Tensor) -> bool:
 
 def as_dtype(x: Tensor, dtype: np.dtype) -> Tensor:
     """x in a dtype: itself if it has it."""
-    return x if x._value.dtype == dtype else apply(e.convert, x, dtype=dtype)
+    if x._value.dtype == dtype:
+        return x
+    require_numbers(dtype)
+    return apply(e.convert, x, dtype=dtype)
+
+
+def require_numbers(dtype: np.dtype) -> None:
+    """DTypeError for what no Tensor holds: strings, objects, complex numbers, dates."""
+    if dtype.kind not in "biuf":
+        fail(
+            DTypeError,
+            f"dtype {dtype} is not supported on a Tensor; expected a bool, integer or real floating dtype. "
+            "Where no gradient is needed, use numpy.asarray(pullback.stop_gradient(x)).",
+        )
 
 
 def default_float() -> np.dtype:

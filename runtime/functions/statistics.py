@@ -48,6 +48,12 @@ def _spread(
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
         fail(ArgumentError, f"{function}(): 'unbiased' and 'correction' exclude each other; give one.")
+    if isinstance(correction, Tensor):
+        fail(
+            ArgumentError,
+            f"{function}(): argument 'correction' must be a number, not Tensor: it has no gradient. Give "
+            "correction.item().",
+        )
     if correction is None:
         correction = 0 if unbiased is False else 1
     x = tensor(input, function)

@@ -19,11 +19,11 @@ from ...tracer.spec import SUPPORTED
 from ..creation import size_of
 from ..functions.common import as_dtype
 from ..local import local
-from ..tape import apply, wrap
+from ..tape import apply
 from ..tensor import Tensor
 from ..value_kinds import NumpyTensor, as_kind
 from .functions import FUNCTIONS
-from .values import holds_tensor, joined
+from .values import holds_tensor, joined, tensor_of
 
 Creation = Callable[..., Any]
 
@@ -48,7 +48,7 @@ def full(
         return np.full(extents, fill_value, _dtype(dtype))
     if isinstance(fill_value, bool | int | float) and not isinstance(fill_value, Tensor):
         return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)), NumpyTensor)
-    filler = fill_value if isinstance(fill_value, Tensor) else wrap(np.asarray(fill_value))
+    filler = tensor_of(fill_value)
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))
     return as_kind(apply(identity, apply(expand, filler, shape=extents)), NumpyTensor)
 

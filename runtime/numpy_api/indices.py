@@ -130,12 +130,19 @@ implements(np.common_type)(
 implements(np.can_cast)(
     lambda from_, to, casting="safe": np.can_cast(_kinds([from_])[0], _kinds([to])[0], casting)
 )
-implements(np.may_share_memory, np.shares_memory)(
-    lambda a, b, max_work=None: (
-        not (is_traced(tensor_of(a)) or is_traced(tensor_of(b)))
-        and np.shares_memory(*(tensor_of(one).detach().numpy() for one in (a, b)))
-    )
-)
+
+
+@implements(np.may_share_memory, np.shares_memory)
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether some element is one of both; of parts of a traced array nobody knows."""
+    x, y = tensor_of(a), tensor_of(b)
+    if not (is_traced(x) or is_traced(y)):
+        return np.shares_memory(x.detach().numpy(), y.detach().numpy())
+    if x is not y and x._cell is y._cell:
+        fail(UnsupportedError, "numpy.shares_memory: parts of one array are not compared while it is traced.")
+    return x is y
+
+
 implements(np.einsum_path)(
     lambda *operands, optimize="greedy": np.einsum_path(
         *[cast(Any, np.empty(tuple(one.shape)) if isinstance(one, Tensor) else one) for one in operands],

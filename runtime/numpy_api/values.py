@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tracer.ops.movement import reshape
 from ..flatten import flatten, unflatten
-from ..functions.common import array_dtype, as_dtype
+from ..functions.common import array_dtype, as_dtype, require_numbers
 from ..functions.joining import stack
 from ..tape import apply, of_kind, standing_for
 from ..tensor import Tensor
@@ -33,7 +33,15 @@ def joined(data: Any) -> Any:
 
 def tensor_of(value: Any) -> Tensor:
     """The value as a Tensor."""
-    return standing_for(joined(value))
+    if isinstance(value, Tensor):
+        return value
+    value = joined(value)
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, bool | int | float | np.generic):
+        value = np.asarray(value)
+        require_numbers(value.dtype)
+    return standing_for(value)
 
 
 def promoted(values: Sequence[Any]) -> list[Tensor]:

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..operator import Array, Operator, declare
 from ..spec import Spec
-from .elementwise import absolute, equal, exp, greater, multiply, where, zeros_like
+from .elementwise import absolute, equal, exp, greater, logical_and, multiply, where, zeros_like
 from .lazy import scipy_linalg
 from .linalg import in_lower_half, lower_half, product, solve, transposed, unit_like
 from .movement import concatenate, reshape, slice_
@@ -77,8 +77,8 @@ def is_number(a: Array) -> bool:
 
 
 def _quotient(x: Array, gaps: Array) -> Array:
-    """x / gaps, 0 where x is: equal eigenvalues matter to their vectors alone."""
-    nothing = equal(x, 0.0)
+    """x / gaps, and 0 for 0 / 0: equal eigenvalues matter to their vectors alone."""
+    nothing = logical_and(equal(x, 0.0), equal(gaps, 0.0))
     return where(nothing, 0.0, x / where(nothing, 1.0, gaps))
 
 

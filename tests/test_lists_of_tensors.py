@@ -1,0 +1,97 @@
+"""Lists that hold Tensors where NumPy takes lists of numbers or arrays: values and gradients are NumPy's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback import errors
+
+X = np.array([0.6, 1.3, 2.1])
+W = np.array([1.5, -0.5, 2.0])
+
+
+def written(x: Any) -> Any:
+    y = x * 1.0
+    y[:2] = [x[1], x[0] * 3]
+    return y
+
+
+def written_rows(x: Any) -> Any:
+    y = np.zeros((3, 3))
+    y[0] = x
+    y[1] = (x[0], 1.0, x[1])
+    y[[2, 0], 1] = [x[2], 2.0]
+    y[2, np.array([True, False, True])] = x[0], x[1]
+    return y
+
+
+def written_nested(x: Any) -> Any:
+    y = np.zeros((2, 2))
+    y[:] = [[x[1], 2.0], [x[0], x[2]]]
+    return y
+
+
+PROGRAMS: list[Callable[[Any], Any]] = [
+    written,
+    written_rows,
+    written_nested,
+    lambda x: np.concatenate([[v] for v in x]),
+    lambda x: np.concatenate([[x[0], 1.0], x, (x[1],)]),
+    lambda x: np.vstack([[x[0], 1.0, 2.0], [x[1], x[2], 3.0]]),
+    lambda x: np.column_stack([x, [x[0], 1.0, 2.0]]),
+    lambda x: np.linalg.multi_dot([[[x[0], 1.0], [0.0, 1.0]], [[x[1], 2.0], [1.0, 1.0]]]),
+    lambda x: np.einsum("i,i->", [x[0], x[1]], [x[1], 2.0]),
+    lambda x: np.where([True, False], [x[0], 1.0], [x[1], x[2]]),
+    lambda x: np.full((3, 2), [x[0], x[1]]),
+    lambda x: x * np.size([x[0], x[1]]) * np.shape([x, x])[0] * np.ndim([x, x]),
+    lambda x: np.array([x, [1.0, x[0], 3.0]]) @ [x[0], 1.0, 2.0],
+    lambda x: np.linalg.solve([[2.0, x[0]], [x[1], 3.0]], [1.0, x[2]]),
+    lambda x: np.interp([0.5, 1.5], [0.0, 1.0, 2.0], [x[0], x[1], x[2]]),
+    lambda x: np.cov([x, [x[0], 1.0, 2.0]]) + np.average([x[0], x[1]], weights=[x[2], 1.0]),
+    lambda x: np.mean([x * k for k in range(3)], axis=0) + np.std([x[0], x[1], x[2]]),
+    lambda x: np.add.reduce([x[0], x[1]]) * np.maximum([x[0], x[1]], [1.0, x[2]]),
+]
+
+
+def summed(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def total(x: Any) -> Any:
+        found = function(x)
+        weights = np.cos(np.arange(1.0, 1 + np.size(found))).reshape(np.shape(found))
+        return (weights * found).sum()
+
+    return total
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_lists_of_tensors(function: Callable[[Any], Any]) -> None:
+    total = summed(function)
+    steps = np.eye(3) * 1e-6
+    expected = [(total(X + step) - total(X - step)) / 2e-6 for step in steps]
+    value, gradient = pb.value_and_grad(total)(X)
+    np.testing.assert_allclose(value, total(X))
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("function", [written_rows, PROGRAMS[5], PROGRAMS[8]])
+def test_compiled_lists_of_tensors(function: Callable[[Any], Any]) -> None:
+    total = summed(function)
+    value, gradient = pb.compile(pb.value_and_grad(total))(X)
+    np.testing.assert_allclose(value, total(X))
+    np.testing.assert_allclose(gradient, pb.grad(total)(X))
+
+
+def test_a_list_is_written_into_a_tensor_with_its_gradient() -> None:
+    x = pb.tensor(X).requires_grad_()
+    y = pb.zeros(3, dtype=pb.float64)
+    y[1:] = [x[0], x[1] * 2]
+    (y * pb.tensor(W)).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [-0.5, 4.0, 0.0])
+
+
+def test_a_list_beside_an_array_is_refused() -> None:
+    for function in (lambda x: (W * [x[0], x[1], 1.0]).sum(), lambda x: W @ [x[0], x[1], 1.0]):
+        with pytest.raises(errors.GradientError, match=r"W [*@] \[x\[0\].* makes one.*numpy\.stack"):
+            pb.grad(function)(X)
