@@ -1,10 +1,10 @@
 """Files that nobody but the user has written: checked before they are read, written whole or not at all.
 
 A cache of machine code is a program. So what is read lies in a folder, and is a file, that belongs to the
-user or to root, that nobody else may write, and that no link leads to: each is opened by its name in the folder
-above, which is open, and the open file is what is checked. The folder above all may be reached through links,
-since users choose it; if others can write there, it must be as `/tmp`, where they cannot replace what is not
-theirs.
+user or to root, that nobody else may write, and that no link leads to: each is opened by its name in the
+folder above, which is open, and the open file is what is checked. The folder above all may be reached through
+links, since users choose it; if others can write there, it must be as `/tmp`, where they cannot replace what
+is not theirs.
 
 Windows has neither owners nor modes in what the standard library tells about a file. There links and
 junctions are refused, and new folders are made for their user alone (Python 3.12.4 or later); a folder in

@@ -24,6 +24,7 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
 from ..closure import code_names, is_opaque, is_users
+from ..inplace import may_overlap
 from ..lost_gradients import raised_in_store
 from ..saved import saved_values
 from ..stand_ins import MODULES, WRITABLE, StandIns, stand_ins_for
@@ -112,7 +113,7 @@ class _Shared:
         if type(value) is not np.ndarray or value.dtype not in SUPPORTED:
             return value
         others = [one for key, one in self._arrays.items() if key != id(value)]
-        if id(value) not in self._differentiated and not any(_overlap(one, value) for one in others):
+        if id(value) not in self._differentiated and not any(may_overlap(one, value) for one in others):
             return self._tensors.setdefault(id(value), make(value))
         if self._is_certain:
             raise GradientError(
@@ -122,13 +123,6 @@ class _Shared:
         shown = value.view()
         shown.flags.writeable = False
         return shown
-
-
-def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
-    try:
-        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True
 
 
 def _writes_arguments(function: FunctionType) -> bool:
