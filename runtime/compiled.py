@@ -216,7 +216,7 @@ class CompiledFunction(Inspection):
 
     def _call_anew(self, call: Call) -> Any:
         """Trace; enter the variant in the cache only when it has run."""
-        with before_forks, self._lock, paused_collection:
+        with before_forks(), self._lock, paused_collection:
             entry = self._entries.get(call.key)
             if entry is not None:  # another thread may have been quicker
                 result = entry.run(call.arrays)
@@ -345,7 +345,7 @@ class CompiledFunction(Inspection):
         if not args and not kwargs and (newest := self._newest_known(0)) is not None:
             return newest
         call = self.signature.call(args, kwargs)
-        with before_forks, self._lock:
+        with before_forks(), self._lock:
             entry = self._entries.get(call.key)
             for known in entry.variants if entry is not None else ():
                 if not isinstance(known, Uncompiled) and known.is_valid():

@@ -131,7 +131,7 @@ class Variant:
         def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             from ..codegen.pipeline import statistics
 
-            with before_forks, self._lock:
+            with before_forks(), self._lock:
                 before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
                 results = program(arrays)
                 if getattr(self, attribute) is first:

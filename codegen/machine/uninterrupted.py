@@ -30,7 +30,7 @@ def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         if threading.current_thread() is not threading.main_thread():
-            with before_forks, _lock:
+            with before_forks(), _lock:
                 return function(*args, **kwargs)
         work = _Work(functools.partial(function, *args, **kwargs))
         context = contextvars.copy_context()
@@ -51,7 +51,7 @@ class _Work:
 
     def __call__(self) -> None:
         try:
-            with before_forks, _lock:
+            with before_forks(), _lock:
                 self._value = self._call()
         except BaseException as error:
             self._error = error
