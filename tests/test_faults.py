@@ -124,6 +124,7 @@ def check(number):
 INTERRUPTED = (
     FUNCTIONS
     + """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background has not
 interrupts = number = 0
 chance = random.Random(0)
 while interrupts < int(sys.argv[1]):

@@ -11,13 +11,37 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 LONGEST_WAIT = 60.0
 """Seconds after which a process is forked all the same: what is waited for may itself wait for the fork."""
 
-_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+class _Living:
+    """The locks that are still in use. Unlike those of a WeakSet, its references call nothing when they end.
+
+    In what they call, an exception that a signal handler raises would be lost.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._references: list[weakref.ref[Any]] = []
+        self._most = 100
+
+    def add(self, one: Any) -> None:
+        with self.lock:
+            self._references.append(weakref.ref(one))
+            if len(self._references) > self._most:
+                self._references = [weakref.ref(living) for living in self]
+                self._most = 100 + 2 * len(self._references)
+
+    def __iter__(self) -> Iterator[Any]:
+        found = [reference() for reference in self._references]
+        return (one for one in found if one is not None)
+
+
+_locks = _Living()
 
 
 def new_lock() -> Any:
@@ -36,7 +60,7 @@ def _entered(lock: Any) -> Any:
 
 
 def _free_locks() -> None:
-    for lock in list(_locks):
+    for lock in (_locks.lock, *_locks):
         lock._at_fork_reinit()
 
 
@@ -45,12 +69,10 @@ class _OfThread(threading.local):
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        with _entering:
-            _of_threads.add(self.lock)
+        _of_threads.add(self.lock)
 
 
-_entering = threading.Lock()
-_of_threads: weakref.WeakSet[Any] = weakref.WeakSet()
+_of_threads = _Living()
 _mine = _OfThread()
 
 
@@ -83,15 +105,15 @@ def _prepare() -> None:
     latest = time.monotonic() + LONGEST_WAIT
     seen: set[Any] = set()
     while True:
-        _entering.acquire()
+        _of_threads.lock.acquire()
         new = {*_of_threads} - seen
         if not new:
             break
-        _entering.release()
+        _of_threads.lock.release()
         seen |= new
         for lock in sorted(new, key=id):  # in one order, for threads that fork at once
             _take(lock, latest)
-    _taken.append(_entering)
+    _taken.append(_of_threads.lock)
     for lock in _others_locks:
         _take(lock, latest)
 
