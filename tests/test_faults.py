@@ -13,9 +13,9 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.machine import compile as machine
-from pullback.codegen.machine.uninterrupted import uninterrupted
 from pullback.tracer import forks
 from pullback.tracer.forks import before_forks
+from pullback.tracer.uninterrupted import uninterrupted
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX")
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from ...tracer.forks import before_forks, new_reentrant_lock
+from .forks import before_forks, new_reentrant_lock
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,7 +25,7 @@ _LONGEST_WAIT = 0.1
 
 
 def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that calls Numba or LLVM: as if it ran in the thread that calls it."""
+    """Decorate a function that calls Numba or LLVM, or imports much; it gives and raises the same."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
