@@ -24,7 +24,7 @@ from .blas import OneThread
 from .machine import compile as machine
 from .machine import store
 from .machine.calls import caller
-from .machine.memory import SMALLEST_KEPT, allocator
+from .machine.memory import POISONED, SMALLEST_KEPT, allocator
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
 from .nests.growing import Room
@@ -259,7 +259,8 @@ def _runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
 
 def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
-    if isinstance(kernel, BuiltinFunctionType) and all(spec.nbytes < SMALLEST_KEPT for spec in specs):
+    is_small = all(spec.nbytes < SMALLEST_KEPT for spec in specs)
+    if is_small and isinstance(kernel, BuiltinFunctionType) and not POISONED:
         return caller(kernel, specs, integers, count)
     allocators = [allocator(spec) for spec in specs]
 

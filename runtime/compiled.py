@@ -15,6 +15,7 @@ from ..tracer.errors import ArgumentError, EagerOnlyError, PullbackError, TraceE
 from ..tracer.forks import before_forks, new_reentrant_lock
 from ..tracer.origin import user_frame
 from ..tracer.trace import ConstantNeeded, innermost
+from ..tracer.uninterrupted import uninterrupted
 from . import dtypes
 from .collection import paused_collection
 from .front import plain_call
@@ -108,6 +109,15 @@ class _Entry:
             if result is not STALE:
                 return result
         return STALE
+
+
+@functools.cache
+@uninterrupted
+def _import_code_generator() -> None:
+    """Where no signal handler raises, which may leave the lock of a module taken that is being imported."""
+    from ..codegen import pipeline  # noqa: F401
+    from ..codegen.machine import calls  # noqa: F401
+    from ..codegen.writing import emit  # noqa: F401
 
 
 class CompiledFunction(Inspection):
@@ -225,7 +235,8 @@ class CompiledFunction(Inspection):
 
     def _call_anew(self, call: Call) -> Any:
         """Trace; enter the variant in the cache only when it has run."""
-        with before_forks, self._lock, paused_collection:
+        _import_code_generator()
+        with before_forks(), self._lock, paused_collection:
             entry = self._entries.get(call.key)
             if entry is not None:  # another thread may have been quicker
                 result = entry.run(call.arrays)
@@ -385,7 +396,8 @@ class CompiledFunction(Inspection):
         if not args and not kwargs and (newest := self._newest_known(0)) is not None:
             return newest
         call = self.signature.call(args, kwargs)
-        with before_forks, self._lock:
+        _import_code_generator()
+        with before_forks(), self._lock:
             entry = self._entries.get(call.key)
             for known in entry.variants if entry is not None else ():
                 if not isinstance(known, Uncompiled) and known.is_valid():

@@ -102,6 +102,14 @@ def _keep_former(last: GradNode | None, memory: np.ndarray, began: int | None) -
             pending.extend(one for one in targets if isinstance(one, OperatorNode) and one.sequence > began)
 
 
+def may_overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether they have an element in common, or perhaps have: rows that take turns have none."""
+    try:
+        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
 def _keep_saved(target: Tensor) -> None:
     """Before a write: inside of a functional transform, nodes keep what they have saved of the memory."""
     noted = saved_values()

@@ -112,7 +112,7 @@ class Paths:
     def _run_anew(self, leaves: Sequence[Any], unknown: UnknownPath, known: int) -> Any:
         """Trace the path that begins with the answers found, and run it; `known` paths have been searched."""
         function = self.function
-        with before_forks, function._lock:
+        with before_forks(), function._lock:
             if self.traces != known:  # another thread was quicker, perhaps with this path
                 return self.run(leaves)
             function._later_misses += 1
@@ -185,7 +185,7 @@ class Paths:
 
     def path_of(self, leaves: Sequence[Any]) -> Path:
         """The path that a call takes, traced if need be; nothing is compiled, and nothing stays drawn."""
-        with before_forks, self.function._lock:
+        with before_forks(), self.function._lock:
             known = self._known_path_of(leaves)
             if known is not None:
                 return known

@@ -284,7 +284,8 @@ MATH: dict[Any, Function] = {
     **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
     **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
     math.isclose: _is_close,
-    math.hypot: _hypotenuse, math.log: _logarithm, math.fsum: _total, math.prod: _product, math.dist: _distance,
+    math.hypot: _hypotenuse, math.log: _logarithm,
+    math.fsum: _total, math.prod: _product, math.dist: _distance,
 }  # fmt: skip
 MATH = {real: _of_numbers(real, function) for real, function in MATH.items()}
 """Functions of `math` -> what has the gradient."""

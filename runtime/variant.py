@@ -16,7 +16,7 @@ from ..tracer.interpret import evaluate_graph
 from ..tracer.ops.movement import reshape
 from ..tracer.trace import innermost
 from .engine import accumulate
-from .inplace import require_assignable
+from .inplace import may_overlap, require_assignable
 from .modes import is_recording
 from .nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
 from .signature import conform
@@ -132,7 +132,7 @@ class Variant:
         def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             from ..codegen.pipeline import statistics
 
-            with before_forks, self._lock:
+            with before_forks(), self._lock:
                 before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
                 results = program(arrays)
                 if getattr(self, attribute) is first:
@@ -467,7 +467,7 @@ def require_own_memory(leaves: Sequence[Any], position: int, function: str, name
     if isinstance(leaves[position], Tensor) and is_recording():
         require_assignable(leaves[position])
     for other, one in enumerate(arrays):
-        if other != position and np.may_share_memory(one, array):
+        if other != position and may_overlap(one, array):
             raise MutationError(
                 f"{function} writes into its argument '{names[position]}', whose memory its argument "
                 f"'{names[other]}' shows as well. Pass a copy of one of them."

@@ -22,10 +22,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
     )
+    parser.addoption(
+        "--poison", action="store_true", help="fill new memory of kernels with nan, or -1 in integers"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it."""
+    if config.getoption("--poison"):
+        os.environ["PULLBACK_POISON_MEMORY"] = "1"  # before `memory` is imported
     cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
     if cache is not None:
         folder = cache.mkdir("pullback-compiled")

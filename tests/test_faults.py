@@ -13,8 +13,9 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.machine import compile as machine
-from pullback.codegen.machine.uninterrupted import uninterrupted
+from pullback.tracer import forks
 from pullback.tracer.forks import before_forks
+from pullback.tracer.uninterrupted import uninterrupted
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and forks of POSIX")
 
@@ -123,6 +124,7 @@ def check(number):
 INTERRUPTED = (
     FUNCTIONS
     + """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background has not
 interrupts = number = 0
 chance = random.Random(0)
 while interrupts < int(sys.argv[1]):
@@ -185,30 +187,26 @@ def test_forked_processes_compile_whatever_other_threads_did(tmp_path: Path) -> 
 
 
 def test_a_fork_waits_for_what_must_not_be_cut_in_two() -> None:
-    """Whoever is inside may go in again, even while a fork waits; others may not."""
+    """Whoever is inside may go in again, even while a fork waits."""
     order = []
     inside, waits = threading.Event(), threading.Event()
 
     def work() -> None:
-        with before_forks:
+        with before_forks():
             inside.set()
             assert waits.wait(60)
-            with before_forks:
+            with before_forks():
                 order.append("work")
 
     thread = threading.Thread(target=work)
     thread.start()
     assert inside.wait(60)
-
-    def fork() -> None:
+    with before_forks():  # of the thread that forks
         waits.set()
-        before_forks.wait()
+        forks._prepare()
         order.append("fork")
-        before_forks.let_others_in()
-
-    with before_forks:  # of the thread that forks
-        fork()
+        forks._go_on()
     thread.join()
-    with before_forks:
+    with before_forks():
         order.append("later")
     assert order == ["work", "fork", "later"]

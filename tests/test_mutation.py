@@ -1,6 +1,7 @@
 """Arguments that a compiled function writes into: the caller sees it, as of a plain NumPy function."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,43 @@ def test_arguments_that_share_memory() -> None:
     a, _ = arrays()
     with pytest.raises(MutationError, match="'a', whose memory its argument 'b' shows as well"):
         pb.compile(sweep)(2, a, a)
+
+
+PARTS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "every other element": lambda x: (x[::2], x[1::2]),
+    "columns": lambda x: (x.reshape(4, 4)[:, :2], x.reshape(4, 4)[:, 2:]),
+    "triangles": lambda x: (x.reshape(4, 4)[0, 1:], x.reshape(4, 4)[1:, 0]),
+    "one backwards": lambda x: (x[14::-2], x[1::2]),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_parts_of_one_array_that_take_turns_are_no_conflict(parts: str) -> None:
+    def exchange(a: Any, b: Any) -> Any:
+        before = a * 2.0
+        a[...] = b + 1.0
+        b[...] = before
+        return before.sum()
+
+    found, expected = np.arange(16.0), np.arange(16.0)
+    total = exchange(*PARTS[parts](expected))
+    assert pb.compile(exchange)(*PARTS[parts](found)) == total
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_parts_of_one_tensor_that_take_turns_are_no_conflict() -> None:
+    x = pb.arange(6.0)
+    pb.compile(lambda a, b: a.add_(b))(x[::2], x[1::2])
+    assert x.tolist() == [1.0, 1.0, 5.0, 3.0, 9.0, 5.0]
+
+
+@pytest.mark.parametrize("parts", [lambda x: (x[:4], x[3:7]), lambda x: (x[::2], x[::4][:8])])
+def test_parts_with_an_element_in_common(parts: Callable[[Any], Any]) -> None:
+    def add(a: Any, b: Any) -> None:
+        a[...] = a + b.sum()
+
+    with pytest.raises(MutationError, match="'a', whose memory its argument 'b' shows as well"):
+        pb.compile(add)(*parts(np.arange(32.0)))
 
 
 def test_values_with_a_gradient() -> None:

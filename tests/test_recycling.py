@@ -201,3 +201,11 @@ def test_threads_have_blocks_of_their_own(doubled: Callable[..., Any]) -> None:
         one.join()
     assert not wrong
     assert memory.kept_bytes() <= 8 * 8 * LARGE
+
+
+def test_new_memory_may_be_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `pytest --poison` does: a result that nobody wrote is nan."""
+    monkeypatch.setattr(memory, "POISONED", True)
+    for shape in ((), (3, 2), (LARGE,)):
+        assert np.isnan(memory.allocator(Spec(shape, FLOAT64))()).all()
+        assert (memory.allocator(Spec(shape, np.dtype("int32")))() == -1).all()

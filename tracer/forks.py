@@ -9,14 +9,39 @@ from __future__ import annotations
 import logging  # noqa: F401  it has hooks of its own for forks, which must not come while ours wait
 import os
 import threading
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 LONGEST_WAIT = 60.0
 """Seconds after which a process is forked all the same: what is waited for may itself wait for the fork."""
 
-_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+class _Living:
+    """The locks that are still in use. Unlike those of a WeakSet, its references call nothing when they end.
+
+    In what they call, an exception that a signal handler raises would be lost.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._references: list[weakref.ref[Any]] = []
+        self._most = 100
+
+    def add(self, one: Any) -> None:
+        with self.lock:
+            self._references.append(weakref.ref(one))
+            if len(self._references) > self._most:
+                self._references = [weakref.ref(living) for living in self]
+                self._most = 100 + 2 * len(self._references)
+
+    def __iter__(self) -> Iterator[Any]:
+        found = [reference() for reference in self._references]
+        return (one for one in found if one is not None)
+
+
+_locks = _Living()
 
 
 def new_lock() -> Any:
@@ -35,55 +60,31 @@ def _entered(lock: Any) -> Any:
 
 
 def _free_locks() -> None:
-    for lock in list(_locks):
+    for lock in (_locks.lock, *_locks):
         lock._at_fork_reinit()
 
 
-class _BeforeForks:
-    """A context manager for any number of threads, any number of times in each."""
+class _OfThread(threading.local):
+    """A lock that this thread takes while it is at work."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._depths: dict[int, int] = {}
-        """Of each thread that is inside, how often it is."""
-        self._is_forking = False
-
-    def __enter__(self) -> None:
-        thread = threading.get_ident()
-        with self._changed:
-            if thread not in self._depths:  # who is inside goes on, so that it comes to its end
-                self._changed.wait_for(lambda: not self._is_forking, LONGEST_WAIT)
-            self._depths[thread] = self._depths.get(thread, 0) + 1
-
-    def __exit__(self, *error: object) -> None:
-        thread = threading.get_ident()
-        with self._changed:
-            self._depths[thread] -= 1
-            if not self._depths[thread]:
-                del self._depths[thread]
-                self._changed.notify_all()
-
-    def wait(self) -> None:
-        """Until no other thread is inside; none enters then."""
-        thread = threading.get_ident()
-        with self._changed:
-            self._is_forking = True
-            self._changed.wait_for(lambda: self._depths.keys() <= {thread}, LONGEST_WAIT)
-
-    def let_others_in(self) -> None:
-        with self._changed:
-            self._is_forking = False
-            self._changed.notify_all()
-
-    def forget_others(self) -> None:
-        """In a forked process, which has one thread."""
-        thread = threading.get_ident()
-        self._changed = threading.Condition(threading.Lock())
-        self._depths = {one: depth for one, depth in self._depths.items() if one == thread}
-        self._is_forking = False
+        self.lock = threading.RLock()
+        _of_threads.add(self.lock)
 
 
-before_forks = _BeforeForks()
+_of_threads = _Living()
+_mine = _OfThread()
+
+
+def before_forks() -> Any:
+    """A context manager for work that has to end before another thread forks; it may be entered again.
+
+    It is to be entered before other locks are taken, since it waits while another thread forks. As a lock, it
+    is left whatever a signal handler raises.
+    """
+    return _mine.lock
+
+
 _others_locks: list[Any] = []
 _taken: list[Any] = []
 
@@ -100,27 +101,37 @@ def run_after_fork(function: Callable[[], object]) -> None:
 
 
 def _prepare() -> None:
-    before_forks.wait()
+    """Take the locks of all threads, also of those that begin meanwhile; then none can begin."""
+    latest = time.monotonic() + LONGEST_WAIT
+    seen: set[Any] = set()
+    while True:
+        _of_threads.lock.acquire()
+        new = {*_of_threads} - seen
+        if not new:
+            break
+        _of_threads.lock.release()
+        seen |= new
+        for lock in sorted(new, key=id):  # in one order, for threads that fork at once
+            _take(lock, latest)
+    _taken.append(_of_threads.lock)
     for lock in _others_locks:
-        lock.acquire()
+        _take(lock, latest)
+
+
+def _take(lock: Any, latest: float) -> None:
+    if lock.acquire(timeout=max(0.0, latest - time.monotonic())):
         _taken.append(lock)
 
 
-def _release() -> None:
+def _go_on() -> None:
     while _taken:
         _taken.pop().release()
 
 
-def _go_on_in_parent() -> None:
-    _release()
-    before_forks.let_others_in()
-
-
 def _go_on_in_child() -> None:
     _free_locks()
-    before_forks.forget_others()
-    _release()
+    _go_on()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_prepare, after_in_parent=_go_on_in_parent, after_in_child=_go_on_in_child)
+    os.register_at_fork(before=_prepare, after_in_parent=_go_on, after_in_child=_go_on_in_child)

@@ -22,9 +22,9 @@ import numpy as np
 from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
+from ...tracer.uninterrupted import uninterrupted
 from .. import blas
 from . import store
-from .uninterrupted import uninterrupted
 
 # --- What to compile --------------------------------------------------------------------------------------
 

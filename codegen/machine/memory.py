@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,9 @@ LARGEST_KEPT = 1 << 28
 MOST_KEPT = 1 << 29
 """Bytes of all blocks that are kept, of any size; those that were freed first go first."""
 MOST_BLOCKS = 256
+POISONED = bool(os.environ.get("PULLBACK_POISON_MEMORY"))
+"""Whether new arrays are filled with nan, or -1 in integers: for tests, which then see where a kernel leaves
+out an element, or reads what it has not written."""
 
 SET_HANDLER, DEFAULT_HANDLER = 304, 306
 """The places of PyDataMem_SetHandler and of PyDataMem_DefaultHandler in the table of NumPy's C API."""
@@ -310,6 +314,17 @@ def _default_handler() -> int:
 
 def allocator(spec: Spec) -> Callable[[], np.ndarray]:
     """A function that gives a new uninitialised array, which owns its data."""
+    allocate = _allocator(spec)
+    return functools.partial(_poisoned, allocate) if POISONED else allocate
+
+
+def _poisoned(allocate: Callable[[], np.ndarray]) -> np.ndarray:
+    array = allocate()
+    array.reshape(-1).view(np.uint8).fill(0xFF)
+    return array
+
+
+def _allocator(spec: Spec) -> Callable[[], np.ndarray]:
     if SMALLEST_KEPT <= spec.nbytes <= LARGEST_KEPT:
         return _pool().allocator(spec)
     shape, dtype = spec.shape, spec.dtype

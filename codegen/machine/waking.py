@@ -27,7 +27,7 @@ def worth_sharing() -> float:
     """The seconds of work from which another thread gains time."""
     if available_cores() == 1:
         return WITH_ONE_CORE
-    entry = f"waking.{host_cpu_name()}.{available_cores()}"
+    entry = f"time_to_wake.{host_cpu_name()}.{available_cores()}"
     with contextlib.suppress(ValueError):
         return float((store.read(entry) or b"").decode())
     found = min(max(LEAST, _seconds_to_wake()), MOST)

@@ -25,6 +25,7 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
 from ..closure import code_names, is_opaque, is_users
+from ..inplace import may_overlap
 from ..refusals import explaining_errors
 from ..saved import saved_values
 from ..stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
@@ -123,7 +124,7 @@ class _Shared:
         if type(value) is not np.ndarray or value.dtype not in SUPPORTED:
             return value
         others = [one for key, one in self._arrays.items() if key != id(value)]
-        if id(value) not in self._differentiated and not any(_overlap(one, value) for one in others):
+        if id(value) not in self._differentiated and not any(may_overlap(one, value) for one in others):
             return self._tensors.setdefault(id(value), make(value, NumpyTensor))
         if self._is_certain:
             raise GradientError(
@@ -133,13 +134,6 @@ class _Shared:
         shown = value.view()
         shown.flags.writeable = False
         return shown
-
-
-def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
-    try:
-        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True
 
 
 def _writes_arguments(function: FunctionType) -> bool:

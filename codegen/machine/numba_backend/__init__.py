@@ -36,7 +36,7 @@ from .outline import VARIANT, drop_unused_variants
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
-hold_in_forks(global_compiler_lock)
+hold_in_forks(global_compiler_lock._lock)  # as Numba's own, with a limit for waiting
 
 
 def optimise(module: llvm.ModuleRef) -> None:

@@ -8,13 +8,15 @@ wait: the work goes on to its end, and the next call finds what it made.
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import contextvars
 import functools
 import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from ...tracer.forks import before_forks, new_reentrant_lock
+from .forks import LONGEST_WAIT, before_forks, new_reentrant_lock, run_after_fork
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,42 +27,62 @@ _LONGEST_WAIT = 0.1
 
 
 def uninterrupted(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that calls Numba or LLVM: as if it ran in the thread that calls it."""
+    """Decorate a function that calls Numba or LLVM, or imports much; it gives and raises the same."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        if threading.current_thread() is not threading.main_thread():
-            with before_forks, _lock:
+        if threading.get_ident() != threading.main_thread().ident:
+            with before_forks(), _lock:
                 return function(*args, **kwargs)
         work = _Work(functools.partial(function, *args, **kwargs))
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(work,), name="pullback compiles").start()
+        _thread.start_new_thread(contextvars.copy_context().run, (work,))
         return work.result()
 
     return run
 
 
 class _Work:
-    """A call that another thread makes."""
+    """A call that another thread makes.
+
+    The main thread takes locks of the C level only, and starts the thread there: in the methods of an Event
+    or a Thread an exception may leave a lock taken.
+    """
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
-        self._done = threading.Event()
+        self._ends = threading.Lock()
+        self._ends.acquire()
         self._value: Any = None
         self._error: BaseException | None = None
 
     def __call__(self) -> None:
+        _unfinished.add(self)
         try:
-            with before_forks, _lock:
+            with before_forks(), _lock:
                 self._value = self._call()
         except BaseException as error:
             self._error = error
         finally:
-            self._done.set()
+            self._ends.release()
+            _unfinished.discard(self)
 
     def result(self) -> Any:
-        while not self._done.wait(_LONGEST_WAIT):
+        while not self._ends.acquire(timeout=_LONGEST_WAIT):
             pass
         if self._error is not None:
             raise self._error
         return self._value
+
+    def wait(self) -> None:
+        self._ends.acquire(timeout=LONGEST_WAIT)
+
+
+_unfinished: set[_Work] = set()
+run_after_fork(_unfinished.clear)
+
+
+@atexit.register
+def _wait_for_all() -> None:
+    """The interpreter does not end while LLVM is at work."""
+    for work in tuple(_unfinished):
+        work.wait()
