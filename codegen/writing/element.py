@@ -330,9 +330,10 @@ class ElementWriter(IndexWriter):
         keyword = "if"
         while isinstance(rest, Select) and (rest is expression or self._goes_on(rest, scope)):
             header = f"{keyword} {sp.unparse(self._condition(rest, scope))}"
-            self._side(name, header, rest.inside, rest, scope)
-            rest, keyword, last = self.chosen(rest.outside), "elif", rest
-        self._side(name, "else", rest, last, scope)
+            origin = rest.node.origin
+            self._side(name, header, rest.inside, origin, scope)
+            rest, keyword = self.chosen(rest.outside), "elif"
+        self._side(name, "else", rest, origin, scope)
         return ast.Name(name)
 
     def _goes_on(self, expression: Select, scope: Scope) -> bool:
@@ -340,10 +341,10 @@ class ElementWriter(IndexWriter):
         key = self.key(expression)
         return not any(key in one.known for one in scope.chain) and _is_long(expression)
 
-    def _side(self, name: str, header: str, side: Expression, choice: Select, scope: Scope) -> None:
+    def _side(self, name: str, header: str, side: Expression, origin: Origin, scope: Scope) -> None:
         branch = Scope(None, scope, is_branch=True)
         value = self.value(side, branch)
-        self.line(branch, f"{name} = {sp.unparse(value)}", value, choice.node.origin)
+        self.line(branch, f"{name} = {sp.unparse(value)}", value, origin)
         scope.lines.append(Block(header, tuple(branch.lines)))
 
     def _select(self, expression: Select, scope: Scope) -> ast.expr:
