@@ -1,6 +1,6 @@
 """Square matrices: linear equations, inverses, determinants, Cholesky's factor.
 
-What has no solution raises LinearAlgebraError outside of compiled functions; in them it is inf or nan.
+What has no solution raises LinearAlgebraError, compiled as well.
 """
 
 from __future__ import annotations
