@@ -1,7 +1,8 @@
 """Linear algebra as generated code calls it: plain loops, and `gemm` for what is far from the diagonal.
 
 Blocks of rows or columns, as in LAPACK: Golub and Van Loan, Matrix Computations, chapters 3 and 4. Inner
-loops walk along rows. What has no result becomes inf or nan, as in the rest of generated code.
+loops walk along rows. `factor_cholesky` and those that solve with an elimination say whether there is a
+result, as LAPACK does, and generated code raises where there is none. Others leave inf or nan.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from .vector_math import sqrt
 BLOCK = 32
 
 
-def factor_cholesky(a: np.ndarray, out: np.ndarray) -> None:
-    """The lower triangular L with L L' = a into `out`; the lower triangle of `a` is read.
+def factor_cholesky(a: np.ndarray, out: np.ndarray) -> bool:
+    """The lower triangular L with L L' = a into `out`; the lower triangle of `a` is read. False without any.
 
     >>> factor_cholesky(covariance, factor)
     """
     size = a.shape[0]
+    is_definite = True
     for i in range(size):  # above the diagonal first, where a step of the elimination is along rows
         for j in range(i + 1):
             out[j, i] = a[i, j]
@@ -31,8 +33,10 @@ def factor_cholesky(a: np.ndarray, out: np.ndarray) -> None:
         if start > 0:
             gemm(-1.0, out[:start, start:stop].T, out[:start, start:], 1.0, out[start:stop, start:])
         for i in range(start, stop):
+            is_definite = is_definite and not out[i, i] <= 0.0
             pivot = sqrt(out[i, i])
-            for j in range(i, size):
+            out[i, i] = pivot
+            for j in range(i + 1, size):
                 out[i, j] = out[i, j] / pivot
             for k in range(i + 1, stop):
                 factor = out[i, k]
@@ -42,6 +46,7 @@ def factor_cholesky(a: np.ndarray, out: np.ndarray) -> None:
         for j in range(i):
             out[i, j] = out[j, i]
             out[j, i] = 0.0
+    return is_definite
 
 
 def copy(a: np.ndarray, out: np.ndarray) -> None:
@@ -150,8 +155,16 @@ def exchange(out: np.ndarray, one: int, other: int | int64) -> None:
             out[other, j] = kept
 
 
-def solve_eliminated(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """The x with a x = b into `out`, given what `eliminate` makes of a.
+def is_regular(eliminated: np.ndarray) -> bool:
+    """Whether no pivot is 0."""
+    found = True
+    for i in range(eliminated.shape[1]):
+        found = found and eliminated[i, i] != 0.0
+    return found
+
+
+def solve_eliminated(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:
+    """The x with a x = b into `out`, given what `eliminate` makes of a. False if a is singular.
 
     >>> solve_eliminated(eliminated, b, x)
     """
@@ -161,10 +174,11 @@ def solve_eliminated(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
         exchange(out, i, int64(eliminated[size, i]))
     substitute_forward(eliminated[:size], out, True)
     substitute_backward(eliminated[:size], out, False)
+    return is_regular(eliminated)
 
 
-def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    """The x with a' x = b into `out`, given what `eliminate` makes of a.
+def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.ndarray) -> bool:
+    """The x with a' x = b into `out`, given what `eliminate` makes of a. False if a is singular.
 
     >>> solve_eliminated_transposed(eliminated, b, x)
     """
@@ -175,6 +189,7 @@ def solve_eliminated_transposed(eliminated: np.ndarray, b: np.ndarray, out: np.n
     for below in range(size):
         i = size - 1 - below
         exchange(out, i, int64(eliminated[size, i]))
+    return is_regular(eliminated)
 
 
 FUNCTIONS = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.tracer.errors import DimensionError, UnsupportedError
+from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
@@ -79,7 +79,8 @@ class Program:
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """The outputs for C-contiguous arrays with exactly the shapes and dtypes of the graph's inputs.
 
-        Raises DimensionError for an index array with a position outside of what it indexes.
+        Raises DimensionError for an index array with a position outside of what it indexes,
+        LinearAlgebraError where a matrix is singular, or not positive definite.
         """
         return self._run(arrays)
 
@@ -120,7 +121,8 @@ class Program:
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
         run = make_runner(self._plan, kernels)
-        self._run = self._explaining(run) if "raise IndexError" in repr(self._statements) else run
+        may_raise = self._plan.tree.may_fail or "raise IndexError" in repr(self._statements)
+        self._run = self._explaining(run) if may_raise else run
         self.compiled = True
         return self._run(arrays)
 
@@ -135,8 +137,23 @@ class Program:
                     f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
                     f"Indices count from 0 to the size of the dimension less one, or back from -1."
                 ) from None
+            except ArithmeticError as error:
+                raise self._without_result(*error.args) from None
 
         return run_explaining
+
+    def _without_result(self, number: int) -> LinearAlgebraError:
+        """What is wrong where a call in the code has no result."""
+        node = next(one for one, place in self._plan.tree.may_fail.items() if place == number)
+        name, wanted = {
+            "cholesky_factor": ("cholesky", "positive definite"),
+            "eliminated_solution": ("solve", "regular: it is singular"),
+        }[node.operator.name]
+        batch = node.operands[0].shape[:-2]
+        which = f"A matrix of the batch of shape {batch}" if batch else "The matrix"
+        return LinearAlgebraError(
+            f"linalg.{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
+        )
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""

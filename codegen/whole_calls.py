@@ -19,6 +19,8 @@ NAMES_OF_MODULES = {
 }
 MULTIPLYING = frozenset(function.__name__ for function in matrices.FUNCTIONS)
 """Functions that call `gemm`."""
+SAYING_WHETHER = frozenset({"cholesky_factor", "eliminated_solution"})
+"""Operators whose functions say whether there is a result."""
 DIMS = {"ordering": 1, "matrix": 2, "decomposition": 2}
 """By family of operators: how many of the last dimensions a call takes."""
 

@@ -45,6 +45,7 @@ def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
     require_assignable(target)
     require_writable(target)
     value = fitted(value, target)
+    _require_tracked(target._view, value)
     recorded = is_recording() and (value._requires_grad or target._requires_grad)
     if is_local(target) and not is_local(value):
         into_graph(target)
@@ -129,6 +130,18 @@ def require_assignable(target: Tensor) -> None:
     if view is not None and view.base._requires_grad and view.base._grad_fn is None:
         raise GradientError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def _require_tracked(view: View | None, value: Tensor) -> None:
+    """GradientError where the write through a view would pass the gradient by."""
+    if view is None or view.tracks or not is_recording():
+        return
+    if view.base._requires_grad or value._requires_grad:
+        raise GradientError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled: its "
+            "base would change without its gradient. Make the view where gradients are recorded, or write "
+            "into it under no_grad."
         )
 
 

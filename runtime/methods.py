@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import ArgumentError, GradientError, ShapeError
+from ..tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from . import (
@@ -24,7 +24,7 @@ from . import (
     sampling,
 )
 from .functions import METHODS, PUBLIC, movement
-from .functions.common import is_operand
+from .functions.common import array_dtype, is_operand
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
@@ -118,6 +118,11 @@ def _data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise ArgumentError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if self._requires_grad and array_dtype(value).kind != "f":
+        raise DTypeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype; found "
+            f"{value.dtype}. Convert it, e.g. with .float()."
+        )
     self._value = value._value
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, decompositions, linalg, parts, reduction
+from .functions import PUBLIC, decompositions, linalg, reduction
 from .functions.common import fail
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.values import averaged, promoted, tensor_of
@@ -56,10 +56,13 @@ def log_softmax(x: Any, axis: Any = None) -> Tensor:
 
 # --- scipy.linalg -------------------------------------------------------------------------------------------
 
-HARMLESS = frozenset(
-    ("assume_a", "check_finite", "debug", "overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver")
-)
+HARMLESS = frozenset(("check_finite", "debug", "overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver"))
 """Options that change how the result is computed, not what it is."""
+
+
+SYMMETRIC = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
+GENERAL = (None, "gen", "general")
+"""What `solve` may be told about its matrix."""
 
 
 def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,17 +74,21 @@ def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def solve(a: Any, b: Any, lower: bool = False, transposed: bool = False) -> Tensor:
+def solve(
+    a: Any, b: Any, lower: bool = False, transposed: bool = False, assume_a: str | None = None
+) -> Tensor:
+    """The x with a x = b; of a matrix that is said to be symmetric one triangle is read."""
     x, y = (averaged(one) for one in promoted([a, b]))
+    if assume_a in SYMMETRIC:
+        x = linalg.symmetric(x, lower)
+    elif assume_a not in GENERAL:
+        fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} is not supported on a Tensor.")
     return linalg.solved(x.mT if transposed else x, y, y.ndim == 1)
 
 
 def cholesky(a: Any, lower: bool = False) -> Tensor:
     """The triangular factor: an upper one unless `lower`, from the upper half."""
-    x = averaged(a)
-    half = parts.tril(x) if lower else parts.triu(x)
-    whole = half + half.mT - PUBLIC["diag_embed"](parts.diagonal(half, 0, -2, -1))
-    return linalg.cholesky(whole, not lower)
+    return linalg.cholesky(linalg.symmetric(averaged(a), lower), not lower)
 
 
 def solve_triangular(
@@ -108,7 +115,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
     """Eigenvalues in ascending order, and eigenvectors in columns, of a symmetric matrix."""
-    values, vectors = decompositions.eigh(averaged(a), "L" if lower else "U")
+    values, vectors = decompositions.eigh(linalg.symmetric(averaged(a), lower))
     return values if eigvals_only else (values, vectors)
 
 

@@ -204,10 +204,21 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     if isinstance(error, PullbackError):
         raise error
     if isinstance(error, np.linalg.LinAlgError):
-        raise LinearAlgebraError(f"linalg.{operator.name}: {error}.") from error
+        element = _first_failing(operator, values, attributes)
+        raise LinearAlgebraError(f"linalg.{operator.name}: {element}{error}.") from error
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
     operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error
+
+
+def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str, Any]) -> str:
+    """Which of a batch of matrices has no result, in PyTorch's words."""
+    for number, place in enumerate(np.ndindex(matrices[0].shape[:-2])):
+        try:
+            operator(*(np.asarray(one[place]) for one in matrices), **attributes)
+        except np.linalg.LinAlgError:
+            return f"(Batch element {number}): " if place else ""
+    return ""
 
 
 def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any]) -> None:

@@ -388,3 +388,29 @@ def test_steps_that_read_two_neighbours_are_lowered_in_linear_time(monkeypatch: 
     short = next(counted)
     pb.compile(tree(18)).source(*arrays)
     assert next(counted) - short < 4 * short
+
+
+def irregular(x: Any, count: int) -> Any:
+    """So many parts, of which no two are alike."""
+    steps = (
+        lambda a, b: a * b,
+        lambda a, b: a + pb.sin(b),
+        lambda a, b: pb.exp(-a) * b,
+        lambda a, b: a - b * b,
+    )
+    random, parts = np.random.default_rng(1), []
+    for place in range(count):
+        part = x[random.integers(10)]
+        for _ in range(3 + place % 3):
+            part = steps[random.integers(4)](part, x[random.integers(10)])
+        parts.append(part)
+    return pb.stack(parts)
+
+
+def test_a_choice_among_many_pieces_is_no_ladder() -> None:
+    x = pb.tensor(np.linspace(0.1, 1.0, 10))
+    source = pb.compile(pb.jacobian(lambda x: irregular(x, 120))).source(x)
+    compile(source, "generated", "exec")  # Python indents up to 100 levels
+    assert "elif" in source and " " * 40 not in source
+    slopes = pb.jacobian(lambda x: irregular(x, 20))
+    np.testing.assert_allclose(pb.compile(slopes)(x).numpy(), slopes(x).numpy(), rtol=1e-13)

@@ -260,3 +260,21 @@ def test_images_of_integers_are_resized_as_in_pytorch_or_refused(dtype: str, mod
         return
     with pytest.raises(DTypeError, match="interpolate|mean"):
         pb.nn.functional.interpolate(pb.tensor(x), size=(3, 5), mode=mode)
+
+
+# --- arguments that PyTorch refuses -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refused", [
+    lambda lib: lib.cdist(lib.ones(2, 2), lib.ones(2, 2), -1.0),
+    lambda lib: lib.pdist(lib.ones(2, 2), -1.0),
+    lambda lib: lib.relu(lib.tensor([True, False])),
+    lambda lib: lib.nn.functional.cross_entropy(lib.ones(1, 3), lib.tensor([0]), label_smoothing=1.5),
+    lambda lib: lib.nn.functional.interpolate(lib.ones(1, 1, 4).int(), size=3),
+    lambda lib: lib.nn.functional.adaptive_avg_pool1d(lib.ones(1, 4).int(), 2),
+    lambda lib: lib.addr(lib.ones(2, 2).int(), lib.ones(2).int(), lib.ones(2).int(), beta=0.5),
+])  # fmt: skip
+def test_arguments_that_pytorch_refuses_are_refused(refused: Callable[[Any], Any]) -> None:
+    for lib in (torch, pb):
+        with pytest.raises((RuntimeError, ValueError, TypeError)):
+            refused(lib)

@@ -297,3 +297,26 @@ def test_dropout_keeps_the_mean() -> None:
     assert abs(found.mean().item() - 1.0) < 0.05
     found.sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), found.detach().numpy())
+
+
+def test_a_view_made_without_gradients_is_not_written_to_where_they_are_recorded() -> None:
+    base, weights = pb.ones(3, requires_grad=True) * 1, pb.ones(2, requires_grad=True)
+    constant = pb.ones(3)
+    with pb.no_grad():
+        view, other = base[:2], constant[:2]
+        view.mul_(2)
+    for write in (lambda: view.mul_(2), lambda: view.__setitem__(0, 1.0), lambda: other.mul_(weights)):
+        with pytest.raises(GradientError, match="created in no_grad mode"):
+            write()
+    other.mul_(2)
+    base.detach()[:1].mul_(3)
+    assert base.tolist() == [6, 2, 1] and constant.tolist() == [2, 2, 1]
+
+
+def test_data_of_a_tensor_with_gradient_are_floating() -> None:
+    leaf = pb.ones(2, requires_grad=True)
+    for data in (pb.tensor([1, 2]), pb.tensor([True, False])):
+        with pytest.raises(DTypeError, match="must be floating point"):
+            leaf.data = data
+    leaf.data = pb.zeros(3)
+    assert leaf.tolist() == [0, 0, 0]

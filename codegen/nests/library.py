@@ -12,7 +12,7 @@ from pullback.tracer.ops.elementwise import identity
 
 from ..rewriting.calls import gemm, pairs_of, start_of
 from ..writing import spelling as sp
-from ..writing.layout import Line
+from ..writing.layout import Block, Line
 from .expression import (
     AnyIndex,
     Axis,
@@ -172,7 +172,7 @@ def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
 # --- statements -------------------------------------------------------------------------------------------
 
 
-def write_call(root: Root, writer: Writer, scope: Scope) -> Line:
+def write_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
     """`gemm(1.0, x[i], w.T, 0.0, product)` in the loops that the call is in."""
     from ..writing.element import comment_of
 

@@ -98,3 +98,5 @@ class LoopTree:
     """How many rows there is room for in the history of a carry: they take turns."""
     small: set[Symbol] = field(default_factory=set)
     """Extents that are written as numbers, so that LLVM unrolls the loops over them."""
+    may_fail: dict[Node, int] = field(default_factory=dict)
+    """Calls that may have no result, with the number that the code raises then."""

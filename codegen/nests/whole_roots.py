@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 
-from ..whole_calls import DIMS, function_of, takes_wholes
+from ..whole_calls import DIMS, SAYING_WHETHER, function_of, takes_wholes
 from ..writing import spelling as sp
-from ..writing.layout import Line
+from ..writing.layout import Block, Line
 from .expression import AnyIndex, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
@@ -51,8 +51,8 @@ def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
     return read
 
 
-def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line:
-    """`sort_positions(x[i], positions[i])` in the loops over rows."""
+def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
+    """`sort_positions(x[i], positions[i])` in the loops over rows; raises where there is no result."""
     from ..writing.element import comment_of
 
     function = function_of(root.node).__name__
@@ -65,7 +65,11 @@ def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line:
     batch = root.node.operands[0].spec.ndim - taken
     out = _part(root.node, root.target[:batch], writer, scope)
     writer.called.add(function)
-    return Line(f"{function}({', '.join(operands)}, {out})", comment_of([root.node.origin]))
+    call, comment = f"{function}({', '.join(operands)}, {out})", comment_of([root.node.origin])
+    if root.node.operator.name not in SAYING_WHETHER:
+        return Line(call, comment)
+    number = writer.tree.may_fail.setdefault(root.node, len(writer.tree.may_fail))
+    return Block(f"if not {call}", (Line(f"raise ArithmeticError({number})", comment),))
 
 
 def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -> str:

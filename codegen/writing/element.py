@@ -321,17 +321,31 @@ class ElementWriter(IndexWriter):
         return sp.call("bool" if dtype.kind == "b" else dtype.name, value)
 
     def _branch(self, expression: Select, scope: Scope) -> ast.expr:
-        """A choice between long expressions as statements, so that their parts have names."""
+        """A choice between long expressions as statements, so that their parts have names.
+
+        What is chosen among many is no ladder of `else`, as Python indents up to 100 levels.
+        """
         name = self.arrays.pool.take(self._wanted_name(expression, scope))
-        for side, header in (
-            (expression.inside, f"if {sp.unparse(self._condition(expression, scope))}"),
-            (expression.outside, "else"),
-        ):
-            branch = Scope(None, scope, is_branch=True)
-            value = self.value(side, branch)
-            self.line(branch, f"{name} = {sp.unparse(value)}", value, expression.node.origin)
-            scope.lines.append(Block(header, tuple(branch.lines)))
+        rest: Expression = expression
+        keyword = "if"
+        while isinstance(rest, Select) and (rest is expression or self._goes_on(rest, scope)):
+            header = f"{keyword} {sp.unparse(self._condition(rest, scope))}"
+            origin = rest.node.origin
+            self._side(name, header, rest.inside, origin, scope)
+            rest, keyword = self.chosen(rest.outside), "elif"
+        self._side(name, "else", rest, origin, scope)
         return ast.Name(name)
+
+    def _goes_on(self, expression: Select, scope: Scope) -> bool:
+        """Whether a choice in the last side of another is a further side of it."""
+        key = self.key(expression)
+        return not any(key in one.known for one in scope.chain) and _is_long(expression)
+
+    def _side(self, name: str, header: str, side: Expression, origin: Origin, scope: Scope) -> None:
+        branch = Scope(None, scope, is_branch=True)
+        value = self.value(side, branch)
+        self.line(branch, f"{name} = {sp.unparse(value)}", value, origin)
+        scope.lines.append(Block(header, tuple(branch.lines)))
 
     def _select(self, expression: Select, scope: Scope) -> ast.expr:
         inside = self.value(expression.inside, scope, conditional=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
-from ...tracer.spec import normalised_dim
+from ...tracer.spec import BOOL, normalised_dim
 from ..tape import apply
 from ..tensor import Tensor
 from .common import (
@@ -43,7 +43,10 @@ def relu(input: Tensor) -> Tensor:
         >>> relu(tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    return apply(e.relu, tensor(input, "relu"))
+    x = tensor(input, "relu")
+    if array_dtype(x) == BOOL:
+        fail(DTypeError, "Boolean inputs not supported for relu. A mask stays itself.")
+    return apply(e.relu, x)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:

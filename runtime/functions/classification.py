@@ -161,6 +161,8 @@ def cross_entropy(
         tensor(0.6931)
     """
     scores, wanted = floating(input, "cross_entropy"), tensor(target, "cross_entropy", "target")
+    if not 0 <= label_smoothing <= 1:
+        fail(ArgumentError, f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     logs = log_softmax(scores, 1 if scores.ndim > 1 else 0)
     if array_dtype(wanted).kind == "f":
         return _soft_cross_entropy(logs, wanted, weight, reduction, label_smoothing)

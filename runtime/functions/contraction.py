@@ -276,6 +276,12 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _scaled_sum(input: Tensor, product: Tensor, beta: Scalar, alpha: Scalar, function: str) -> Tensor:
     """beta * input + alpha * product."""
+    if array_dtype(product).kind != "f" and any(isinstance(one, float) for one in (beta, alpha)):
+        fail(
+            DTypeError,
+            f"{function}(): For integral input tensors, beta and alpha must not be floating point numbers; "
+            f"found {beta} and {alpha}. Convert the tensors, e.g. with .float().",
+        )
     require_broadcast(function, [input, product])
     dtype = array_dtype(product)
     if alpha != 1:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ShapeError
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ..tape import apply, wrap
 from ..tensor import Tensor
@@ -30,7 +30,13 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
             ShapeError,
             f"cdist(): rows of one size expected, found shapes {tuple(a.shape)} and {tuple(b.shape)}",
         )
+    _require_order(p, "cdist")
     return vector_norm(apply(e.subtract, a.unsqueeze(-2), b.unsqueeze(-3)), p, -1)
+
+
+def _require_order(p: float, function: str) -> None:
+    if p < 0:
+        fail(ArgumentError, f"{function} only supports non-negative p values, found {p}.")
 
 
 def pairwise_distance(
@@ -57,6 +63,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     x = floating(input, "pdist")
     if x.ndim != 2:
         fail(ShapeError, f"pdist only supports 2D tensors, got: {x.ndim}D")
+    _require_order(p, "pdist")
     first, second = np.triu_indices(x.shape[0], 1)
     rows = (index_select(x, 0, wrap(one)) for one in (first, second))
     return vector_norm(apply(e.subtract, *rows), p, -1)

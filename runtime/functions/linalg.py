@@ -1,6 +1,6 @@
 """Square matrices: linear equations, inverses, determinants, Cholesky's factor.
 
-What has no solution raises LinearAlgebraError outside of compiled functions; in them it is inf or nan.
+What has no solution raises LinearAlgebraError, compiled as well.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ def logdet(input: Tensor) -> Tensor:
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular L with L L' = input, or its transpose U with `upper`.
 
-    Of a symmetric matrix; its lower triangle is read, and its gradient is symmetric.
+    Of a symmetric matrix; its lower triangle is read (its upper one with `upper`), and its gradient is
+    symmetric.
 
     Raises:
         ShapeError: the matrix is not square. LinearAlgebraError: it is not positive definite.
@@ -145,8 +146,15 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
         tensor([[2., 0.],
                 [1., 2.]])
     """
-    factor = apply(la.cholesky, square(input, "cholesky"))
+    a = square(input, "cholesky")
+    factor = apply(la.cholesky, transpose(a, -2, -1) if upper else a)
     return transpose(factor, -2, -1) if upper else factor
+
+
+def symmetric(a: Tensor, lower: bool = True) -> Tensor:
+    """One triangle of every matrix and its mirror image: all that NumPy and SciPy read of a symmetric one."""
+    mirrored = transpose(tril(a, -1) if lower else triu(a, 1), -2, -1)
+    return apply(e.add, tril(a) if lower else triu(a), mirrored)
 
 
 @matrix_named_either_way

@@ -14,7 +14,7 @@ from ...tracer.ops import indexing as x_ops
 from ..tape import apply, wrap
 from ..tensor import Tensor
 from .arithmetic import div, pow
-from .common import array_dtype, fail, filled, iota, tensor
+from .common import array_dtype, fail, filled, iota, require_float, tensor
 from .joining import cat, stack
 from .movement import expand_to, reshape_to
 from .padding import padded
@@ -403,6 +403,7 @@ def _bounds(extent: int, count: int) -> list[tuple[int, int]]:
 def _adaptive_mean(rank: int, input: Tensor, output_size: Any) -> Tensor:
     function = f"adaptive_avg_pool{rank}d"
     x = tensor(input, function)
+    require_float(x, function)
     wanted = _wanted(rank, x, output_size, function)
     extents = tuple(x.shape[x.ndim - rank :])
     if all(size and extent % size == 0 for size, extent in zip(wanted, extents)):

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import ArgumentError, UnsupportedError
 from ..functions import PUBLIC, decompositions, least_squares, statistics
 from ..functions.common import array_dtype, fail, filled
-from ..functions.linalg import inverse
+from ..functions.linalg import inverse, symmetric
 from ..tensor import Tensor
 from .functions import implements
 from .values import averaged, promoted, tensor_of
@@ -19,17 +19,24 @@ SVDResult = type(np.linalg.svd(np.eye(1)))
 QRResult = type(np.linalg.qr(np.eye(1)))
 """The named tuples that NumPy returns."""
 
-implements(np.linalg.eigh)(
-    lambda a, UPLO="L": EighResult(*decompositions.eigh(averaged(a), UPLO.upper()))  # type: ignore[arg-type]
-)
-implements(np.linalg.eigvalsh)(lambda a, UPLO="L": decompositions.eigvalsh(averaged(a), UPLO.upper()))
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """Eigenvalues and eigenvectors of what one triangle says."""
+    UPLO = UPLO.upper()
+    if UPLO not in ("L", "U"):
+        fail(ArgumentError, f"numpy.linalg.eigh: UPLO argument must be 'L' or 'U', found {UPLO!r}.")
+    return EighResult(*decompositions.eigh(symmetric(averaged(a), UPLO == "L")))  # type: ignore[arg-type]
+
+
+implements(np.linalg.eigvalsh)(lambda a, UPLO="L": eigh(a, UPLO)[0])
 implements(np.linalg.svdvals)(lambda x, /: decompositions.svdvals(averaged(x)))
 
 
 @implements(np.linalg.svd)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """U, the singular values in descending order, and V transposed; or the values alone."""
-    x = averaged(a)
+    x = symmetric(averaged(a)) if hermitian else averaged(a)
     if not compute_uv:
         return decompositions.svdvals(x)
     return SVDResult(*decompositions.linalg_svd(x, full_matrices))  # type: ignore[arg-type]
@@ -48,7 +55,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     """The pseudo-inverse: singular values up to rcond * the largest, 1e-15 unless given, count as 0."""
     cut = rcond if rcond is not None else rtol
-    return least_squares.pinv(averaged(a), hermitian=hermitian, atol=0.0, rtol=1e-15 if cut is None else cut)
+    x = symmetric(averaged(a)) if hermitian else averaged(a)
+    return least_squares.pinv(x, hermitian=hermitian, atol=0.0, rtol=1e-15 if cut is None else cut)
 
 
 @implements(np.linalg.matrix_rank)

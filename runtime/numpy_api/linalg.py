@@ -21,7 +21,9 @@ def solve(a: Any, b: Any) -> Tensor:
 implements(np.linalg.inv)(lambda a: linalg.inverse(averaged(a)))
 implements(np.linalg.det)(lambda a: linalg.det(averaged(a)))
 implements(np.linalg.slogdet)(lambda a: linalg.slogdet(averaged(a)))
-implements(np.linalg.cholesky)(lambda a, /, *, upper=False: linalg.cholesky(averaged(a), upper))
+implements(np.linalg.cholesky)(
+    lambda a, /, *, upper=False: linalg.cholesky(linalg.symmetric(averaged(a), not upper), upper)
+)
 implements(np.linalg.matrix_power)(lambda a, n: linalg.matrix_power(averaged(a), n))
 implements(np.linalg.matmul)(lambda x1, x2, /: np.matmul(x1, x2))
 implements(np.linalg.outer)(lambda x1, x2, /: FUNCTIONS[np.outer](x1, x2))

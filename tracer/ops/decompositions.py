@@ -117,11 +117,12 @@ def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
 
 
 def _eigh_cotangent(g: Array, y: Array) -> Array:
+    """Symmetric, as the matrix is."""
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
     of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
     inside = _quotient(product(transposed(vectors), of_vectors), _differences(values))
     unit = unit_like(inside)
-    inside = where(equal(unit, 1.0), multiply(unit, of_values), inside)
+    inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + transposed(inside)))
     return product(product(vectors, inside), transposed(vectors))
 
 

@@ -1,8 +1,8 @@
 """Square matrices, alone or in batches: linear equations, determinants, Cholesky's factor.
 
 NumPy and SciPy evaluate them, with LAPACK. Generated code calls functions of whole matrices (`matrices.py`),
-which share the elimination of a matrix among all that is asked of it. Where there is no result, LAPACK raises
-LinAlgError and generated code gives inf or nan. The rules are in Giles, "An extended collection of matrix
+which share the elimination of a matrix among all that is asked of it. Where a factor or a solution does not
+exist, both raise. The rules are in Giles, "An extended collection of matrix
 derivative results" (2008).
 """
 
