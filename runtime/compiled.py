@@ -223,12 +223,15 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
-            try:
-                traced = self._trace(call)
-            except EagerOnlyError as error:
-                return self._enter_uncompiled(call, error).run(call.arrays)
-            variant = self._variant(traced)
-            result = variant.run_traced(call.arrays)
+            for _ in range(2):  # the first time it may have filled caches that it reaches
+                try:
+                    traced = self._trace(call)
+                except EagerOnlyError as error:
+                    return self._enter_uncompiled(call, error).run(call.arrays)
+                variant = self._variant(traced)
+                result = variant.run_traced(call.arrays)
+                if result is not STALE:
+                    break
             if result is STALE:
                 raise TraceError(
                     f"{self.name} changes, while it runs, a value that it reaches from outside, so that no "

@@ -22,6 +22,7 @@ from ..tracer.spec import INT64, require_supported
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
 from .dtypes import as_numpy_dtype
+from .plain_arrays import require_plain_array
 from .tape import apply, wrap
 from .tensor import Device, Tensor, make
 
@@ -109,6 +110,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def array_from(data: Any, dtype: Any, function: str) -> np.ndarray:
     """An ndarray with the data; one that is an ndarray of the dtype already is not copied."""
     if isinstance(data, np.ndarray | np.generic):
+        require_plain_array(data, f"{function}(): the data")
         native = data.dtype.newbyteorder("=")
         require_supported(native, function, "data")
         wanted = dtype_or(dtype, native, function)

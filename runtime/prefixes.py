@@ -159,7 +159,7 @@ class Prefixes:
 
     def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
-        if traced.written or traced.drawn or traced.gradient is not None:
+        if traced.written or traced.drawn or traced.updates or traced.gradient is not None:
             return None
         count = len(traced.argument_names)
         arguments = traced.graph.inputs[:count]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.trace import is_tracing
+from . import randomness
 from .functions import PUBLIC
 from .numpy_api.applying import JOINERS, Vectorized, enumerated
 from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
@@ -32,6 +33,7 @@ Function = Callable[..., Any]
 MODULES = (
     np, math, np.linalg, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
     np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
+    *randomness.MODULES,
 )  # fmt: skip
 
 
@@ -210,7 +212,11 @@ _few = OBJECTS | {
     real: _while_wanted(real, _for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
-_of_tensors = LISTED | _few
+_unpredictable = {
+    real: _class_called(real, call) if isinstance(real, type) else call
+    for real, call in randomness.UNPREDICTABLE.items()
+}
+_of_tensors = LISTED | _few | _unpredictable
 _made = {real: _while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
 JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""

@@ -31,6 +31,7 @@ from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_api.programs import NumpyProgram
 from .numpy_api.scalars import has_scalars, with_scalars
 from .numpy_api.style import calls_pullback
+from .plain_arrays import require_plain_array
 from .saved import keeping_saved_values
 from .tape import apply, cut_off, wrap
 from .tensor import Tensor, make
@@ -347,6 +348,7 @@ class _Inputs:
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
                 "floats can be differentiated. Choose other argnums."
             )
+        require_plain_array(leaf, f"{self.name}: argument '{label}'")
         tensor = leaf if isinstance(leaf, Tensor) else wrap(np.asarray(leaf))
         if tensor._value.dtype.kind != "f":
             raise DTypeError(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .closure import Reading
 from .flatten import Results
 from .numpy_api.scalars import has_scalars, with_scalars
 from .numpy_api.style import calls_pullback
@@ -30,9 +31,11 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     args, kwargs = call.rebuild(leaves)
     given = [*call.arrays, *(source.value for source in reading.sources)]
     has_tensors = any(isinstance(one, Tensor) for one in given)
-    with with_scalars(bool(has_scalars()) or not has_tensors, not calls_pullback(function)):
-        value = substitution.root(0, function)(*args, **kwargs)
-    substitution.check(name)
+    try:
+        with with_scalars(bool(has_scalars()) or not has_tensors, not calls_pullback(function)):
+            value = substitution.root(0, function)(*args, **kwargs)
+    finally:
+        substitution.write_back(lambda value: _as_before(value, reading, has_tensors))
     results = Results(value, name)
     if has_tensors:
         return results.builder(lambda found: [wrap(one) for one in found])(results.leaves)
@@ -54,6 +57,16 @@ class Uncompiled:
         """The results of a call, by the Python function."""
         given = getattr(leaves, "given", leaves)  # which it may write into
         return run_uncompiled(self.function, self.call.with_arrays(given), self.name)
+
+
+def _as_before(value: Any, reading: Reading, has_tensors: bool) -> Any:
+    """What the function stores outside: what it took from there as it was, arrays in a program of arrays."""
+    if not isinstance(value, Tensor):
+        return value
+    for source in reading.sources:
+        if source.value is value._value:
+            return source.value
+    return value if has_tensors else value.detach()._value
 
 
 def _own_array(leaf: Any, memory: list[np.ndarray]) -> Any:

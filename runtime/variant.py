@@ -171,7 +171,8 @@ class Variant:
         constants, drawn = traced.constants, traced.drawn
         if traced.written:
             core = self._writing(core)
-        if not sources and not constants and not drawn:
+        updates = traced.updates
+        if not sources and not constants and not drawn and updates is None:
             if reading is None:
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
@@ -185,7 +186,19 @@ class Variant:
                 extra = [values[index] for index in sources]
             return core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
 
-        return run_with_sources
+        if updates is None or reading is None:
+            return run_with_sources
+
+        def run_with_updates(leaves: Sequence[Any]) -> Any:
+            values = reading()
+            if values is None or not updates.holds(values):
+                return STALE
+            extra = [values[index] for index in sources]
+            result = core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
+            updates.write(values)
+            return result
+
+        return run_with_updates
 
     def _written_places(self) -> list[tuple[int, int]]:
         """Of each argument that the function writes into: its position, and that of the output for it."""

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.closure import code_names, explore
+from pullback.runtime.closure import explore
+from pullback.runtime.code_names import names_of
 from pullback.runtime.flatten import Results, flatten, leaf_paths, path_text, unflatten
 from pullback.runtime.signature import Signature, conform
 from pullback.tracer.errors import ArgumentError, OutputError
@@ -257,7 +258,8 @@ def test_cycles_end() -> None:
 
 
 def test_names_in_code() -> None:
-    loaded, attributes, stored = code_names(reads.__code__)
+    names = names_of(reads.__code__)
+    loaded, attributes, stored = names.loaded, names.attributes, names.stored
     assert set(loaded) == {"table", "level", "holder"} and "method" in attributes and stored == ()
 
 

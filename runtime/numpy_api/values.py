@@ -9,6 +9,7 @@ import numpy as np
 
 from ..functions.common import array_dtype, as_dtype
 from ..functions.joining import stack
+from ..plain_arrays import require_plain_array
 from ..tape import wrap
 from ..tensor import Tensor
 
@@ -30,6 +31,7 @@ def tensor_of(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     value = joined(value)
+    require_plain_array(value, "an operand")
     return value if isinstance(value, Tensor) else wrap(np.asarray(value))
 
 
