@@ -19,7 +19,6 @@ import inspect
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -44,86 +43,16 @@ from .objects import (
     special_methods,
     wrapped_by,
 )
+from .places import ABSENT, Holder, Number, Place, Reading, Source, StandIn
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM
-from .reader import Read, Reader
+from .reader import Reader
 from .stand_ins import JOINED, WRITABLE, StandIns
 from .tensor import Tensor
 from .writes import calls_taking_methods, writes_of
 
-ABSENT: Any = object()
-"""The value of an attribute that the function makes."""
 LIMIT = 2000
 """Places that are explored at most; what lies beyond is guarded by identity."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Source:
-    """An array or Tensor that the function reaches, with the path to it as the user would write it."""
-
-    value: np.ndarray | Tensor
-    label: str
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class StandIn:
-    """NumPy, or a function of it, with what takes its place in a trace."""
-
-    value: Any
-
-
-@dataclass(eq=False, slots=True)
-class Holder:
-    """An object on the way to others. `kind` says what, and how a child is put in its place."""
-
-    kind: str
-    value: Any
-    label: str
-    variable: str
-    children: list[tuple[Any, Place]] = field(default_factory=list)
-
-    def is_copied(self, seen: set[int] | None = None) -> bool:
-        """Whether an array or a stand-in is reached through this object; cycles end the search."""
-        seen = set() if seen is None else seen
-        if id(self) in seen:
-            return False
-        seen.add(id(self))
-        return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Number:
-    """A plain value that the function changes: where it is, and what it is now."""
-
-    value: Any
-    label: str
-    owner: Any
-    """What holds it, and at which key."""
-    key: Any
-    suffix: str
-    """How Python writes the way from there: `.calls`, `['calls']`."""
-
-
-Place = Holder | Source | StandIn | Number
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """The result of an exploration: the places, the arrays, and a function that reads them again.
-
-    `read()` gives the values of `sources` in order, then for each of `numbers` its owner and its value; or
-    None where a guard does not hold. It is None itself if there is nothing to read or to guard.
-    """
-
-    roots: tuple[Place | None, ...]
-    sources: tuple[Source, ...]
-    numbers: tuple[Number, ...]
-    holders: tuple[Holder, ...]
-    stored_globals: tuple[tuple[dict[str, Any], str], ...]
-    streams: tuple[tuple[Any, str], ...]
-    """Generators of random numbers, with what to call them."""
-    reader: Reader
-    read: Read | None
 
 
 def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]] = frozenset()) -> Reading:
@@ -182,6 +111,8 @@ class _Explorer:
             self._guard_content(value, variable, label)
             return None
         self._guard_kind(value, variable)
+        if id(value) in self.holders:
+            self.reader.guard_binding(f"{variable} is not {self.holders[id(value)].variable}")
         return self._object(value, variable, label)
 
     def reading(self, roots: tuple[Place | None, ...]) -> Reading:
@@ -295,7 +226,7 @@ class _Explorer:
         guard = self.reader.guard if always else self.reader.guard_binding
         guard(f"type({variable}) is not {self.reader.constant(type(value))}")
         if isinstance(value, FunctionType):
-            guard(f"{variable}.__code__ is not {self.reader.constant(value.__code__)}")
+            guard(f"{variable}.__code__ != {self.reader.constant(value.__code__)}")
         self._note_kept(type(value))
 
     def _guard_content(self, value: Any, variable: str, label: str) -> None:
@@ -321,9 +252,9 @@ class _Explorer:
         places = [place_of_name(code, name) for code in self._codes if name in names_in(code)]
         place = f", at {places[0]}" if places else ""
         return TraceError(
-            f"{self._code_name()} reaches {label}{place}: objects of type {type(value).__name__} can't be "
-            "read in each call without being used up, and compiled code would repeat what its trace got. Pass "
-            "what it gives as an argument, or keep it as a list or an array."
+            f"{self._code_name()} reaches {label}{place}: objects of type {type(value).__name__} can't "
+            "be read in each call without being used up, and compiled code would repeat what its trace got. "
+            "Pass what it gives as an argument, or keep it as a list or an array."
         )
 
     def _code_name(self) -> str:
@@ -338,6 +269,11 @@ class _Explorer:
     # --- what holds others --------------------------------------------------------------------------------
 
     def _holder(self, kind: str, value: Any, variable: str, label: str) -> Holder:
+        """Enter a holder; others like it are others, which code may find out by `is`."""
+        guard = self.reader.guard if kind == "instance" else self.reader.guard_binding
+        for other in self.holders.values() if kind in ("instance", "function") else ():
+            if type(other.value) is type(value) and not _are_code_of_others(other.value, value):
+                guard(f"{variable} is {other.variable}")
         holder = self.holders[id(value)] = Holder(kind, value, label, variable)
         return holder
 
@@ -377,16 +313,29 @@ class _Explorer:
         kind = reader.constant(type(value))
         if isinstance(value, dict):
             reader.guard(f"type({variable}) is not {kind} or [*{variable}] != {reader.constant([*value])}")
+            reader.is_shareable &= all(isinstance(key, PLAIN_TYPES) for key in value)
         else:
             reader.guard(f"type({variable}) is not {kind} or len({variable}) != {len(value)}")
         is_long = len(value) > 16 and not any(owner == id(value) for owner, _ in self.changed)
         if is_long and all(isinstance(one, PLAIN_TYPES) for _, one in _items(value)):
             self._guard_content(value, variable, label)
             return holder
+        for key in value if isinstance(value, dict) else ():
+            self._key(key, label)
         for key, item in [*_items(value)]:
             index = repr(key) if isinstance(key, int | str) else reader.constant(key)
             self._child(holder, key, item, variable, f"[{index}]", f"{label}[{key!r}]")
         return holder
+
+    def _key(self, key: Any, label: str) -> None:
+        """Tell whether what is reached elsewhere is a key."""
+        if not is_instance(key):
+            return
+        name, known = self.reader.constant(key), self.holders.get(id(key))
+        if known is not None:
+            self.reader.guard(f"{known.variable} is not {name}")
+        else:
+            self._object(key, name, f"a key of {label}")
 
     def _object(self, value: Any, variable: str, label: str) -> Holder | None:
         """What is neither an array nor a plain value nor a container."""
@@ -425,6 +374,7 @@ class _Explorer:
     def _function(self, function: FunctionType, variable: str, label: str) -> Holder | None:
         own = not is_users(function)
         if own and not hasattr(function, "__wrapped__"):
+            self.reader.is_shareable &= not function.__closure__  # nobody looks at what it holds
             return None
         holder = self._holder("function", function, variable, label)
         if not own:
@@ -485,8 +435,9 @@ class _Explorer:
             if child is not None:
                 holder.children.append((("cell", name), child))
         else:
-            expected = self.reader.constant(Content(value))
-            self.reader.guard_binding(f"not {expected}.is_of({variable}.cell_contents)")
+            content = Content(value)
+            self.reader.is_shareable &= content.is_plain
+            self.reader.guard_binding(f"not {self.reader.constant(content)}.is_of({variable}.cell_contents)")
 
     def _instance(self, value: Any, variable: str, label: str) -> Holder:
         holder = self._holder("instance", value, variable, label)
@@ -516,6 +467,10 @@ class _Explorer:
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
     return iter(value.items()) if isinstance(value, dict) else enumerate(value)
+
+
+def _are_code_of_others(one: Any, other: Any) -> bool:
+    return isinstance(one, FunctionType) and one.__code__ is not other.__code__
 
 
 def _is_supported(dtype: np.dtype) -> bool:

@@ -22,6 +22,7 @@ from .inspection import Inspection, Known
 from .modes import is_recording
 from .numpy_api.scalars import of_numpy
 from .paths import Paths
+from .shared import shared_programs
 from .signature import EXACT, Call, Conformed, Signature, positional_parameters
 from .tensor import Tensor
 from .tracing import Traced, trace_call
@@ -223,6 +224,12 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
+            shared = shared_programs.find(self, call)
+            if shared is not None:
+                result = shared.run(call.arrays)
+                if result is not STALE:
+                    self._keep(call, shared).hits += 1
+                    return result
             for _ in range(2):  # the first time it may have filled caches that it reaches
                 try:
                     traced = self._trace(call)
@@ -237,7 +244,7 @@ class CompiledFunction(Inspection):
                     f"{self.name} changes, while it runs, a value that it reaches from outside, so that no "
                     "trace of it stays valid. Pass the value as an argument."
                 )
-            self._enter(call, variant, calls=1)
+            self._share(call, self._enter(call, variant, calls=1))
             self._misses += 1
             return result
 
@@ -282,17 +289,25 @@ class CompiledFunction(Inspection):
 
     def _enter(self, call: Call, variant: Variant, calls: int) -> Variant | Paths:
         """Keep a variant that has run so many times; where values decide, as the first of its paths."""
-        key, entry = call.key, self._entries.get(call.key)
+        made = Paths(self, call, variant, calls) if variant.traced.guards else variant
+        self._keep(call, made)
+        return made
+
+    def _keep(self, call: Call, made: Variant | Paths) -> _Entry:
+        entry = self._entries.get(call.key)
         if entry is None:
             entry = _Entry()
             while len(self._entries) >= self.maxsize:
                 self._evict()
-        made = Paths(self, call, variant, calls) if variant.traced.guards else variant
         entry.add(made)
         self._newest = made
-        self._entries[key] = entry
+        self._entries[call.key] = entry
         self._latest = NO_CALL
-        return made
+        return entry
+
+    def _share(self, call: Call, made: Variant | Paths) -> None:
+        """Let other functions that are made of the same code find it."""
+        shared_programs.keep(self, call, made)
 
     def _evict(self) -> None:
         """The clock algorithm: the oldest goes, unless it was used since it was last looked at."""
@@ -330,6 +345,7 @@ class CompiledFunction(Inspection):
 
     def cache_clear(self) -> None:
         """Forget all traces and counts. Machine code stays, for whatever has the same source."""
+        shared_programs.forget(self)
         with self._lock:
             self._entries.clear()
             self._latest = NO_CALL

@@ -132,7 +132,8 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
         others: list[Any] = [one for one in value if not isinstance(one, PLAIN_TYPES)]
         return [plain, len(value)], [*_attributes(value), *others]
     if isinstance(value, MappingView):
-        return [], [list(value)]
+        shown: Any = value
+        return [], [list(shown)]
     if isinstance(value, contextvars.ContextVar):
         return [], [value.get(None)]
     if isinstance(value, weakref.ref):

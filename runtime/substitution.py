@@ -19,9 +19,9 @@ from typing import Any
 
 from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
-from .closure import ABSENT, Holder, Number, Place, Reading, Source, StandIn
 from .code_names import names_of
 from .objects import attributes_of, is_opaque
+from .places import ABSENT, Holder, Number, Place, Reading, Source, StandIn
 from .state import Counted
 from .tensor import Tensor
 

@@ -16,7 +16,7 @@ from ..tracer.origin import Origin
 from ..tracer.spec import SUPPORTED
 from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
-from .closure import Reading, Source, explore
+from .closure import explore
 from .flatten import Results, is_container
 from .guards import Guards
 from .lost_gradients import raised_in_store
@@ -24,6 +24,7 @@ from .modes import is_recording
 from .nodes import have_own_backward, targets_behind
 from .numpy_api.scalars import has_scalars, with_scalars
 from .numpy_api.style import calls_pullback
+from .places import Reading, Source
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM, Streams, refuse_moved
 from .signature import EXACT, Call, conform, spec_of_leaf
@@ -73,6 +74,8 @@ class Traced:
     returns_tensors: bool
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
+    owns_constants: bool = False
+    """Whether `constants` are arrays that the trace alone has: no user's that change."""
     updates: Updates | None = None
     """What a call does to numbers that the function reaches and changes."""
     hands_on: bool = False
@@ -242,6 +245,7 @@ class _Run:
             needs_grad=needs_grad,
             returns_tensors=self.returns_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
+            owns_constants=self.trace.owns_captured(),
             updates=self._updates(),
         )
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .closure import Reading
 from .flatten import Results
 from .numpy_api.scalars import has_scalars, with_scalars
 from .numpy_api.style import calls_pullback
+from .places import Reading
 from .signature import Call
 from .substitution import Substitution
 from .tape import wrap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -77,7 +78,7 @@ class Variant:
         if self.differentiable:
             self.forward: Program = self.pair.forward
             self.node_class = _node_class(self)
-            self.run_backward = self._counted(self.pair.backward, "run_backward")
+            self.run_backward = self._counting_backward = self._counted(self.pair.backward, "run_backward")
             self.all_connected = all(self.pair.connected)
             gradients = self.pair.backward.graph.outputs
             self.gives_fresh = len(set(gradients)) == len(gradients) and not any(
@@ -161,6 +162,23 @@ class Variant:
         """`run` for the call that was traced: it takes this path, whatever the code makes of the guards."""
         self.traced.guards.expected, self.traced.guards.has_run = None, False
         return self.run(leaves)
+
+    def copied(self, traced: Traced, counters: Counters | None) -> Variant:
+        """The same programs for the same graph, of which another function object has other arrays."""
+        other = copy.copy(self)
+        other.traced, other.counters = traced, counters or Counters()
+        other._lock = threading.Lock()
+        if self.differentiable:
+            other.node_class = _node_class(other)
+            if self.run_backward is self._counting_backward:
+                other.run_backward = other._counted(self.pair.backward, "run_backward")
+            other._counting_backward = other.run_backward
+        if self.run_forward is self._counting:
+            other.run_forward = other._counted(self.forward, "run_forward")
+        other._counting = other.run_forward
+        has_run = self.run_forward is not self._counting
+        other.run = other._make_runner() if has_run else other._first_run
+        return other
 
     # --- runners: closures with everything that a call needs in local variables -------------------------
 

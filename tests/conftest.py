@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
     if cache is not None:
         os.environ.setdefault("PULLBACK_CACHE_DIR", str(cache.mkdir("pullback-compiled")))
+
+
+@pytest.fixture(autouse=True)
+def own_programs() -> None:
+    """Let no test find what another one has traced for functions that are made of the same code."""
+    shared = sys.modules.get("pullback.runtime.shared")
+    if shared is not None:
+        shared.shared_programs.clear()
 
 
 def normalised(text: str) -> str:
