@@ -73,6 +73,7 @@ class Substitution:
             if holder.kind in ("items", "instance", "namespace")
         ]
         """What the user's objects hold, to put it back."""
+        self._absent = [(space, name) for space, name in reading.stored_globals if name not in space]
         for namespace, name in reading.stored_globals:
             self._watch_global(name, namespace, namespace)
         for holder in reading.holders:
@@ -135,15 +136,29 @@ class Substitution:
 
     def write_back(self, replaced: Callable[[Any], Any]) -> None:
         """Make the changes of the copies in the user's objects, each value as `replaced` has it."""
+        originals = {
+            id(self._copies[id(holder)]): holder.value
+            for holder in self._reading.holders
+            if id(holder) in self._copies
+        }
         for one in self._watched:
             now = _content(one.current)
-            if one.current is not one.original:
-                for key in one.changed():
-                    if key in now:
-                        _store(one.original, key, replaced(now[key]))
+            new = now.keys() - one.before.keys() if one.kind else set()
+            keys = {*one.changed(), *new} & now.keys()
+            gone = one.kind == "items" and len(now) < len(one.before)
+            if not keys and not gone:
+                continue
+            found = {key: replaced(originals.get(id(value), value)) for key, value in now.items()}
+            if one.kind == "items":
+                _refill(one.original, found, is_container=True)
+                continue
+            for key in keys:
+                _store(one.original, key, found[key])
 
     def put_back(self) -> None:
         """Let the user's objects hold again what they held before the trace."""
+        for namespace, name in self._absent:
+            namespace.pop(name, None)
         for original, before, is_container in self._originals:
             if _content(original) != before or any(
                 now is not before[key] for key, now in _content(original).items()
@@ -154,6 +169,8 @@ class Substitution:
                 for key in one.changed():
                     if key in one.before:
                         _store(one.current, key, one.before[key])
+                if isinstance(one.current, CellType) and not one.before and _content(one.current):
+                    del one.current.cell_contents
 
     def _rebuild(self, place: Place) -> Any:
         if isinstance(place, Source):

@@ -177,12 +177,11 @@ class _Run:
             refuse_moved(streams, self.name)
         except BaseException as error:
             self.substitution.put_back()
-            if isinstance(error, PullbackError | ChangedNumbers):
-                streams.put_back()
+            if streams.moved() or isinstance(error, PullbackError | ChangedNumbers):
                 for stream, state in self.trace.streams.items():
                     stream.set_state(state)
-            elif isinstance(error, Exception):
-                refuse_moved(streams, self.name)  # without compiling it raises the same
+            if isinstance(error, Exception):
+                refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
             raise
         return traced
 

@@ -1,5 +1,7 @@
 """Plain values that a compiled function changes where it reaches them; what a refused one leaves behind."""
 
+import collections
+import types
 import warnings
 from typing import Any
 
@@ -123,6 +125,61 @@ def test_only_the_path_that_is_right_counts() -> None:
     assert counts == {"positive": 3, "negative": 4}
 
 
+class Shared:
+    calls = 0
+
+
+class Slotted:
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+def test_numbers_of_classes_modules_lists_and_slots() -> None:
+    module: Any = types.ModuleType("module")
+    module.calls = 0
+    rows, table, slotted = [0, 5], {"a": {"b": 0}}, Slotted()
+    turns = collections.deque([0.0])
+
+    @pb.compile
+    def counted(x: Any) -> Any:
+        Shared.calls += 1
+        module.calls += 1
+        rows[1] += 1
+        table["a"]["b"] -= 1
+        slotted.calls = slotted.calls + 1
+        turns[0] += 1
+        return x * 2
+
+    for _ in range(4):
+        counted(X)
+    assert counted.cache_info().traces <= 2
+    assert (Shared.calls, module.calls, rows, table) == (4, 4, [0, 9], {"a": {"b": -4}})
+    assert slotted.calls == 4 and turns[0] == 4.0
+
+
+def test_a_flag_and_a_text_are_set() -> None:
+    class Solver:
+        status = "new"
+        best: Any = None
+        done = False
+
+    solver = Solver()
+
+    @pb.compile
+    def solved(x: Any) -> Any:
+        first = solver.best is None
+        solver.best = float(x.sum())
+        solver.status = "ran"
+        solver.done = True
+        return x * (2 if first else 3)
+
+    np.testing.assert_allclose([solved(X)[0] for _ in range(3)], [2, 3, 3])
+    solved(X * 2)
+    assert (solver.best, solver.status, solver.done) == (12.0, "ran", True)
+
+
 def test_an_attribute_that_the_first_call_makes() -> None:
     class Lazy:
         pass
@@ -208,3 +265,31 @@ def test_nothing_stays_of_a_function_that_fails() -> None:
     with pytest.raises(KeyError):
         pb.compile(fails)(X)
     assert kept == {} and rows == []
+
+
+def test_a_variable_that_was_not_there_goes_again() -> None:
+    def stores(x: Any) -> Any:
+        global not_there
+        not_there = x * 2
+        return x
+
+    with pytest.raises(LeakedTraceError):
+        pb.compile(stores)(X)
+    assert "not_there" not in globals()
+
+
+def test_what_an_uncompiled_function_stores_is_stored() -> None:
+    class Kept:
+        value: Any = None
+
+    kept, weight, rows = Kept(), np.ones(3), [0]
+
+    def stores(x: Any) -> Any:
+        rows[0] += 1
+        kept.value = np.random.rand() * weight  # noqa: NPY002
+        rows.append(2)
+        return (weight * x).sum()
+
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        pb.compile(stores)(X)
+    assert rows == [1, 2] and type(kept.value) is np.ndarray
