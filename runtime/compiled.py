@@ -515,8 +515,9 @@ def compile(
     the answer is a guard, and each way through the function is a path with code of its own: traced when a
     call first takes it, then found again by the guards. Numbers that the function reaches and changes
     (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing, filling a
-    cache) happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()` put
-    the exact value into the path, so that each new value is a new path: compare tensors instead of numbers.
+    cache) happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()`
+    put the exact value into the path, so that each new value is a new path: compare tensors instead of
+    numbers.
 
     Args:
         function: what to compile; its Python code runs once for each kind of arguments and each path.

@@ -62,7 +62,7 @@ class SharedPrograms:
         if not all(map(_is_shareable, _all_traced(made))):
             return
         key = _key(function, call)
-        bare = _rebuilt(made, None, call, lambda traced: _with_reading(traced, _bare_reading(traced.reading)))
+        bare = _rebuilt(made, None, call, _bare)
         reader = _traced(bare).reading.reader
         with self._lock:
             others = [
@@ -133,6 +133,12 @@ def _is_shareable(traced: Traced) -> bool:
 def _bare_reading(reading: Reading) -> Reading:
     sources = tuple(Source(None, source.label) for source in reading.sources)  # type: ignore[arg-type]
     return Reading((), sources, (), (), (), (), reading.reader.without_values(), None)
+
+
+def _bare(traced: Traced) -> Traced:
+    """What was traced, without anything that belongs to a function object, or to the trace."""
+    bare = _with_reading(traced, _bare_reading(traced.reading))
+    return replace(bare, results=traced.results.without_leaves())
 
 
 def _bound_reading(traced: Traced, roots: Sequence[Any]) -> Reading | None:

@@ -200,15 +200,38 @@ def test_numbers_that_are_counted_belong_to_their_function() -> None:
     assert functions[1].cache_info().traces == 0
 
 
-def test_a_function_that_goes_frees_what_it_has_reached() -> None:
-    data, weight = np.ones(100), np.ones(100)
+def filled(data: np.ndarray) -> Any:
+    def function(p: Any) -> Any:
+        y = np.zeros(3)
+        for i in range(3):
+            y[i] = data[i] * p[i]
+        return y
+
+    return function
+
+
+def of_two_paths(data: np.ndarray) -> Any:
+    return lambda p: p * 2 if (data * p).sum() > 0 else p * data
+
+
+def handed_back(data: np.ndarray) -> Any:
+    return lambda p: (p * 2, data)
+
+
+def of_a_partial(data: np.ndarray) -> Any:
+    return functools.partial(lambda data, p: data * p, data)
+
+
+@pytest.mark.parametrize("make", [objective, filled, of_two_paths, handed_back, of_a_partial])
+def test_a_function_that_goes_frees_what_it_has_reached(make: Any) -> None:
+    data, weight = np.ones(3), np.ones(3)
     references = [weakref.ref(data), weakref.ref(weight)]
-    function = pb.value_and_grad(pb.compile(objective(data)))
-    function(weight)
-    reference = weakref.ref(function)
+    function = pb.compile(make(data))
+    function(weight), function(-weight)
+    references.append(weakref.ref(function))
     del function, data, weight
     gc.collect()
-    assert reference() is None and [one() for one in references] == [None, None]
+    assert [one() for one in references] == [None] * 3
 
 
 def test_as_many_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
