@@ -51,6 +51,8 @@ from .stand_ins import JOINED, WRITABLE, StandIns
 from .tensor import Tensor
 from .writes import calls_taking_methods, writes_of
 
+MOST_COMPARED = 32
+"""Arrays that a new one is told apart from, where another function object may reach the same one twice."""
 LIMIT = 2000
 """Places that are explored at most; what lies beyond is guarded by identity."""
 
@@ -183,6 +185,12 @@ class _Explorer:
 
     def _array(self, value: np.ndarray | Tensor, variable: str, label: str) -> Source:
         reader = self.reader
+        for source, known in zip(self.sources, reader.captured):
+            if source.value is value:
+                reader.guard(f"{variable} is not {known}")
+                return source
+        for known in reader.captured[:MOST_COMPARED]:
+            reader.guard_binding(f"{variable} is {known}")
         payload = value
         conditions = [f"type({variable}) is not {reader.constant(type(value))}"]
         if isinstance(value, Tensor):

@@ -63,6 +63,7 @@ class Substitution:
         self._reading = reading
         self._replacement = replacement
         self._copies: dict[int, Any] = {}
+        self._tensors: dict[Source, Any] = {}
         self._variables: dict[int, dict[str, Any]] = {}
         self._cells: dict[int, CellType] = {}
         self._counted: dict[Number, Any] = {}
@@ -174,7 +175,9 @@ class Substitution:
 
     def _rebuild(self, place: Place) -> Any:
         if isinstance(place, Source):
-            return self._replacement(place)
+            if place not in self._tensors:
+                self._tensors[place] = self._replacement(place)
+            return self._tensors[place]
         if isinstance(place, StandIn):
             return place.value
         if isinstance(place, Number):

@@ -144,6 +144,7 @@ FAST, SLOW = Mode(), Mode()
         lambda value: (lambda f: lambda x: f(x))((lambda x: x + 1) if value == 1.0 else (lambda x: x * 2)),
         lambda value: (lambda row: lambda x: x * row[0])({1.0: 2.0, 2.0: 3.0}[value] * np.ones(int(value))),
         lambda value: (lambda rows: lambda x: x * sum(rows))({value, 7.0}),
+        lambda value: (lambda a, b: lambda x: x * (2.0 if a is b else 3.0))(X, X if value == 1.0 else X * 2),
     ],
 )
 def test_what_differs_is_not_shared(make: Any) -> None:

@@ -213,7 +213,7 @@ def test_exploration_finds_paths_and_only_what_is_named() -> None:
 def test_exploration_goes_through_wrappers_partials_methods_and_compiled_functions() -> None:
     local = np.ones(2)
 
-    def helper(x: Any, weight: Any = local) -> Any:
+    def helper(x: Any, weight: Any = local + 1) -> Any:
         return x * local
 
     @functools.wraps(helper)
@@ -224,7 +224,7 @@ def test_exploration_goes_through_wrappers_partials_methods_and_compiled_functio
     assert "local" in labels(pb.compile(lambda x: helper(x)))
     assert "local" in labels(pb.no_grad()(helper))
     assert labels(holder.method) == ["self.array"]
-    assert "root['weight']" in labels(functools.partial(helper, weight=local))
+    assert "root['weight']" in labels(functools.partial(helper, weight=local + 2))
 
 
 def test_reading_again_sees_changes_and_guards_fail(monkeypatch: pytest.MonkeyPatch) -> None:
