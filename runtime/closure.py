@@ -163,10 +163,10 @@ class _Explorer:
         if is_opaque_instance(value) or is_own_container(value):
             self._guard_content(value, variable, label)
             return None
-        if is_instance(value):
+        if is_instance(value) or isinstance(value, MethodType):  # a method is made anew by each look at it
             self._guard_kind(value, variable, always=True)
             return self._object(value, variable, label)
-        if isinstance(value, FunctionType | MethodType | functools.partial) or wrapped_by(value) is not None:
+        if isinstance(value, FunctionType | functools.partial) or wrapped_by(value) is not None:
             variable = self._guard_identity(value, variable)
             self._guard_kind(value, variable)
         else:
@@ -302,7 +302,8 @@ class _Explorer:
             if known.owner is owner and known.key == key:
                 return known
         if value is ABSENT:
-            self.reader.guard(f"{self.reader.constant(hasattr)}({variable}, {key!r})")
+            if not isinstance(owner, dict):  # whose keys are guarded
+                self.reader.guard(f"{self.reader.constant(hasattr)}({variable}, {key!r})")
             number = Number(value, label, owner, key, suffix)
             self.numbers.append((number, variable, "None"))
             return number
@@ -333,6 +334,10 @@ class _Explorer:
         for key, item in [*_items(value)]:
             index = repr(key) if isinstance(key, int | str) else reader.constant(key)
             self._child(holder, key, item, variable, f"[{index}]", f"{label}[{key!r}]")
+        for _, key in [place for place in self.changed if place[0] == id(value)]:
+            if isinstance(value, dict) and key not in value:
+                index = repr(key) if isinstance(key, int | str) else reader.constant(key)
+                self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
         return holder
 
     def _key(self, key: Any, label: str) -> None:
@@ -451,14 +456,15 @@ class _Explorer:
         holder = self._holder("instance", value, variable, label)
         own = attributes_of(value)
         kind: Any = type(value)
-        special = special_methods(kind)
+        special, has_class = special_methods(kind), False
         names = self.names | special
         for name in sorted(names | own.keys() if self.all_attributes else names):
             if name in own or (id(value), name) in self.changed:
                 found = own[name] if name in own else getattr(value, name, ABSENT)
                 self._child(holder, name, found, variable, f".{name}", f"{label}.{name}")
                 continue
-            static = inspect.getattr_static(type(value), name, None)
+            static = inspect.getattr_static(kind, name, None)
+            has_class = has_class or isinstance(static, classmethod)
             static = getattr(static, "fget", getattr(static, "__func__", static))
             if isinstance(static, functools.cached_property):
                 static = static.func
@@ -466,10 +472,16 @@ class _Explorer:
                 method = self._object(static, self.reader.constant(static), f"{label}.{name}")
                 if method is not None and name not in special:
                     holder.children.append((("method", name), method))
+            elif (id(kind), name) in self.changed:  # by the class, which is visited below
+                continue
             elif static is not None and not hasattr(type(static), "__get__"):
                 self._child(holder, name, static, variable, f".{name}", f"{label}.{name}")
             elif static is not None and is_instance(static):  # a descriptor
                 self._object(static, self.reader.constant(static), f"{label}.{name}")
+        if has_class:
+            owner = self._object(kind, self.reader.bound(kind, f"type({variable})"), f"type({label})")
+            if owner is not None:
+                holder.children.append((("class", ""), owner))
         return holder
 
 

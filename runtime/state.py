@@ -51,6 +51,11 @@ class Counted:
         return "(" * len(self._steps) + "{}" + "".join(f" + {step!r})" for step in self._steps)
 
     @property
+    def origin(self) -> int:
+        """Tells apart what numbers it may come from."""
+        return id(self._origin)
+
+    @property
     def questions(self) -> list[str]:
         return self._origin.questions
 
@@ -201,6 +206,11 @@ class Updates:
         writes: list[str] = []
         questions: dict[str, None] = {}
         names: dict[str, Any] = {}
+        values = {
+            before.origin: f"values[{first + 2 * index + 1}]"
+            for index, (_, before, _) in enumerate(numbers)
+            if type(before) is Counted
+        }
         for index, (suffix, before, after) in enumerate(numbers):
             owner, value = f"values[{first + 2 * index}]", f"values[{first + 2 * index + 1}]"
             if type(before) is Counted:
@@ -208,7 +218,7 @@ class Updates:
             if after is before:
                 continue
             if type(after) is Counted:
-                text = after.text.replace("{}", value)
+                text = after.text.replace("{}", values[after.origin])
             else:
                 text = f"c{index}"
                 names[text] = after

@@ -120,7 +120,8 @@ class Substitution:
 
     def _is_number(self, one: _Watched, key: Any) -> bool:
         now, before = _content(one.current).get(key, ABSENT), one.before.get(key, ABSENT)
-        was_plain = type(before) in STATE or (before is ABSENT and one.kind == "instance")
+        may_be_new = one.kind == "instance" or isinstance(one.current, dict)
+        was_plain = type(before) in STATE or (before is ABSENT and may_be_new)
         return was_plain and type(now) in STATE
 
     def numbers(self) -> list[tuple[str, Any, Any]]:
@@ -288,12 +289,16 @@ class Substitution:
             return
         copied = self._enter(place, copy.copy(original))
         for key, value in self._children(place):
-            copied[key] = value
+            if value is not ABSENT:
+                copied[key] = value
         self._watch(place, copied)
 
     def _copy_instance(self, place: Holder) -> None:
         original = place.value
-        kind = type(original)
+        classes = (self._rebuild(child) for key, child in place.children if key == ("class", ""))
+        kind = next(classes, type(original))
+        if id(place) in self._copies:  # made on the way
+            return
         own: Any = kind if is_opaque(kind.__module__) else object
         copied = self._enter(place, own.__new__(kind))
         for name, value in _content(original).items():
@@ -304,16 +309,16 @@ class Substitution:
             if not isinstance(key, tuple):
                 object.__setattr__(copied, key, value)
             elif hasattr(copied, "__dict__") and isinstance(value, FunctionType):
-                copied.__dict__[key[1]] = _bound(type(original), key[1], value, copied)
+                copied.__dict__[key[1]] = _bound(original, key[1], value, copied)
         self._watch(place, copied)
 
 
-def _bound(kind: type, name: str, function: FunctionType, instance: Any) -> Any:
+def _bound(original: Any, name: str, function: FunctionType, instance: Any) -> Any:
     """The copied function as the class would give it out: a method, a classmethod's, or the function."""
-    static = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+    static = next(vars(base)[name] for base in type(original).__mro__ if name in vars(base))
     if isinstance(static, staticmethod):
         return function
-    return MethodType(function, kind if isinstance(static, classmethod) else instance)
+    return MethodType(function, type(instance) if isinstance(static, classmethod) else instance)
 
 
 def _content(value: Any) -> dict[Any, Any]:

@@ -159,6 +159,54 @@ def test_numbers_of_classes_modules_lists_and_slots() -> None:
     assert slotted.calls == 4 and turns[0] == 4.0
 
 
+def test_numbers_change_places() -> None:
+    box = types.SimpleNamespace(a=0, b=10)
+
+    @pb.compile
+    def swapping(x: Any) -> Any:
+        box.a, box.b = box.b, box.a + 1
+        return x * 2
+
+    for _ in range(3):
+        swapping(X)
+    assert (box.a, box.b) == (11, 2)
+
+
+def test_keys_that_the_first_call_makes() -> None:
+    counts: dict[str, int] = collections.defaultdict(int)
+    words: collections.Counter[str] = collections.Counter()
+
+    @pb.compile
+    def counted(x: Any) -> Any:
+        counts["calls"] += 1
+        words["a"] += 2
+        return x * 2
+
+    for _ in range(4):
+        counted(X)
+    assert counts == {"calls": 4} and words == {"a": 8}
+
+
+def test_a_class_that_counts() -> None:
+    class Model:
+        calls = 0
+
+        def __init__(self) -> None:
+            self.weight = np.ones(3)
+
+        @classmethod
+        def tick(cls) -> None:
+            cls.calls += 1
+
+        def loss(self, x: Any) -> Any:
+            self.tick()
+            return (self.weight * x).sum()
+
+    loss = pb.compile(Model().loss)
+    assert [loss(X) for _ in range(4)] == [6.0] * 4
+    assert Model.calls == 4 and loss.cache_info().size == 1
+
+
 def test_a_flag_and_a_text_are_set() -> None:
     class Solver:
         status = "new"
