@@ -130,6 +130,20 @@ def _refused(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _refused_stream(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        if is_tracing():
+            place = place_of_caller()
+            raise EagerOnlyError(
+                f"{name}() draws random numbers from {name.rpartition('.')[0]}"
+                f"{', at ' + place if place else ''}, which compiled code would repeat in every call. {REMEDY}."
+            )
+        return real(*arguments, **options)
+
+    call.__name__ = name
+    return call
+
+
 def _refused_unseeded(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         if is_tracing() and all(one is None for one in (*arguments, *options.values())):
@@ -164,5 +178,11 @@ def _functions_of(table: Mapping[Any, str], refused: Callable[..., Any]) -> dict
     }
 
 
-UNPREDICTABLE = _functions_of(_OF_THE_SYSTEM, _refused) | _functions_of(_SEEDED, _refused_unseeded)
+_DRAWING = {
+    value: _refused_stream(f"{module.__name__}.{name}", value)
+    for module, stream in ((np.random, _global), (random, random._inst))
+    for name, value in vars(module).items()
+    if getattr(value, "__self__", None) is stream or name in ("seed", "ranf", "sample")
+}
+UNPREDICTABLE = _DRAWING | _functions_of(_OF_THE_SYSTEM, _refused) | _functions_of(_SEEDED, _refused_unseeded)
 """Functions and classes -> what a trace finds in their place."""

@@ -192,6 +192,17 @@ def test_what_no_seed_repeats_is_never_frozen(draw: Callable[[], float]) -> None
         assert len({compiled(X) for _ in range(4)}) > 1
 
 
+def test_a_stream_that_is_seeded_inside() -> None:
+    def noisy(x: Any) -> Any:
+        np.random.seed(7)
+        return (x * np.random.rand(3)).sum()
+
+    compiled = pb.compile(noisy)
+    with pytest.warns(UserWarning, match=r"numpy.random.seed\(\) draws .* at test_randomness.py"):
+        found = [(compiled(X), np.random.rand()) for _ in range(2)]
+    assert found == [(noisy(X), np.random.rand()) for _ in range(2)]
+
+
 def test_seeded_generators_that_are_made_inside_are_compiled() -> None:
     def noisy(x: Any) -> Any:
         return (x * np.random.default_rng(7).normal(size=3)).sum()
