@@ -150,7 +150,18 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
         return [np.array(value)], []
     require_readable(value)
     attributes = _attributes(value)
-    return ([], attributes) if attributes or not _is_extension(type(value)) else _state(value)
+    memory = _memory_of(getattr(value, "_obj", value))  # in which one that processes share has its number
+    if memory is not None:
+        return [memory], attributes
+    return ([], attributes) if attributes else _state(value)
+
+
+def _memory_of(value: Any) -> bytes | None:
+    """The bytes of what shows its memory, as numbers of `ctypes` and mapped files do."""
+    try:
+        return memoryview(value).tobytes()
+    except (TypeError, ValueError, BufferError):
+        return None
 
 
 def _is_extension(kind: type) -> bool:

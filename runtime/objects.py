@@ -24,8 +24,8 @@ LIBRARIES = {
 }
 OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | LIBRARIES
 WITHOUT_NUMBERS = {
-    "_thread", "_pytest", "abc", "asyncio", "concurrent", "inspect", "logging", "matplotlib",
-    "multiprocessing", "numba", "pullback", "queue", "re", "threading", "tqdm", "typing", "warnings",
+    "_pytest", "abc", "asyncio", "concurrent", "inspect", "logging", "matplotlib", "numba", "pullback", "re",
+    "tqdm", "typing", "warnings",
 }  # fmt: skip
 """Packages whose objects are told apart by identity alone: nothing is computed with what they hold."""
 CONTAINERS = (list, tuple, dict, OrderedDict, defaultdict, Counter, deque)
@@ -95,7 +95,7 @@ def is_instance(value: Any) -> bool:
         has_dict(value) or hasattr(kind, "__slots__")
     ):
         return False
-    return not is_opaque(kind.__module__) or kind.__qualname__ in ("SimpleNamespace", "Namespace")
+    return not is_opaque(kind.__module__) or kind.__qualname__ in ("SimpleNamespace", "Namespace", "_local")
 
 
 def is_own_container(value: Any) -> bool:

@@ -134,9 +134,10 @@ def _refused_stream(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         if is_tracing():
             place = place_of_caller()
+            at = f", at {place}" if place else ""
             raise EagerOnlyError(
-                f"{name}() draws random numbers from {name.rpartition('.')[0]}"
-                f"{', at ' + place if place else ''}, which compiled code would repeat in every call. {REMEDY}."
+                f"{name}() draws random numbers from {name.rpartition('.')[0]}{at}, which compiled code "
+                f"would repeat in every call. {REMEDY}."
             )
         return real(*arguments, **options)
 

@@ -1,6 +1,6 @@
 """Each documented mistake raises its own error, which says what was found, what was expected, what to do."""
 
-import threading
+import logging
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,7 @@ def test_a_traced_value_in_a_list_and_an_attribute() -> None:
 
 
 def test_a_leaked_value_says_so_when_it_is_used() -> None:
-    leaked = threading.local()
+    leaked: Any = logging.getLogger("of a test")  # nothing is looked for there
 
     def leaks(x: Any) -> Any:
         leaked.value = x

@@ -3,11 +3,14 @@
 import array
 import collections
 import contextvars
+import ctypes
 import dataclasses
 import functools
 import io
 import itertools
+import multiprocessing
 import os
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -287,6 +290,31 @@ def a_dataclass() -> Case:
 
     options = Options(1.0, np.ones(3))
     return lambda x: x * options.row * options.factor, lambda: setattr(options, "factor", 4.0)
+
+
+@case
+def what_a_thread_has() -> Case:
+    own = threading.local()
+    own.factor = 1.0
+    return lambda x: x * own.factor, lambda: setattr(own, "factor", 4.0)
+
+
+@case
+def a_number_of_c() -> Case:
+    factor = ctypes.c_double(1.0)
+    return lambda x: x * factor.value, lambda: setattr(factor, "value", 4.0)
+
+
+@case
+def a_number_that_processes_share() -> Case:
+    factor = multiprocessing.Value("d", 1.0)
+    return lambda x: x * factor.value, lambda: setattr(factor, "value", 4.0)
+
+
+@case
+def an_event() -> Case:
+    event = threading.Event()
+    return lambda x: x * (2.0 if event.is_set() else 3.0), event.set
 
 
 @case
