@@ -17,6 +17,7 @@ import enum
 import functools
 import inspect
 import math
+import operator
 import os
 from collections.abc import Iterator, Sequence
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -244,6 +245,7 @@ class _Explorer:
             if variable[0] != "r":
                 self._guard_identity(value, variable)
             return
+        self.reads_all |= isinstance(value, operator.attrgetter | operator.methodcaller)
         try:
             content = Content(value)
         except Unreadable as error:

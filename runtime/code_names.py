@@ -59,11 +59,13 @@ def names_of(code: CodeType) -> CodeNames:
 
 def _names_constant(following: Sequence[dis.Instruction]) -> bool:
     """Whether a call of `getattr`, whose arguments these instructions load, names a constant attribute."""
+    is_named = False
     for one in following:
-        if one.opname.startswith(("CALL", "PRECALL")):
+        if one.opname == "CALL":
+            return is_named and one.arg in (2, 3)
+        if not one.opname.startswith(("LOAD_", "PRECALL", "CACHE")):  # something is computed
             return False
-        if one.opname == "LOAD_CONST" and isinstance(one.argval, str) and one.argval.isidentifier():
-            return True
+        is_named |= one.opname == "LOAD_CONST" and isinstance(one.argval, str) and one.argval.isidentifier()
     return False
 
 

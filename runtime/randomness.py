@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..tracer.errors import EagerOnlyError
+from ..tracer.errors import EagerOnlyError, TraceError
 from ..tracer.origin import place_of_caller
 from ..tracer.trace import is_tracing
 
@@ -69,11 +69,16 @@ def refuse_moved(streams: Streams, function: str) -> None:
     """Put back what a trace has drawn.
 
     Raises:
-        EagerOnlyError: it has drawn.
+        EagerOnlyError: it has drawn. TraceError: it has spawned generators, which can't be put back.
     """
     label = streams.moved()
     if label:
         streams.put_back()
+        if streams.moved():
+            raise TraceError(
+                f"{function} spawns generators of {label} while it is traced, which can't be undone. Spawn "
+                "them outside of the compiled function and pass what they give as an argument."
+            )
         raise EagerOnlyError(
             f"{function} draws random numbers from {label}, which compiled code would repeat in every call. "
             f"{REMEDY}."
@@ -82,9 +87,10 @@ def refuse_moved(streams: Streams, function: str) -> None:
 
 def _state(stream: Any) -> Any:
     if isinstance(stream, np.random.Generator):
-        return stream.bit_generator.state
+        return _state(stream.bit_generator)
     if isinstance(stream, np.random.BitGenerator):
-        return stream.state
+        children = getattr(stream.seed_seq, "n_children_spawned", 0)
+        return {"state": stream.state, "children": children}
     if isinstance(stream, np.random.RandomState):
         return stream.get_state(legacy=False)
     try:
@@ -95,9 +101,9 @@ def _state(stream: Any) -> Any:
 
 def _set_state(stream: Any, state: Any) -> None:
     if isinstance(stream, np.random.Generator):
-        stream.bit_generator.state = state
+        stream.bit_generator.state = state["state"]
     elif isinstance(stream, np.random.BitGenerator):
-        stream.state = state
+        stream.state = state["state"]
     elif isinstance(stream, np.random.RandomState):
         stream.set_state(state)
     elif state is not None:

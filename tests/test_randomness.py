@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 
 import pullback as pb
+from pullback.errors import TraceError
 
 X = np.arange(1.0, 4.0)
 
@@ -75,6 +76,17 @@ def of_python_in_closure() -> Callable[[Any], Any]:
     return lambda x: (x * rng.gauss(0.0, 1.0)).sum()
 
 
+def by_a_computed_name() -> Callable[[Any], Any]:
+    noise, parts = Noise(0), ["r", "ng"]
+    return lambda x: (x * getattr(noise, parts[0] + str(parts[1])).normal(size=3)).sum()
+
+
+def of_a_distribution() -> Callable[[Any], Any]:
+    normal = scipy.stats.norm()
+    normal.random_state = np.random.default_rng(0)
+    return lambda x: (x * normal.rvs(3)).sum()
+
+
 def in_a_list() -> Callable[[Any], Any]:
     rngs = {"noise": [np.random.default_rng(0)]}
     return lambda x: (x * rngs["noise"][0].normal(size=3)).sum()
@@ -87,7 +99,8 @@ def of_scipy() -> Callable[[Any], Any]:
 
 DRAWING = [
     global_functions, generator_in_closure, bound_method, legacy_state, default_argument,
-    default_of_a_helper, attribute, of_python, of_python_in_closure, in_a_list, of_scipy,
+    by_a_computed_name, of_a_distribution, default_of_a_helper, attribute,
+    of_python, of_python_in_closure, in_a_list, of_scipy,
 ]  # fmt: skip
 
 
@@ -146,6 +159,12 @@ def test_a_generator_in_reach_that_is_not_drawn_from() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose(scaled(X, False), 2 * X)
+
+
+def test_generators_that_are_spawned_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(TraceError, match="spawns generators of rng"):
+        pb.compile(lambda x: (x * rng.spawn(1)[0].random(3)).sum())(X)
 
 
 def test_errors_of_the_user_leave_the_stream_where_python_does() -> None:

@@ -9,6 +9,7 @@ import functools
 import io
 import itertools
 import multiprocessing
+import operator
 import os
 import threading
 import types
@@ -271,6 +272,12 @@ def attributes_by_computed_names() -> Case:
         lambda x: x * getattr(options, "".join(parts)) + sum(vars(options).values()),
         lambda: setattr(options, "factor", 4.0),
     )
+
+
+@case
+def an_attribute_that_an_object_gets() -> Case:
+    options, getter = types.SimpleNamespace(factor=1.0), operator.attrgetter("factor")
+    return lambda x: x * getter(options), lambda: setattr(options, "factor", 4.0)
 
 
 @case
