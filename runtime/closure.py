@@ -329,7 +329,7 @@ class _Explorer:
             reader.guard(f"type({variable}) is not {kind} or len({variable}) != {len(value)}")
         is_long = len(value) > 16 and not any(owner == id(value) for owner, _ in self.changed)
         if is_long and all(isinstance(one, PLAIN_TYPES) for _, one in _items(value)):
-            self._guard_content(value, variable, label)
+            self._guard_plain(value, variable, label)
             return holder
         for key in value if isinstance(value, dict) else ():
             self._key(key, label)
@@ -341,6 +341,16 @@ class _Explorer:
                 index = repr(key) if isinstance(key, int | str) else reader.constant(key)
                 self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
         return holder
+
+    def _guard_plain(self, value: Any, variable: str, label: str) -> None:
+        """A guard on many plain values at once."""
+        found = [item for _, item in _items(value)]
+        if 0.0 in found:  # which equals -0.0
+            self._guard_content(value, variable, label)
+            return
+        shown, constant = variable + ".values()" * isinstance(value, dict), self.reader.constant
+        kinds = constant([*map(type, found)])
+        self.reader.guard(f"[*{shown}] != {constant(found)} or [*{constant(map)}(type, {shown})] != {kinds}")
 
     def _key(self, key: Any, label: str) -> None:
         """Tell whether what is reached elsewhere is a key."""

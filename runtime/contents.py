@@ -82,6 +82,8 @@ def _same(one: Any, other: Any) -> bool:
             and one.shape == other.shape
             and np.array_equal(one, other, equal_nan=one.dtype.kind in "fcmM")
         )
+    if isinstance(one, tuple) and 0.0 in one:  # which equals -0.0
+        return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, float):
         return (one == other and math.copysign(1, one) == math.copysign(1, other)) or (
             math.isnan(one) and math.isnan(other)

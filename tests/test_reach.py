@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import io
 import itertools
+import math
 import multiprocessing
 import operator
 import os
@@ -99,6 +100,18 @@ def a_subclass_of_list() -> Case:
 def a_long_list() -> Case:
     row = [1.0] * 20
     return lambda x: x * sum(row), lambda: row.__setitem__(3, 5.0)
+
+
+@case
+def a_long_list_with_a_zero() -> Case:
+    row = [0.0] * 20
+    return lambda x: x * (2.0 + math.copysign(1.0, row[3])), lambda: row.__setitem__(3, -0.0)
+
+
+@case
+def a_long_dict() -> Case:
+    table = dict.fromkeys(range(20), 1.0)
+    return lambda x: x * sum(table.values()), lambda: table.update({3: 5.0})
 
 
 @case
