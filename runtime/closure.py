@@ -3,129 +3,81 @@
 A compiled function must see a changed closure. So before a trace the function is explored: closure cells,
 the globals that its code names, helper functions, and from these on attributes, items and modules, by the
 names that occur in the code. Each array on the way is a `Source`, an input of the graph. What is no array
-(a number, a string, the identity of a helper function) is a guard: when it differs, the function is traced
-anew. Both are read by one generated function, `Reading.read`.
+(a number, a string, the identity of a helper function, the content of a set or of a library's object) is a
+guard: when it differs, the function is traced anew. Both are read by one generated function (`reader.py`).
 
 Not explored: NumPy, SciPy, the standard library and pullback itself. But where NumPy, or a function of it, is
-reached that makes arrays which a traced function could not fill, there is a `StandIn`.
+reached that makes arrays which a traced function could not fill, there is a `StandIn`. A number that the
+function changes is a `Number`, see `state.py`.
 """
 
 from __future__ import annotations
 
-import dis
 import enum
 import functools
 import inspect
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from ..tracer.errors import TraceError
+from ..tracer.spec import SUPPORTED
+from .code_names import names_of, place_of_name
+from .contents import PLAIN_TYPES, Content, Unreadable
 from .dtypes import DType
 from .modes import is_grad_enabled
+from .objects import (
+    CONTAINERS,
+    attributes_of,
+    is_instance,
+    is_opaque,
+    is_opaque_instance,
+    is_own_container,
+    is_users,
+    names_in,
+    names_in_namespace,
+    special_methods,
+    wrapped_by,
+)
+from .places import ABSENT, Holder, Key, Number, Place, Reading, Source, StandIn
+from .plain_arrays import require_plain_array
+from .randomness import RANDOM
+from .reader import Reader
 from .stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from .tensor import Tensor
 from .writes import calls_taking_methods, imports, writes_of
 
-OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | {"numpy", "scipy", "numba", "pullback", "_pytest"}
-PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
-READER_END = (
-    "  except (LookupError, AttributeError, TypeError, ValueError):  # a place is gone\n    return None"
-)
+MOST_COMPARED = 32
+"""Arrays that a new one is told apart from, where another function object may reach the same one twice."""
 LIMIT = 2000
 """Places that are explored at most; what lies beyond is guarded by identity."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Source:
-    """An array or Tensor that the function reaches, with the path to it as the user would write it."""
+def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]] = frozenset()) -> Reading:
+    """Explore a function and the objects among its static arguments, each with what to call it.
 
-    value: np.ndarray | Tensor
-    label: str
+    Args:
+        numbers: plain values that the function changes, by the identity of what holds them, and key.
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class StandIn:
-    """NumPy, or a function of it, with what takes its place in a trace."""
-
-    value: Any
-
-
-@dataclass(eq=False, slots=True)
-class Holder:
-    """An object on the way to others. `kind` says what, and how a child is put in its place."""
-
-    kind: str
-    value: Any
-    label: str
-    variable: str
-    children: list[tuple[Any, Place]] = field(default_factory=list)
-
-    def is_copied(self, seen: set[int] | None = None) -> bool:
-        """Whether an array or a stand-in is reached through this object; cycles end the search."""
-        seen = set() if seen is None else seen
-        if id(self) in seen:
-            return False
-        seen.add(id(self))
-        return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Key:
-    """Where a child is the key of a dict, or an element of a set."""
-
-    value: Any
-
-
-Place = Holder | Source | StandIn
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """The result of an exploration: the places, the arrays, and a function that reads them again.
-
-    `read()` gives the values of `sources` in order, or None where a guard does not hold. It is None itself if
-    there is nothing to read or to guard.
+    Raises:
+        TraceError: it reaches what can't be read without using it up.
+        ArgumentError: it reaches a masked array, or an `np.matrix`.
     """
-
-    roots: tuple[Place | None, ...]
-    sources: tuple[Source, ...]
-    holders: tuple[Holder, ...]
-    stored_globals: tuple[tuple[dict[str, Any], str], ...]
-    read: Callable[[], tuple[Any, ...] | None] | None
-    text: str
-
-
-def explore(roots: Sequence[tuple[Any, str]]) -> Reading:
-    """Explore a function and the objects among its static arguments, each with what to call it."""
     names: frozenset[str] = frozenset()
-    stand_ins = JOINED
+    stand_ins, reads_all = JOINED, False
     while True:
-        explorer = _Explorer(names, stand_ins)
+        explorer = _Explorer(names, stand_ins, reads_all, numbers)
         reached = tuple(explorer.root(root, label) for root, label in roots)
         wanted = WRITABLE if explorer.is_writing else JOINED
-        if explorer.attribute_names <= names and wanted is stand_ins:
+        if explorer.attribute_names <= names and (wanted, explorer.reads_all) == (stand_ins, reads_all):
             return explorer.reading(reached)
         names |= explorer.attribute_names
-        stand_ins = wanted
-
-
-@functools.cache
-def is_opaque(module: str | None) -> bool:
-    """Whether a module is not the user's; pullback's examples are users."""
-    if module is None or module.startswith("pullback.examples"):
-        return module is None
-    return module.partition(".")[0] in OPAQUE_PACKAGES
-
-
-def is_users(function: FunctionType) -> bool:
-    """Whether a function is the user's; so is one of a namespace without a name, which `exec` was given."""
-    module = function.__globals__.get("__name__")
-    return module is None or not is_opaque(module)
+        stand_ins, reads_all = wanted, explorer.reads_all
 
 
 class _Explorer:
@@ -134,236 +86,433 @@ class _Explorer:
     Args:
         names: the attributes that the code found so far reads.
         stand_ins: for the parts of NumPy that are reached.
+        reads_all: whether it reads attributes of objects by names that it computes.
+        numbers: what the function changes.
     """
 
-    def __init__(self, names: frozenset[str], stand_ins: StandIns) -> None:
+    def __init__(
+        self, names: frozenset[str], stand_ins: StandIns, reads_all: bool, numbers: frozenset[tuple[int, Any]]
+    ) -> None:
         self.names = names
         self.stand_ins = stand_ins
+        self.all_attributes = self.reads_all = reads_all
+        self.changed = numbers
         self.is_writing = False
         self.attribute_names: set[str] = set()
-        self.namespace: dict[str, Any] = {"type": type, "len": len}
-        self.lines: list[str] = []
+        self.reader = Reader()
         self.sources: list[Source] = []
-        self.captured: list[str] = []
+        self.numbers: list[tuple[Number, str, str]] = []
         self.holders: dict[int, Holder] = {}
         self.stored_globals: list[tuple[dict[str, Any], str]] = []
-        self.has_guards = False
+        self.streams: list[tuple[Any, str]] = []
+        self._codes: list[CodeType] = []
 
     def root(self, value: Any, label: str) -> Place | None:
         """A root is given, not read: its identity needs no guard."""
         stand_in = None if isinstance(value, ModuleType) else self.stand_ins.of(value, self.names)
         if stand_in is not None:
             return StandIn(stand_in)
-        return self._object(value, self.constant(value), label)
-
-    # --- the generated reader -------------------------------------------------------------------------
-
-    def constant(self, value: Any) -> str:
-        name = f"k{len(self.namespace)}"
-        self.namespace[name] = value
-        return name
-
-    def guard(self, failure: str) -> None:
-        """Leave the reader where `failure` holds."""
-        self.has_guards = True
-        self.lines.append(f"    if {failure}: return None")
-
-    def assign(self, expression: str) -> str:
-        variable = f"v{len(self.lines)}"
-        self.lines.append(f"    {variable} = {expression}")
-        return variable
+        variable = self.reader.root(value)
+        if is_opaque_instance(value):
+            self._guard_content(value, variable, label)
+            return None
+        self._guard_kind(value, variable)
+        if id(value) in self.holders:
+            self.reader.guard_binding(f"{variable} is not {self.holders[id(value)].variable}")
+        return self._object(value, variable, label)
 
     def reading(self, roots: tuple[Place | None, ...]) -> Reading:
-        captured = "".join(f"{one}, " for one in self.captured)
-        text = "\n".join(["def read():", "  try:", *self.lines, f"    return ({captured})", READER_END])
-        read = None
-        if self.has_guards or self.captured:
-            namespace = dict(self.namespace)
-            exec(compile(text, "<what a compiled function reaches>", "exec"), namespace)
-            read = namespace["read"]
+        for _, owner, variable in self.numbers:
+            self.reader.captured += (owner, variable)
         return Reading(
-            roots, tuple(self.sources), tuple(self.holders.values()), tuple(self.stored_globals), read, text
+            roots,
+            tuple(self.sources),
+            tuple(number for number, _, _ in self.numbers),
+            tuple(self.holders.values()),
+            tuple(self.stored_globals),
+            tuple(self.streams),
+            self.reader,
+            self.reader.read(),
         )
 
-    # --- the walk -------------------------------------------------------------------------------------
+    # --- one place ------------------------------------------------------------------------------------
 
     def visit(self, value: Any, expression: str, label: str) -> Place | None:
         """Read the place `expression`, guard what is not an array, and go on to what it holds."""
+        reader = self.reader
         stand_in = self.stand_ins.of(value, self.names)
-        if stand_in is not None:
-            if not isinstance(value, ModuleType):
-                self.guard(f"{self.assign(expression)} is not {self.constant(value)}")
-            return StandIn(stand_in)
         if isinstance(value, ModuleType):
-            return None if is_opaque(value.__name__) else self._object(value, self.assign(expression), label)
-        variable = self.assign(expression)
-        if type(value) in (np.ndarray, np.memmap) or isinstance(value, Tensor):
+            return self._module(value, expression, label, stand_in)
+        variable = reader.assign(expression)
+        if stand_in is not None:
+            reader.guard(f"{variable} is not {reader.constant(value)}")
+            return StandIn(stand_in)
+        if isinstance(value, np.ndarray):
+            require_plain_array(value, f"{label}, which {self._code_name()} reaches,")
+            if type(value) in (np.ndarray, np.memmap) and _is_supported(value.dtype):
+                return self._array(value, variable, label)
+            self._guard_content(value, variable, label)
+            return None
+        if isinstance(value, Tensor):
             return self._array(value, variable, label)
         if isinstance(value, (*PLAIN_TYPES, np.generic, enum.Enum, np.dtype, DType)):
             self._guard_equal(value, variable)
             return None
         known = self.holders.get(id(value))
         if known is not None:
-            self.guard(f"{variable} is not {known.variable}")
+            reader.guard(f"{variable} is not {known.variable}")
             return known
-        if isinstance(value, tuple | list | dict) and not _is_special(value):
+        if type(value) in CONTAINERS or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._container(value, variable, label)
-        if _is_instance(value):
-            self.guard(f"type({variable}) is not {self.constant(type(value))}")
+        if type(value) in (set, frozenset) and not all(map(_is_plain, value)):
+            return self._set(value, variable, label)
+        if is_opaque_instance(value) or is_own_container(value):
+            self._guard_content(value, variable, label)
+            return None
+        if is_instance(value) or isinstance(value, MethodType):  # a method is made anew by each look at it
+            self._guard_kind(value, variable, always=True)
+            return self._object(value, variable, label)
+        if isinstance(value, FunctionType | functools.partial) or wrapped_by(value) is not None:
+            variable = self._guard_identity(value, variable)
+            self._guard_kind(value, variable)
         else:
-            self.guard(f"{variable} is not {self.constant(value)}")
+            reader.guard(f"{variable} is not {reader.constant(value)}")
+            self._note_kept(value)
         return self._object(value, variable, label)
 
+    def _module(self, value: ModuleType, expression: str, label: str, stand_in: Any) -> Place | None:
+        reader = self.reader
+        if not is_opaque(value.__name__) and stand_in is None:
+            return self._object(value, reader.assign(expression), label)
+        reader.guard_binding(f"{expression} is not {reader.constant(value)}")
+        if value is os and not self.names.isdisjoint(("environ", "environb", "getenv", "getenvb")):
+            self._guard_content(os.environ, reader.constant(os.environ), "os.environ")
+        return None if stand_in is None else StandIn(stand_in)
+
     def _array(self, value: np.ndarray | Tensor, variable: str, label: str) -> Source:
+        reader = self.reader
+        for source, known in zip(self.sources, reader.captured):
+            if source.value is value:
+                reader.guard(f"{variable} is not {known}")
+                return source
+        for known in reader.captured[:MOST_COMPARED]:
+            reader.guard_binding(f"{variable} is {known}")
         payload = value
-        conditions = [f"type({variable}) is not {self.constant(type(value))}"]
+        conditions = [f"type({variable}) is not {reader.constant(type(value))}"]
         if isinstance(value, Tensor):
             payload = value._value
             conditions.append(f"{variable}.requires_grad is not {value.requires_grad}")
             conditions.append(f"{variable}._value.shape != {tuple(payload.shape)!r}")
-            conditions.append(f"{variable}._value.dtype != {self.constant(payload.dtype)}")
+            conditions.append(f"{variable}._value.dtype != {reader.constant(payload.dtype)}")
             if value.requires_grad:
-                conditions.append(f"{self.constant(is_grad_enabled)}() is not {is_grad_enabled()}")
+                conditions.append(f"{reader.constant(is_grad_enabled)}() is not {is_grad_enabled()}")
         else:
             conditions.append(f"{variable}.shape != {tuple(payload.shape)!r}")
-            conditions.append(f"{variable}.dtype != {self.constant(payload.dtype)}")
-        self.guard(" or ".join(conditions))
+            conditions.append(f"{variable}.dtype != {reader.constant(payload.dtype)}")
+        reader.guard(" or ".join(conditions))
         source = Source(value, label)
         self.sources.append(source)
-        self.captured.append(variable)
+        reader.captured.append(variable)
         return source
 
+    # --- guards -----------------------------------------------------------------------------------------
+
     def _guard_equal(self, value: Any, variable: str) -> None:
-        expected = self.constant(value)
-        differs = f"type({variable}) is not {self.constant(type(value))} or {variable} != {expected}"
-        if isinstance(value, float) and value == 0.0:
-            differs += f" or {self.constant(math.copysign)}(1.0, {variable}) != {math.copysign(1.0, value)}"
-        self.guard(f"{variable} is not {expected} and ({differs})")
+        expected = self.reader.constant(value)
+        kind = self.reader.constant(type(value))
+        differs = f"type({variable}) is not {kind} or {variable} != {expected}"
+        if isinstance(value, float | np.floating) and value != value:
+            differs = f"type({variable}) is not {kind} or {variable} == {variable}"
+        elif isinstance(value, float) and value == 0.0:
+            differs += (
+                f" or {self.reader.constant(math.copysign)}(1.0, {variable}) != {math.copysign(1.0, value)}"
+            )
+        self.reader.guard(f"{variable} is not {expected} and ({differs})")
+
+    def _guard_identity(self, value: Any, variable: str) -> str:
+        """The same object as long as the function object is the same; its name."""
+        name = self.reader.bound(value, variable)
+        self.reader.guard(f"{variable} is not {name}")
+        return name
+
+    def _guard_kind(self, value: Any, variable: str, always: bool = False) -> None:
+        """What makes two objects alike, as far as their parts are; `always` if another may take its place."""
+        guard = self.reader.guard if always else self.reader.guard_binding
+        guard(f"type({variable}) is not {self.reader.constant(type(value))}")
+        if isinstance(value, FunctionType):
+            guard(f"{variable}.__code__ != {self.reader.constant(value.__code__)}")
+        self._note_kept(type(value))
+
+    def _guard_content(self, value: Any, variable: str, label: str) -> None:
+        """A guard on all that an object holds, and on its identity where arrays may be taken from it."""
+        if isinstance(value, RANDOM):
+            self.streams.append((value, label))
+            if variable[0] != "r":
+                self._guard_identity(value, variable)
+            return
+        self.reads_all |= isinstance(value, operator.attrgetter | operator.methodcaller)
+        try:
+            content = Content(value)
+        except Unreadable as error:
+            raise self._unreadable(error.value, label) from None
+        self.streams += [(stream, label) for stream in content.streams]
+        if not content.is_plain:
+            self.reader.is_shareable = False
+            if variable[0] == "v":
+                self._guard_identity(value, variable)
+        self.reader.guard(f"not {self.reader.constant(content)}.is_of({variable})")
+
+    def _unreadable(self, value: Any, label: str) -> TraceError:
+        name = label.rpartition(".")[2].partition("[")[0]
+        places = [place_of_name(code, name) for code in self._codes if name in names_in(code)]
+        place = f", at {places[0]}" if places else ""
+        return TraceError(
+            f"{self._code_name()} reaches {label}{place}: objects of type {type(value).__name__} can't "
+            "be read in each call without being used up, and compiled code would repeat what its trace got. "
+            "Pass what it gives as an argument, or keep it as a list or an array."
+        )
+
+    def _code_name(self) -> str:
+        return self._codes[0].co_name if self._codes else "the function"
+
+    def _note_kept(self, value: Any) -> None:
+        """Where a guard keeps an object alive, other function objects get no share of the program."""
+        lasts = isinstance(value, BuiltinFunctionType | np.ufunc | FunctionType | type)
+        if not lasts or "<locals>" in getattr(value, "__qualname__", ""):
+            self.reader.is_shareable = False
+
+    # --- what holds others --------------------------------------------------------------------------------
 
     def _holder(self, kind: str, value: Any, variable: str, label: str) -> Holder:
+        """Enter a holder; others like it are others, which code may find out by `is`."""
+        guard = self.reader.guard if kind == "instance" else self.reader.guard_binding
+        for other in self.holders.values() if kind in ("instance", "function") else ():
+            if type(other.value) is type(value) and not _are_code_of_others(other.value, value):
+                guard(f"{variable} is {other.variable}")
         holder = self.holders[id(value)] = Holder(kind, value, label, variable)
         return holder
 
-    def _container(self, value: Any, variable: str, label: str) -> Holder:
-        holder = self._holder("items", value, variable, label)
-        kind = self.constant(type(value))
-        if isinstance(value, dict):
-            self.guard(f"type({variable}) is not {kind} or [*{variable}] != {self.constant([*value])}")
-            items: Iterator[tuple[Any, Any]] = iter(value.items())
+    def _child(
+        self, holder: Holder, key: Any, value: Any, variable: str, suffix: str, label: str, at: Any = None
+    ) -> None:
+        """Visit what a holder has at `key`; `at`: what else holds it, and at which key."""
+        owner, place = (holder.value, key) if at is None else at
+        if (id(owner), place) in self.changed:
+            child: Place | None = self._number(owner, place, value, variable, suffix, label)
         else:
-            self.guard(f"type({variable}) is not {kind} or len({variable}) != {len(value)}")
-            items = iter(enumerate(value))
-        self._keys(holder, value if isinstance(value, dict) else ())
-        if len(value) > 16 and all(isinstance(one, PLAIN_TYPES) for _, one in [*_items(value)]):
-            self.guard(f"{variable} != {self.constant(type(value)(value))}")
-            return holder
-        for key, item in items:
-            index = repr(key) if isinstance(key, int | str) else self.constant(key)
-            self._child(holder, key, item, f"{variable}[{index}]", f"{label}[{key!r}]")
-        return holder
-
-    def _keys(self, holder: Holder, keys: Iterable[Any]) -> None:
-        """Keys that may be copied: functions, objects, tuples with these."""
-        for key in keys:
-            if not _is_plain(key):
-                child = self.visit(key, self.constant(key), f"a key of {holder.label}")
-                if isinstance(child, Holder):
-                    holder.children.append((Key(key), child))
-
-    def _child(self, holder: Holder, key: Any, value: Any, expression: str, label: str) -> None:
-        child = self.visit(value, expression, label)
+            child = self.visit(value, variable + suffix, label)
         if child is not None:
             holder.children.append((key, child))
+
+    def _number(self, owner: Any, key: Any, value: Any, variable: str, suffix: str, label: str) -> Number:
+        for known, _, _ in self.numbers:
+            if known.owner is owner and known.key == key:
+                return known
+        if value is ABSENT:
+            if not isinstance(owner, dict):  # whose keys are guarded
+                self.reader.guard(f"{self.reader.constant(hasattr)}({variable}, {key!r})")
+            number = Number(value, label, owner, key, suffix)
+            self.numbers.append((number, variable, "None"))
+            return number
+        found = self.reader.assign(variable + suffix)
+        if type(value) in (int, float):
+            self.reader.guard(f"type({found}) is not {self.reader.constant(type(value))}")
+        else:
+            self._guard_equal(value, found)
+        number = Number(value, label, owner, key, suffix)
+        self.numbers.append((number, variable, found))
+        return number
+
+    def _container(self, value: Any, variable: str, label: str) -> Holder:
+        reader = self.reader
+        holder = self._holder("items", value, variable, label)
+        kind = reader.constant(type(value))
+        if isinstance(value, dict):
+            reader.guard(f"type({variable}) is not {kind} or [*{variable}] != {reader.constant([*value])}")
+            reader.is_shareable &= all(isinstance(key, PLAIN_TYPES) for key in value)
+        else:
+            reader.guard(f"type({variable}) is not {kind} or len({variable}) != {len(value)}")
+        is_long = len(value) > 16 and not any(owner == id(value) for owner, _ in self.changed)
+        if is_long and all(isinstance(one, PLAIN_TYPES) for _, one in _items(value)):
+            self._guard_plain(value, variable, label)
+            return holder
+        for key in value if isinstance(value, dict) else ():
+            self._key(holder, key, label)
+        for key, item in [*_items(value)]:
+            index = repr(key) if isinstance(key, int | str) else reader.constant(key)
+            self._child(holder, key, item, variable, f"[{index}]", f"{label}[{key!r}]")
+        for _, key in [place for place in self.changed if place[0] == id(value)]:
+            if isinstance(value, dict) and key not in value:
+                index = repr(key) if isinstance(key, int | str) else reader.constant(key)
+                self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
+        return holder
+
+    def _guard_plain(self, value: Any, variable: str, label: str) -> None:
+        """A guard on many plain values at once."""
+        found = [item for _, item in _items(value)]
+        if 0.0 in found:  # which equals -0.0
+            self._guard_content(value, variable, label)
+            return
+        shown, constant = variable + ".values()" * isinstance(value, dict), self.reader.constant
+        kinds = constant([*map(type, found)])
+        self.reader.guard(f"[*{shown}] != {constant(found)} or [*{constant(map)}(type, {shown})] != {kinds}")
+
+    def _set(self, value: Any, variable: str, label: str) -> Holder:
+        """A set with elements that may be copied."""
+        holder = self._holder("items", value, variable, label)
+        self.reader.is_shareable = False
+        self.reader.guard(f"{variable} != {self.reader.constant(type(value)(value))}")
+        for one in value:
+            self._key(holder, one, label)
+        return holder
+
+    def _key(self, holder: Holder, key: Any, label: str) -> None:
+        """What a key, or an element of a set, that may be copied holds; whether it is reached elsewhere."""
+        if _is_plain(key):
+            return
+        name, known = self.reader.constant(key), self.holders.get(id(key))
+        if known is not None:
+            self.reader.guard(f"{known.variable} is not {name}")
+        child = known or self.visit(key, name, f"a key of {label}")
+        if isinstance(child, Holder):
+            holder.children.append((Key(key), child))
 
     def _object(self, value: Any, variable: str, label: str) -> Holder | None:
         """What is neither an array nor a plain value nor a container."""
         known = self.holders.get(id(value))
-        if known is not None or len(self.lines) > LIMIT:
+        if known is not None or self.reader.size > LIMIT:
             return known
         if isinstance(value, FunctionType):
             return self._function(value, variable, label)
-        if type(value) in (set, frozenset) and not all(map(_is_plain, value)):
-            holder = self._holder("items", value, variable, label)
-            self._keys(holder, value)
-            return holder
         if isinstance(value, MethodType):
             holder = self._holder("method", value, variable, label)
-            self._child(holder, "__func__", value.__func__, f"{variable}.__func__", label)
-            self._child(holder, "__self__", value.__self__, f"{variable}.__self__", "self")
+            self._child(holder, "__func__", value.__func__, variable, ".__func__", label)
+            self._child(holder, "__self__", value.__self__, variable, ".__self__", "self")
             return holder
         if isinstance(value, functools.partial):
             holder = self._holder("partial", value, variable, label)
             for key in ("func", "args", "keywords"):
-                self._child(holder, key, getattr(value, key), f"{variable}.{key}", label)
+                self._child(holder, key, getattr(value, key), variable, f".{key}", label)
             return holder
-        wrapped = vars(value).get("__wrapped__") if _has_dict(value) else None
-        if wrapped is not None and is_opaque(type(value).__module__):
+        wrapped = wrapped_by(value)
+        if wrapped is not None:
             holder = self._holder("wrapper", value, variable, label)
-            self._child(holder, "__wrapped__", wrapped, f"{variable}.__wrapped__", label)
+            self._child(holder, "__wrapped__", wrapped, variable, ".__wrapped__", label)
             return holder
         if isinstance(value, ModuleType) or (isinstance(value, type) and not is_opaque(value.__module__)):
             holder = self._holder("namespace", value, variable, label)
-            for name in sorted(self.names & vars(value).keys()):
-                self._child(holder, name, getattr(value, name), f"{variable}.{name}", f"{label}.{name}")
+            for name in sorted(self.names & names_in_namespace(value)):
+                self._child(holder, name, getattr(value, name), variable, f".{name}", f"{label}.{name}")
             return holder
-        return self._instance(value, variable, label) if _is_instance(value) else None
+        if is_instance(value):
+            return self._instance(value, variable, label)
+        owner = getattr(value, "__self__", None)  # of a method that was written in C
+        if owner is not None and not isinstance(owner, ModuleType | type):
+            self._guard_content(owner, f"{variable}.__self__", label)
+        return None
 
     def _function(self, function: FunctionType, variable: str, label: str) -> Holder | None:
         own = not is_users(function)
         if own and not hasattr(function, "__wrapped__"):
+            self.reader.is_shareable &= not function.__closure__  # nobody looks at what it holds
             return None
         holder = self._holder("function", function, variable, label)
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            self._cell(holder, name, cell, own)
+        if not own:
+            self._codes.append(function.__code__)
+        for index, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__ or ())):
+            self._cell(holder, name, cell, f"{variable}.__closure__[{index}]", own)
         if own:
             return holder
-        loaded, attributes, stored = code_names(function.__code__)
-        self.attribute_names |= attributes
+        names = names_of(function.__code__)
+        self.attribute_names |= names.attributes
+        self.reads_all |= names.reads_all
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
-        self.stored_globals += [(function.__globals__, name) for name in stored]
+        self.stored_globals += [(function.__globals__, name) for name in names.stored]
         if not IMPORTED.isdisjoint(imports(function.__code__)):
             holder.children.append((("global", "__builtins__"), StandIn(self.stand_ins.built_in_names())))
-        globals_name = self.constant(function.__globals__)
-        for name in loaded:
-            if name in function.__globals__:
-                value = function.__globals__[name]
-                self._child(holder, ("global", name), value, f"{globals_name}[{name!r}]", name)
+        self._globals(holder, function, variable)
         for index, value in enumerate(function.__defaults__ or ()):
             self._child(
-                holder, ("default", index), value, f"{variable}.__defaults__[{index}]", f"{label}'s default"
+                holder, ("default", index), value, variable, f".__defaults__[{index}]", f"{label}'s default"
             )
-        for key, value in (function.__kwdefaults__ or {}).items():
-            place = f"{variable}.__kwdefaults__[{key!r}]"
-            self._child(holder, ("keyword", key), value, place, f"{label}'s default")
+        for name, value in (function.__kwdefaults__ or {}).items():
+            place = f".__kwdefaults__[{name!r}]"
+            self._child(holder, ("keyword", name), value, variable, place, f"{label}'s default")
+        for name in sorted(self.names & vars(function).keys() - {"__wrapped__", "differentiated"}):
+            self._child(
+                holder, ("attribute", name), vars(function)[name], variable, f".{name}", f"{label}.{name}",
+                at=(function, name),
+            )  # fmt: skip
         return holder
 
-    def _cell(self, holder: Holder, name: str, cell: CellType, own: bool) -> None:
+    def _globals(self, holder: Holder, function: FunctionType, variable: str) -> None:
+        namespace = function.__globals__
+        names = names_of(function.__code__)
+        loaded = dict.fromkeys((*names.loaded, *names.stored))
+        if "globals" in loaded:
+            loaded.update(dict.fromkeys(sorted(names.attributes & namespace.keys())))
+        if not loaded:
+            return
+        variables = self.reader.bound(namespace, f"{variable}.__globals__")
+        for name in loaded:
+            if name in namespace:
+                at = namespace, name
+                self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
+            else:  # built in
+                self.reader.guard_binding(f"{name!r} in {variables}")
+
+    def _cell(self, holder: Holder, name: str, cell: CellType, expression: str, own: bool) -> None:
+        variable = self.reader.bound(cell, expression)
         try:
             value = cell.cell_contents
         except ValueError:  # assigned only later, or never
             return
         if not own:
-            self._child(holder, ("cell", name), value, f"{self.constant(cell)}.cell_contents", name)
+            key = ("cell", name)
+            self._child(holder, key, value, variable, ".cell_contents", name, at=(cell, 0))
         elif callable(value):  # a wrapper's function: never rebound, so its identity needs no guard
-            child = self.root(value, getattr(value, "__name__", name))
+            inner = self.reader.bound(value, f"{variable}.cell_contents")
+            self._guard_kind(value, inner)
+            stand_in = self.stand_ins.of(value, self.names)
+            child: Place | None = None if stand_in is None else StandIn(stand_in)
+            child = child or self._object(value, inner, getattr(value, "__name__", name))
             if child is not None:
                 holder.children.append((("cell", name), child))
+        else:
+            content = Content(value)
+            self.reader.is_shareable &= content.is_plain
+            self.reader.guard_binding(f"not {self.reader.constant(content)}.is_of({variable}.cell_contents)")
 
     def _instance(self, value: Any, variable: str, label: str) -> Holder:
         holder = self._holder("instance", value, variable, label)
         own = attributes_of(value)
-        for name in sorted(self.names | {"__call__"}):
-            if name in own:
-                self._child(holder, name, own[name], f"{variable}.{name}", f"{label}.{name}")
+        kind: Any = type(value)
+        special, has_class = special_methods(kind), False
+        names = self.names | special
+        for name in sorted(names | own.keys() if self.all_attributes else names):
+            if name in own or (id(value), name) in self.changed:
+                found = own[name] if name in own else getattr(value, name, ABSENT)
+                self._child(holder, name, found, variable, f".{name}", f"{label}.{name}")
                 continue
-            static = inspect.getattr_static(type(value), name, None)
+            static = inspect.getattr_static(kind, name, None)
+            has_class = has_class or isinstance(static, classmethod)
             static = getattr(static, "fget", getattr(static, "__func__", static))
+            if isinstance(static, functools.cached_property):
+                static = static.func
             if isinstance(static, FunctionType):
-                method = self._object(static, self.constant(static), f"{label}.{name}")
-                if method is not None and name != "__call__":
+                method = self._object(static, self.reader.constant(static), f"{label}.{name}")
+                if method is not None and name not in special:
                     holder.children.append((("method", name), method))
+            elif (id(kind), name) in self.changed:  # by the class, which is visited below
+                continue
             elif static is not None and not hasattr(type(static), "__get__"):
-                self._child(holder, name, static, f"{variable}.{name}", f"{label}.{name}")
+                self._child(holder, name, static, variable, f".{name}", f"{label}.{name}")
+            elif static is not None and is_instance(static):  # a descriptor
+                self._object(static, self.reader.constant(static), f"{label}.{name}")
+        if has_class:
+            owner = self._object(kind, self.reader.bound(kind, f"type({variable})"), f"type({label})")
+            if owner is not None:
+                holder.children.append((("class", ""), owner))
         return holder
 
 
@@ -378,57 +527,9 @@ def _is_plain(key: Any) -> bool:
     return isinstance(key, (*PLAIN_TYPES, np.generic, enum.Enum))
 
 
-def _has_dict(value: Any) -> bool:
-    return hasattr(type(value), "__dictoffset__") and type(value).__dictoffset__ != 0
+def _are_code_of_others(one: Any, other: Any) -> bool:
+    return isinstance(one, FunctionType) and one.__code__ is not other.__code__
 
 
-def _is_special(value: Any) -> bool:
-    """A subclass of a container with a constructor of its own that is no namedtuple: not taken apart."""
-    return type(value) not in (tuple, list, dict) and not hasattr(value, "_fields")
-
-
-def _is_instance(value: Any) -> bool:
-    """An object of a class that the user wrote."""
-    kind = type(value)
-    return (
-        not isinstance(value, type | ModuleType | FunctionType)
-        and not is_opaque(kind.__module__)
-        and (_has_dict(value) or hasattr(kind, "__slots__"))
-    )
-
-
-def attributes_of(value: Any) -> dict[str, Any]:
-    found = dict(vars(value)) if _has_dict(value) else {}
-    for kind in type(value).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
-    return found
-
-
-@functools.lru_cache(maxsize=1024)
-def code_names(code: CodeType) -> tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]:
-    """(globals read, attributes read, globals written) by a code object and those nested in it.
-
-    String constants count as attributes, for `getattr(self, "weight")`.
-    """
-    loaded: dict[str, None] = {}
-    attributes: set[str] = set()
-    stored: dict[str, None] = {}
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            loaded[instruction.argval] = None
-        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            stored[instruction.argval] = None
-        elif "ATTR" in instruction.opname or "METHOD" in instruction.opname:
-            attributes.add(instruction.argval)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            inner_loaded, inner_attributes, inner_stored = code_names(constant)
-            loaded.update(dict.fromkeys(inner_loaded))
-            stored.update(dict.fromkeys(inner_stored))
-            attributes |= inner_attributes
-        elif isinstance(constant, str) and constant.isidentifier():
-            attributes.add(constant)
-    return tuple(loaded), frozenset(attributes), tuple(stored)
+def _is_supported(dtype: np.dtype) -> bool:
+    return dtype in SUPPORTED or dtype.newbyteorder("=") in SUPPORTED

@@ -22,6 +22,7 @@ from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
 from .paths import Paths
+from .shared import shared_programs
 from .signature import (
     ALL,
     EXACT,
@@ -243,23 +244,33 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
+            shared = shared_programs.find(self, call)
+            if shared is not None:
+                result = shared.run(call.arrays)
+                if result is not STALE:
+                    self._keep(call, shared).hits += 1
+                    return result
             missing: ConstantNeeded | None = None
-            try:
-                traced = self._trace(call)
-            except EagerOnlyError as error:
-                return self._enter_uncompiled(call, error).run(call.arrays)
-            except ConstantNeeded as needed:
-                missing = needed
+            for _ in range(2):  # the first time it may have filled caches that it reaches
+                try:
+                    traced = self._trace(call)
+                except EagerOnlyError as error:
+                    return self._enter_uncompiled(call, error).run(call.arrays)
+                except ConstantNeeded as needed:
+                    missing = needed
+                    break
+                variant = self._variant(traced)
+                result = variant.run_traced(call.arrays)
+                if result is not STALE:
+                    break
             if missing is not None:  # not in the handler: an error has no context
                 return self.call_with_constants(call, missing)
-            variant = self._variant(traced)
-            result = variant.run_traced(call.arrays)
             if result is STALE:
                 raise TraceError(
                     f"{self.name} changes, while it runs, a value that it reaches from outside, so that no "
                     "trace of it stays valid. Pass the value as an argument."
                 )
-            self._enter(call, variant, calls=1)
+            self._share(call, self._enter(call, variant, calls=1))
             self._misses += 1
             return result
 
@@ -330,17 +341,25 @@ class CompiledFunction(Inspection):
 
     def _enter(self, call: Call, variant: Variant, calls: int) -> Variant | Paths:
         """Keep a variant that has run so many times; where values decide, as the first of its paths."""
-        key, entry = call.key, self._entries.get(call.key)
+        made = Paths(self, call, variant, calls) if variant.traced.guards else variant
+        self._keep(call, made)
+        return made
+
+    def _keep(self, call: Call, made: Variant | Paths) -> _Entry:
+        entry = self._entries.get(call.key)
         if entry is None:
             entry = _Entry()
             while len(self._entries) >= self.maxsize:
                 self._evict()
-        made = Paths(self, call, variant, calls) if variant.traced.guards else variant
         entry.add(made)
         self._newest = made
-        self._entries[key] = entry
+        self._entries[call.key] = entry
         self._latest = NO_CALL
-        return made
+        return entry
+
+    def _share(self, call: Call, made: Variant | Paths) -> None:
+        """Let other functions that are made of the same code find it."""
+        shared_programs.keep(self, call, made)
 
     def _evict(self) -> None:
         """The clock algorithm: the oldest goes, unless it was used since it was last looked at."""
@@ -378,6 +397,7 @@ class CompiledFunction(Inspection):
 
     def cache_clear(self) -> None:
         """Forget all traces and counts. Machine code stays, for whatever has the same source."""
+        shared_programs.forget(self)
         with self._lock:
             self._entries.clear()
             self._latest = NO_CALL
@@ -551,9 +571,11 @@ def compile(
 
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a
-    call first takes it, then found again by the guards. Python's side effects (printing, appending to a list)
-    happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()` put
-    the exact value into the path, so that each new value is a new path: compare tensors instead of numbers.
+    call first takes it, then found again by the guards. Numbers that the function reaches and changes
+    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing, filling a
+    cache) happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()`
+    put the exact value into the path, so that each new value is a new path: compare tensors instead of
+    numbers.
 
     Args:
         function: what to compile; its Python code runs once for each kind of arguments and each path.

@@ -23,6 +23,7 @@ from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
 from .dtypes import as_numpy_dtype
 from .lost_gradients import refuse_constant
+from .plain_arrays import require_plain_array
 from .tape import apply, of_kind, wrap
 from .tensor import Device, Tensor, TorchTensor, make
 from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber
@@ -140,6 +141,7 @@ def _stacked(data: Any, dtype: Any) -> Tensor:
 def array_from(data: Any, dtype: Any, function: str) -> np.ndarray:
     """An ndarray with the data; one that is an ndarray of the dtype already is not copied."""
     if isinstance(data, np.ndarray | np.generic):
+        require_plain_array(data, f"{function}(): the data")
         native = data.dtype.newbyteorder("=")
         require_supported(native, function, "data")
         wanted = dtype_or(dtype, native, function)

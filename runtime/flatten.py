@@ -7,6 +7,7 @@ each call by a generated function, with an expression such as `(o0, {'w': o1})`.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 from collections import OrderedDict, defaultdict, deque
@@ -130,6 +131,12 @@ class Results:
         namespace = {**self._namespace, **names, "produce": produce}
         exec(code, namespace)
         return namespace["build"]
+
+    def without_leaves(self) -> Results:
+        """The structure alone, which keeps nothing of a trace alive."""
+        other = copy.copy(self)
+        other.leaves = [None] * len(self.leaves)
+        return other
 
     def _constant(self, value: Any) -> str:
         name = f"k{len(self._namespace)}"

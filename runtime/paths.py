@@ -7,6 +7,7 @@ like that are searched (`siblings.py`). A call with answers that no known path b
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
@@ -81,6 +82,15 @@ class Paths:
         first.variant = variant
         self._enter(first, [first], self._prefixes.plan([first]))
 
+    def copied(self, function: CompiledFunction | None, call: Call, paths: list[Path]) -> Paths:
+        """The same for another function object, or for none, by `paths` of its own; `start` is set later."""
+        other: Any = copy.copy(self)
+        other.function, other.paths, other.traces = function, paths, len(paths)
+        other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
+        other.streams = dict(self.streams)
+        other._prefixes = None if function is None else Prefixes(function._variant)
+        return other
+
     def is_valid(self) -> bool:
         """Whether what the function reaches is still as it was traced."""
         read = self.paths[-1].traced.reading.read
@@ -135,6 +145,7 @@ class Paths:
                     path.calls += 1
                 if result is not STALE:
                     self._enter(path, paths, start)
+                    function._share(self.call, self)
                 return result
         if unknown.guard is not None and not function._warned:
             function._warned = True

@@ -28,6 +28,7 @@ from .guards import Deviated, Guards
 from .siblings import Sibling, Siblings, UnknownPath
 from .tensor import Tensor, make
 from .tracing import Traced
+from .value_kinds import kind_of_value
 from .variant import STALE, Variant
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Prefixes:
 
     def _merge_anew(self, path: Path) -> _Merged | None:
         traced = path.traced
-        if traced.written or traced.drawn or traced.gradient is not None:
+        if traced.written or traced.drawn or traced.updates or traced.gradient is not None:
             return None
         count = len(traced.argument_names)
         arguments = traced.graph.inputs[:count]
@@ -327,6 +328,7 @@ class Prefixes:
                 guards=asked,
                 notes=traced.notes,
                 needs_grad=needs_grad,
+                kinds=tuple(map(kind_of_value, results.leaves)),
                 takes_tensors=traced.takes_tensors,
                 gradient=None,
                 hands_on=hands_on,

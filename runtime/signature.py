@@ -20,6 +20,7 @@ from . import dtypes
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from .foreign import how_to_pass
 from .modes import is_recording
+from .plain_arrays import require_plain_array
 from .tensor import Tensor
 from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber, kind_of_value
 
@@ -236,11 +237,8 @@ class Signature:
         if isinstance(leaf, Tensor):
             asked = leaf.requires_grad and is_recording()
             value = leaf._value
-        if isinstance(value, np.ma.MaskedArray):
-            raise ArgumentError(
-                f"{self.name}: argument '{call.leaf_name()}' is a masked array; masks are not supported. "
-                f"Pass .filled(...) or the data and the mask as two arrays."
-            )
+        if type(value) is not ndarray:
+            require_plain_array(value, f"{self.name}: argument '{call.leaf_name()}'")
         if value.dtype not in SUPPORTED and value.dtype.newbyteorder("=") not in SUPPORTED:
             raise DTypeError(
                 f"{self.name}: argument '{call.leaf_name()}' has dtype {value.dtype}; expected a bool, "

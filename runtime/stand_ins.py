@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.trace import is_tracing
+from . import randomness
 from .functions import PUBLIC
 from .functions.stopping import stop_gradient
 from .lost_gradients import PULLBACK_NAMES, RENAMED
@@ -36,6 +37,7 @@ Function = Callable[..., Any]
 MODULES = (
     np, math, np.linalg, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
     np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
+    *randomness.MODULES,
 )  # fmt: skip
 
 
@@ -318,7 +320,11 @@ _few = OBJECTS | {
     real: _while_wanted(real, _for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
-_of_tensors = LISTED | _few
+_unpredictable = {
+    real: _class_called(real, call) if isinstance(real, type) else call
+    for real, call in randomness.UNPREDICTABLE.items()
+}
+_of_tensors = LISTED | _few | _unpredictable
 _made = {real: _while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
 JOINED = StandIns(_of_tensors)
 """For functions that do not write into arrays."""

@@ -3,22 +3,57 @@
 So `weights[0] * x`, `np.exp(weights)` and `float(weights.sum())` on an array of the closure behave as on an
 argument: they become part of the graph, or raise where they need a value, and never bake a value into code.
 Only what leads to arrays is copied, or to NumPy's functions that make arrays for the function to fill: these
-make traced Tensors. A function that reaches neither is traced itself.
+make traced Tensors. A function that reaches neither is traced itself. What it changes of the user's objects
+meanwhile is put back, or refused.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
-from .closure import Holder, Key, Place, Reading, Source, StandIn, attributes_of, code_names
+from .code_names import names_of
+from .objects import attributes_of, is_opaque
+from .places import ABSENT, Holder, Key, Number, Place, Reading, Source, StandIn
+from .state import Counted
 from .tensor import Tensor
 
-_ABSENT = object()
+STATE = (bool, int, float, str, type(None), Counted)
+"""What a compiled function may change where it is reached: each call reads it, and writes it anew."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Watched:
+    """An object that the function may change, or the copy of one, with its content before the trace."""
+
+    label: str
+    original: Any
+    current: Any
+    before: dict[Any, Any]
+    kind: str = ""
+    """`items` of a container, which nothing may be added to; `instance` where new plain values count."""
+
+    def changed(self) -> list[Any]:
+        """The keys whose values are others now; an attribute that is new only if it is a plain value."""
+        now = _content(self.current)
+        found = [key for key in self.before if now.get(key, ABSENT) is not self.before[key]]
+        new = [key for key in now if key not in self.before] if self.kind else []
+        return [*found, *(key for key in new if self.kind == "items" or type(now[key]) in STATE)]
+
+
+class ChangedNumbers(Exception):
+    """A trace whose function has changed plain values that it reaches: where they are."""
+
+    def __init__(self, places: frozenset[tuple[int, Any]]) -> None:
+        super().__init__(len(places))
+        self.places = places
 
 
 class Substitution:
@@ -28,10 +63,20 @@ class Substitution:
         self._reading = reading
         self._replacement = replacement
         self._copies: dict[int, Any] = {}
-        self._watched: list[tuple[str, Any, dict[Any, Any], bool]] = []
-        """Label, object, its content before the trace, and whether nothing may be added to it."""
+        self._tensors: dict[Source, Any] = {}
+        self._variables: dict[int, dict[str, Any]] = {}
+        self._cells: dict[int, CellType] = {}
+        self._counted: dict[Number, Any] = {}
+        self._watched: list[_Watched] = []
+        self._originals = [
+            (holder.value, _content(holder.value), holder.kind == "items")
+            for holder in reading.holders
+            if holder.kind in ("items", "instance", "namespace")
+        ]
+        """What the user's objects hold, to put it back."""
+        self._absent = [(space, name) for space, name in reading.stored_globals if name not in space]
         for namespace, name in reading.stored_globals:
-            self._watch_global(name, namespace)
+            self._watch_global(name, namespace, namespace)
         for holder in reading.holders:
             if not holder.is_copied():
                 self._watch(holder, holder.value)
@@ -45,19 +90,20 @@ class Substitution:
         """Raise where the traced function wrote to what it reaches, or stored a traced value there.
 
         Raises:
+            ChangedNumbers: what it changed are plain values alone, which a call can read and write.
             MutationError: a list, dict, attribute or global variable was changed.
             LeakedTraceError: a traced value was stored in one.
         """
-        for label, watched, before, complete in self._watched:
-            now = _content(watched)
-            if (complete and len(now) != len(before)) or any(
-                now.get(key, _ABSENT) is not before[key] for key in before
-            ):
-                raise MutationError(
-                    f"{function} changes {label} while it is traced. A compiled function runs its Python "
-                    "code only when it is traced, so the change would not happen in later calls. Return the "
-                    "new value instead."
-                )
+        numbers: set[tuple[int, Any]] = set()
+        for one in self._watched:
+            for key in one.changed():
+                if not self._is_number(one, key):
+                    raise MutationError(
+                        f"{function} changes {one.label} while it is traced. A compiled function runs its "
+                        "Python code only when it is traced, so the change would not happen in later calls. "
+                        "Return the new value instead."
+                    )
+                numbers.add((id(one.original), key))
         for namespace, name in self._reading.stored_globals:
             _refuse_traced(function, f"the global variable {name}", namespace.get(name))
         for holder in self._reading.holders:
@@ -68,12 +114,76 @@ class Substitution:
                 for name, cell in zip(holder.value.__code__.co_freevars, holder.value.__closure__ or ()):
                     where = f"the variable {name} of an enclosing function"
                     _refuse_traced(function, where, _content(cell).get(0))
+        unknown = numbers - {(id(one.owner), one.key) for one in self._reading.numbers}
+        if unknown:
+            raise ChangedNumbers(frozenset(numbers))
+
+    def _is_number(self, one: _Watched, key: Any) -> bool:
+        now, before = _content(one.current).get(key, ABSENT), one.before.get(key, ABSENT)
+        may_be_new = one.kind == "instance" or isinstance(one.current, dict)
+        was_plain = type(before) in STATE or (before is ABSENT and may_be_new)
+        return was_plain and type(now) in STATE
+
+    def numbers(self) -> list[tuple[str, Any, Any]]:
+        """Of each number of the reading its suffix, what stood for it, and what has become of it."""
+        current = {id(one.original): one.current for one in self._watched}
+        return [
+            (
+                one.suffix,
+                self._counted.get(one, one.value),
+                _content(current.get(id(one.owner), one.owner)).get(one.key, one.value),
+            )
+            for one in self._reading.numbers
+        ]
+
+    def write_back(self, replaced: Callable[[Any], Any]) -> None:
+        """Make the changes of the copies in the user's objects, each value as `replaced` has it."""
+        originals = {
+            id(self._copies[id(holder)]): holder.value
+            for holder in self._reading.holders
+            if id(holder) in self._copies
+        }
+        for one in self._watched:
+            now = _content(one.current)
+            new = now.keys() - one.before.keys() if one.kind else set()
+            keys = {*one.changed(), *new} & now.keys()
+            gone = one.kind == "items" and len(now) < len(one.before)
+            if not keys and not gone:
+                continue
+            found = {key: replaced(originals.get(id(value), value)) for key, value in now.items()}
+            if one.kind == "items":
+                _refill(one.original, found, is_container=True)
+                continue
+            for key in keys:
+                _store(one.original, key, found[key])
+
+    def put_back(self) -> None:
+        """Let the user's objects hold again what they held before the trace."""
+        for namespace, name in self._absent:
+            namespace.pop(name, None)
+        for original, before, is_container in self._originals:
+            if _content(original) != before or any(
+                now is not before[key] for key, now in _content(original).items()
+            ):
+                _refill(original, before, is_container)
+        for one in self._watched:
+            if one.current is one.original and not isinstance(one.current, type | ModuleType):
+                for key in one.changed():
+                    if key in one.before:
+                        _store(one.current, key, one.before[key])
+                if isinstance(one.current, CellType) and not one.before and _content(one.current):
+                    del one.current.cell_contents
 
     def _rebuild(self, place: Place) -> Any:
         if isinstance(place, Source):
-            return self._replacement(place)
+            if place not in self._tensors:
+                self._tensors[place] = self._replacement(place)
+            return self._tensors[place]
         if isinstance(place, StandIn):
             return place.value
+        if isinstance(place, Number):
+            counts = type(place.value) in (int, float)
+            return self._counted.setdefault(place, Counted.of(place.value) if counts else place.value)
         if not place.is_copied():
             return place.value
         if id(place) not in self._copies:
@@ -88,25 +198,33 @@ class Substitution:
         self._copies[id(place)] = copied
         return copied
 
-    def _watch_global(self, name: str, namespace: dict[str, Any]) -> None:
+    def _watch_global(self, name: str, namespace: dict[str, Any], current: dict[str, Any]) -> None:
         if name in namespace:
-            self._watched.append((f"the global variable {name}", namespace, {name: namespace[name]}, False))
+            label, before = f"the global variable {name}", {name: current[name]}
+            self._watched.append(_Watched(label, namespace, current, before))
 
     def _watch(self, place: Holder, value: Any) -> None:
         """Notice changes to a holder or its copy. Instances may get new attributes: caches do that."""
         if place.kind in ("items", "instance", "namespace"):
-            self._watched.append((place.label, value, _content(value), place.kind == "items"))
+            kind = place.kind.replace("namespace", "")
+            self._watched.append(_Watched(place.label, place.value, value, _content(value), kind))
         elif place.kind == "function":
-            for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
+            originals = place.value.__closure__ or ()
+            for name, original, cell in zip(value.__code__.co_freevars, originals, value.__closure__ or ()):
                 label = f"the variable {name} of an enclosing function"
-                self._watched.append((label, cell, _content(cell), False))
+                self._watched.append(_Watched(label, original, cell, _content(cell)))
 
     # --- one for each kind of holder --------------------------------------------------------------------
 
     def _copy_function(self, place: Holder) -> None:
         original: FunctionType = place.value
-        cells = {name: CellType() for name in original.__code__.co_freevars}
-        variables = dict(original.__globals__)
+        closure = original.__closure__ or ()
+        cells = {
+            name: self._cells.setdefault(id(cell), CellType())
+            for name, cell in zip(original.__code__.co_freevars, closure)
+        }
+        namespace = original.__globals__
+        variables = self._variables.setdefault(id(namespace), dict(namespace))
         for key, child in place.children:
             if key == ("global", "__builtins__"):  # which a function looks up when it is made
                 variables["__builtins__"] = self._rebuild(child)
@@ -118,9 +236,9 @@ class Substitution:
         )
         keywords = dict(original.__kwdefaults__ or {})
         copied.__dict__.update(original.__dict__)
-        for name, cell in zip(cells, original.__closure__ or ()):
+        for name, cell in zip(cells, closure):
             content = _content(cell)
-            if content:
+            if content and not _content(cells[name]):
                 cells[name].cell_contents = content[0]
         defaults = list(original.__defaults__ or ())
         for (kind, key), value in self._children(place):
@@ -130,12 +248,13 @@ class Substitution:
                 variables[key] = value
             elif kind == "keyword":
                 keywords[key] = value
+            elif kind == "attribute":
+                setattr(copied, key, value)
             else:
                 defaults[key] = value
-        copied.__defaults__ = tuple(defaults) or None
-        copied.__kwdefaults__ = keywords or None
-        for name in code_names(original.__code__)[2]:
-            self._watch_global(name, variables)
+        copied.__defaults__, copied.__kwdefaults__ = tuple(defaults) or None, keywords or None
+        for name in names_of(original.__code__).stored:
+            self._watch_global(name, original.__globals__, variables)
         self._watch(place, copied)
 
     def _copy_method(self, place: Holder) -> None:
@@ -171,16 +290,16 @@ class Substitution:
                 items[index] = value
             self._enter(place, type(original)._make(items) if hasattr(original, "_make") else tuple(items))
             return
+        keys = self._copied_keys(place)
         if isinstance(original, set | frozenset):
-            keys = self._copied_keys(place)
             self._enter(place, type(original)(keys.get(id(one), one) for one in original))
             return
-        copied = self._enter(place, original.copy())
-        if keys := self._copied_keys(place):
+        copied = self._enter(place, copy.copy(original))
+        if keys:
             copied.clear()
             copied.update((keys.get(id(key), key), value) for key, value in original.items())
         for key, value in self._children(place):
-            if not isinstance(key, Key):
+            if not isinstance(key, Key) and value is not ABSENT:
                 copied[keys.get(id(key), key)] = value
         self._watch(place, copied)
 
@@ -191,30 +310,37 @@ class Substitution:
 
     def _copy_instance(self, place: Holder) -> None:
         original = place.value
-        copied = self._enter(place, object.__new__(type(original)))
+        classes = (self._rebuild(child) for key, child in place.children if key == ("class", ""))
+        kind = next(classes, type(original))
+        if id(place) in self._copies:  # made on the way
+            return
+        own: Any = kind if is_opaque(kind.__module__) else object
+        copied = self._enter(place, own.__new__(kind))
         for name, value in _content(original).items():
             object.__setattr__(copied, name, value)
         for key, value in self._children(place):
+            if value is ABSENT:
+                continue
             if not isinstance(key, tuple):
                 object.__setattr__(copied, key, value)
             elif hasattr(copied, "__dict__") and isinstance(value, FunctionType):
-                copied.__dict__[key[1]] = _bound(type(original), key[1], value, copied)
+                copied.__dict__[key[1]] = _bound(original, key[1], value, copied)
         self._watch(place, copied)
 
 
-def _bound(kind: type, name: str, function: FunctionType, instance: Any) -> Any:
+def _bound(original: Any, name: str, function: FunctionType, instance: Any) -> Any:
     """The copied function as the class would give it out: a method, a classmethod's, or the function."""
-    static = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+    static = next(vars(base)[name] for base in type(original).__mro__ if name in vars(base))
     if isinstance(static, staticmethod):
         return function
-    return MethodType(function, kind if isinstance(static, classmethod) else instance)
+    return MethodType(function, type(instance) if isinstance(static, classmethod) else instance)
 
 
 def _content(value: Any) -> dict[Any, Any]:
     """What is stored in a list, dict, cell, module or instance, by key."""
     if isinstance(value, dict):
         return dict(value)
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return dict(enumerate(value))
     if isinstance(value, CellType):
         try:
@@ -222,6 +348,35 @@ def _content(value: Any) -> dict[Any, Any]:
         except ValueError:  # assigned only later, or never
             return {}
     return dict(vars(value)) if isinstance(value, type | ModuleType) else attributes_of(value)
+
+
+def _store(holder: Any, key: Any, value: Any) -> None:
+    """Put a value where `_content` says that it is."""
+    if isinstance(holder, CellType):
+        holder.cell_contents = value
+    elif isinstance(holder, dict | list | deque):
+        holder[key] = value
+    elif isinstance(holder, type):
+        setattr(holder, key, value)
+    elif not isinstance(holder, tuple):
+        object.__setattr__(holder, key, value)
+
+
+def _refill(holder: Any, before: dict[Any, Any], is_container: bool) -> None:
+    if is_container:
+        if isinstance(holder, dict):
+            holder.clear()
+            holder.update(before)
+        elif not isinstance(holder, tuple):
+            holder.clear()
+            holder.extend(before.values())
+        return
+    now = _content(holder)
+    for key in now.keys() - before.keys():
+        delattr(holder, key)
+    for key, value in before.items():
+        if now.get(key, ABSENT) is not value:
+            _store(holder, key, value)
 
 
 def _refuse_traced(function: str, where: str, value: Any) -> None:

@@ -22,6 +22,7 @@ from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
 from .modes import is_recording
 from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, observers, spec_of_operand, specs_of
+from .plain_arrays import require_plain_array
 from .saved import saved_values
 from .tensor import Tensor, TorchTensor, View, make
 from .value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_value
@@ -270,6 +271,8 @@ def wrap(value: Any) -> Tensor:
         return value
     if isinstance(value, Node):
         return make(value, Auxiliary)
+    if type(value) is not ndarray:
+        require_plain_array(value, "an operand")
     tensor = make(np.asarray(value), Auxiliary)
     noted = saved_values()
     if noted is not None:

@@ -9,22 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import MutationError, OutputError, TraceError
+from ..tracer.errors import MutationError, OutputError, PullbackError, TraceError
 from ..tracer.graph import Graph, Node, make_input
 from ..tracer.ops.elementwise import identity
 from ..tracer.origin import Origin
 from ..tracer.spec import SUPPORTED
 from ..tracer.trace import Draw, Stream, Trace, tracing
 from . import autograd
-from .closure import Reading, Source, explore
+from .closure import explore
 from .differentiated import differentiating, is_differentiated
 from .flatten import Results, is_container
 from .guards import Guards
 from .modes import is_recording
 from .nodes import have_own_backward, next_sequence, targets_behind
+from .places import Reading, Source
+from .plain_arrays import require_plain_array
+from .randomness import RANDOM, Streams, refuse_moved
 from .refusals import explaining_errors
-from .signature import Call, conform, spec_of_leaf
-from .substitution import Substitution
+from .signature import EXACT, Call, conform, spec_of_leaf
+from .state import Updates
+from .substitution import ChangedNumbers, Substitution
 from .tensor import Tensor, make
 from .value_kinds import PythonNumber, kind_of_value
 
@@ -67,19 +71,20 @@ class Traced:
     """What was found out while it was traced, for `explain()`."""
     needs_grad: tuple[bool, ...]
     """Of each input of the graph, whether a gradient is asked of it."""
+    kinds: tuple[type[Tensor], ...]
+    """The kind of each leaf of the results."""
     takes_tensors: bool
     """Whether there are Tensors among the arguments and what the function reaches."""
     gradient: TapeGradient | None
     """Where the tape knows the gradient and the graph does not."""
     dropped: str = ""
     """Why a transform must not use it, see `Trace.dropped`; empty if it may."""
+    owns_constants: bool = False
+    """Whether `constants` are arrays that the trace alone has: no user's that change."""
+    updates: Updates | None = None
+    """What a call does to numbers that the function reaches and changes."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
-
-    @property
-    def kinds(self) -> tuple[type[Tensor], ...]:
-        """The kind of each leaf of the results."""
-        return tuple(map(kind_of_value, self.results.leaves))
 
     @property
     def first_guard(self) -> int:
@@ -101,31 +106,66 @@ def trace_call(
         LeakedTraceError: it stores a traced value outside.
         TraceError: it calls itself without end.
     """
-    return _Run(function, call, name, answers).traced()
+    numbers: frozenset[tuple[int, Any]] = frozenset()
+    while True:
+        try:
+            return _Run(function, call, name, answers, numbers).traced()
+        except ChangedNumbers as changed:
+            if changed.places <= numbers or len(numbers) > MOST_NUMBERS:
+                raise MutationError(
+                    f"{name} changes numbers that it reaches from outside at other places in every trace. "
+                    "Return the new values instead."
+                ) from None
+            numbers |= changed.places
 
 
-def explore_call(function: Callable[..., Any], call: Call, name: str) -> tuple[Reading, list[int]]:
+def explore_call(
+    function: Callable[..., Any], call: Call, name: str, numbers: frozenset[tuple[int, Any]] = frozenset()
+) -> tuple[Reading, list[int]]:
     """What a call reaches: the first root is the function, the others are the static leaves at positions."""
-    statics = [
+    statics = explored_leaves(call)
+    names = call.leaf_names() if statics else []
+    roots = [(function, name), *((call.leaves[index], names[index]) for index in statics)]
+    return explore(roots, numbers), statics
+
+
+def explored_leaves(call: Call) -> list[int]:
+    """The positions of the static leaves that hold others."""
+    return [
         index
         for index, (leaf, is_array) in enumerate(zip(call.leaves, call.is_array))
-        if not is_array and (callable(leaf) or hasattr(leaf, "__dict__"))
+        if not is_array
+        and type(leaf) not in EXACT
+        and (
+            callable(leaf)
+            or hasattr(leaf, "__dict__")
+            or hasattr(leaf, "__slots__")
+            or isinstance(leaf, RANDOM)
+        )
     ]
-    names = call.leaf_names() if statics else []
-    return explore([(function, name), *((call.leaves[index], names[index]) for index in statics)]), statics
+
+
+MOST_NUMBERS = 1000
+"""That a function may change where it reaches them."""
 
 
 class _Run:
     """One trace of one call."""
 
     def __init__(
-        self, function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray]
+        self,
+        function: Callable[..., Any],
+        call: Call,
+        name: str,
+        answers: Sequence[np.ndarray],
+        numbers: frozenset[tuple[int, Any]],
     ) -> None:
         self.function = function
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.reading, self.statics = explore_call(function, call, name)
+        self.reading, self.statics = explore_call(function, call, name, numbers)
+        self.substitution = Substitution(self.reading, self._replacement)
         self.source_nodes: dict[Source, Node] = {}
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
@@ -137,6 +177,22 @@ class _Run:
         """The stand-ins of what depends on an argument of a transform around the call."""
 
     def traced(self) -> Traced:
+        """The trace; where there is none, what it has changed and drawn is put back."""
+        streams = Streams(self.reading.streams)
+        try:
+            traced = self._traced()
+            refuse_moved(streams, self.name)
+        except BaseException as error:
+            self.substitution.put_back()
+            if streams.moved() or isinstance(error, PullbackError | ChangedNumbers):
+                for stream, state in self.trace.streams.items():
+                    stream.set_state(state)
+            if isinstance(error, Exception):
+                refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
+            raise
+        return traced
+
+    def _traced(self) -> Traced:
         kinds = iter(self.call.kinds)
         arguments = [
             self._stand_in(leaf, next(kinds), described.name, f"its argument '{described.name}'")
@@ -194,10 +250,17 @@ class _Run:
             guards=guards,
             notes=self.trace.notes,
             needs_grad=needs_grad,
+            kinds=tuple(map(kind_of_value, results.leaves)),
             takes_tensors=self.takes_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
             dropped=self.trace.dropped,
+            owns_constants=self.trace.owns_captured(),
+            updates=self._updates(),
         )
+
+    def _updates(self) -> Updates | None:
+        numbers = self.substitution.numbers()
+        return Updates(numbers, len(self.reading.sources)) if numbers else None
 
     def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
         """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
@@ -263,7 +326,7 @@ class _Run:
 
     def _run(self, arguments: Sequence[Tensor]) -> Any:
         """The result of the function, with what it wrote and stored checked."""
-        substitution = Substitution(self.reading, self._replacement)
+        substitution = self.substitution
         function = substitution.root(0, self.function)
         waiting = iter(arguments)
         leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
@@ -325,6 +388,7 @@ class _Run:
             leaf.refresh()
             value = leaf._value
         if not isinstance(value, Node):
+            require_plain_array(value, f"a result of {self.name}")
             value = np.asarray(value)
             if value.dtype not in SUPPORTED:
                 raise OutputError(

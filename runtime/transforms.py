@@ -31,6 +31,7 @@ from .foreign import how_to_pass, how_to_return
 from .modes import enable_grad, is_recording
 from .nodes import GradNode, next_sequence, targets_behind
 from .numpy_api.programs import NumpyProgram
+from .plain_arrays import require_plain_array
 from .saved import keeping_saved_values
 from .tape import apply, cut_off, of_kind, standing_for
 from .tensor import Tensor, make
@@ -349,6 +350,7 @@ class _Inputs:
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
                 f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
             )
+        require_plain_array(leaf, f"{self.name}: argument '{label}'")
         tensor = standing_for(leaf)
         if tensor._value.dtype.kind != "f":
             raise DTypeError(

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .flatten import Results
+from .places import Reading
 from .signature import Call
 from .substitution import Substitution
 from .tape import standing_for
+from .tensor import Tensor
 from .tracing import explore_call
 from .value_kinds import plain
 
@@ -27,8 +29,10 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
         leaves[index] = substitution.root(position, leaves[index])
     args, kwargs = call.rebuild(leaves)
     given = [*call.arrays, *(source.value for source in reading.sources)]
-    value = substitution.root(0, function)(*args, **kwargs)
-    substitution.check(name)
+    try:
+        value = substitution.root(0, function)(*args, **kwargs)
+    finally:
+        substitution.write_back(lambda value: _as_before(value, reading))
     results = Results(value, name)
     memory = [one for one in given if isinstance(one, np.ndarray)]
     return results.builder(lambda found: [_own_result(one, memory) for one in found])(results.leaves)
@@ -48,6 +52,16 @@ class Uncompiled:
         """The results of a call, by the Python function."""
         given = getattr(leaves, "given", leaves)  # which it may write into
         return run_uncompiled(self.function, self.call.with_arrays(given), self.name)
+
+
+def _as_before(value: Any, reading: Reading) -> Any:
+    """What the function stores outside: what it took from there as it was, else what stands for it."""
+    if not isinstance(value, Tensor):
+        return value
+    for source in reading.sources:
+        if source.value is value._value:
+            return source.value
+    return plain(value)
 
 
 def _own_result(leaf: Any, memory: list[np.ndarray]) -> Any:

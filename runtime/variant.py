@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class Variant:
         if self.differentiable:
             self.forward: Program = self.pair.forward
             self.node_class = _node_class(self)
-            self.run_backward = self._counted(self.pair.backward, "run_backward")
+            self.run_backward = self._counting_backward = self._counted(self.pair.backward, "run_backward")
             self.all_connected = all(self.pair.connected)
             gradients = self.pair.backward.graph.outputs
             self.gives_fresh = len(set(gradients)) == len(gradients) and not any(
@@ -163,6 +164,23 @@ class Variant:
         self.traced.guards.expected, self.traced.guards.has_run = None, False
         return self.run(leaves)
 
+    def copied(self, traced: Traced, counters: Counters | None) -> Variant:
+        """The same programs for the same graph, of which another function object has other arrays."""
+        other = copy.copy(self)
+        other.traced, other.counters = traced, counters or Counters()
+        other._lock = new_lock()
+        if self.differentiable:
+            other.node_class = _node_class(other)
+            if self.run_backward is self._counting_backward:
+                other.run_backward = other._counted(self.pair.backward, "run_backward")
+            other._counting_backward = other.run_backward
+        if self.run_forward is self._counting:
+            other.run_forward = other._counted(self.forward, "run_forward")
+        other._counting = other.run_forward
+        has_run = self.run_forward is not self._counting
+        other.run = other._make_runner() if has_run else other._first_run
+        return other
+
     # --- runners: closures with everything that a call needs in local variables -------------------------
 
     def _make_runner(self) -> Runner:
@@ -172,7 +190,8 @@ class Variant:
         constants, drawn = traced.constants, traced.drawn
         if traced.written:
             core = self._writing(core)
-        if not sources and not constants and not drawn:
+        updates = traced.updates
+        if not sources and not constants and not drawn and updates is None:
             if reading is None:
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
@@ -186,7 +205,19 @@ class Variant:
                 extra = [values[index] for index in sources]
             return core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
 
-        return run_with_sources
+        if updates is None or reading is None:
+            return run_with_sources
+
+        def run_with_updates(leaves: Sequence[Any]) -> Any:
+            values = reading()
+            if values is None or not updates.holds(values):
+                return STALE
+            extra = [values[index] for index in sources]
+            result = core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
+            updates.write(values)
+            return result
+
+        return run_with_updates
 
     def _written_places(self) -> list[tuple[int, int]]:
         """Of each argument that the function writes into: its position, and that of the output for it."""

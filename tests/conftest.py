@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = cache.mkdir("pullback-compiled")
         folder.chmod(0o700)  # which others can write it would not be used
         os.environ.setdefault("PULLBACK_CACHE_DIR", str(folder))
+
+
+@pytest.fixture(autouse=True)
+def own_programs() -> None:
+    """Let no test find what another one has traced for functions that are made of the same code."""
+    shared = sys.modules.get("pullback.runtime.shared")
+    if shared is not None:
+        shared.shared_programs.clear()
 
 
 def normalised(text: str) -> str:

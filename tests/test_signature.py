@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.closure import code_names, explore
+from pullback.runtime.closure import explore
+from pullback.runtime.code_names import names_of
 from pullback.runtime.flatten import Results, flatten, leaf_paths, path_text, unflatten
 from pullback.runtime.signature import ALL, Signature, conform
 from pullback.tracer.errors import ArgumentError, OutputError
@@ -218,7 +219,7 @@ def test_exploration_finds_paths_and_only_what_is_named() -> None:
 def test_exploration_goes_through_wrappers_partials_methods_and_compiled_functions() -> None:
     local = np.ones(2)
 
-    def helper(x: Any, weight: Any = local) -> Any:
+    def helper(x: Any, weight: Any = local + 1) -> Any:
         return x * local
 
     @functools.wraps(helper)
@@ -229,7 +230,7 @@ def test_exploration_goes_through_wrappers_partials_methods_and_compiled_functio
     assert "local" in labels(pb.compile(lambda x: helper(x)))
     assert "local" in labels(pb.no_grad()(helper))
     assert labels(holder.method) == ["self.array"]
-    assert "root['weight']" in labels(functools.partial(helper, weight=local))
+    assert "root['weight']" in labels(functools.partial(helper, weight=local + 2))
 
 
 def test_reading_again_sees_changes_and_guards_fail(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +264,8 @@ def test_cycles_end() -> None:
 
 
 def test_names_in_code() -> None:
-    loaded, attributes, stored = code_names(reads.__code__)
+    names = names_of(reads.__code__)
+    loaded, attributes, stored = names.loaded, names.attributes, names.stored
     assert set(loaded) == {"table", "level", "holder"} and "method" in attributes and stored == ()
 
 

@@ -290,6 +290,12 @@ class Trace:
                 )
         return tuple(same.get(node, node) for node in nodes)
 
+    def owns_captured(self) -> bool:
+        """Whether nobody but the trace holds what it has captured."""
+        return all(
+            one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES for one in self._captured
+        )
+
     @property
     def captured(self) -> list[tuple[np.ndarray, Node]]:
         """The captured arrays whose place is not known, and their nodes, in the order of first use.

@@ -10,17 +10,19 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
-from ...tracer.errors import GradientError
+from ...tracer.errors import GradientError, PullbackError
 from ...tracer.graph import constant, make_input
 from ...tracer.loop import attributes_of_loop
 from ...tracer.origin import current_origin
 from ...tracer.trace import is_tracing
 from ..bodies import outer_edges, trace_body
+from ..closure import explore
 from ..engine import Buffer, Pass
 from ..flatten import flatten, unflatten
 from ..loops import apply_loop
 from ..modes import enable_grad, is_recording
 from ..nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
+from ..randomness import RANDOM, Streams
 from ..sampling import get_rng_state, set_rng_state
 from ..tensor import Tensor, make
 from ..value_kinds import Auxiliary
@@ -85,16 +87,26 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     leaves, structure = flatten((args, kwargs))
     saved = list(map(_saved, leaves))
     state = get_rng_state()
+    given = [(leaf, "an argument") for leaf in leaves if isinstance(leaf, RANDOM)]
+    streams = Streams([*_streams_of(function), *given])
     again = _around(function, _saved)
     first = next_sequence()
     result = structured(function(*args, **kwargs), "checkpoint", "result")
     edges = outer_edges(result.tensors, first)
     outputs = [one if not _is_inside(one, first) else make(one.payload, type(one)) for one in result.tensors]
-    node = CheckpointBackward(again, saved, structure, state, edges, len(outputs))
+    node = CheckpointBackward(again, saved, structure, state, streams, edges, len(outputs))
     for number, (output, one) in enumerate(zip(outputs, result.tensors)):
         if output is not one:
             output._grad_fn, output._output_nr, output._requires_grad = node, number, True
     return result.restored(outputs)
+
+
+def _streams_of(function: Callable[..., Any]) -> Sequence[tuple[Any, str]]:
+    """The streams of random numbers that a function reaches, as far as that can be known."""
+    try:
+        return explore([(function, "the function")]).streams
+    except PullbackError:  # it reaches what no compiled function may
+        return ()
 
 
 def _is_inside(one: Tensor, first: int) -> bool:
@@ -135,7 +147,7 @@ def _around(
 class CheckpointBackward(GradNode):
     """The tape's node of a checkpointed call."""
 
-    __slots__ = ("function", "outputs", "saved", "state", "structure")
+    __slots__ = ("function", "outputs", "saved", "state", "streams", "structure")
 
     def __init__(
         self,
@@ -143,6 +155,7 @@ class CheckpointBackward(GradNode):
         saved: Sequence[Any],
         structure: Any,
         state: Any,
+        streams: Streams,
         edges: Sequence[Edge],
         outputs: int,
     ) -> None:
@@ -151,6 +164,7 @@ class CheckpointBackward(GradNode):
         self.saved: Sequence[Any] | None = saved
         self.structure = structure
         self.state = state
+        self.streams = streams
         self.outputs = outputs
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
@@ -162,7 +176,7 @@ class CheckpointBackward(GradNode):
         now = get_rng_state()
         set_rng_state(self.state)
         try:
-            with enable_grad():
+            with enable_grad(), self.streams.replayed():
                 result = structured(function(*args, **kwargs), "checkpoint", "result")
         finally:
             set_rng_state(now)

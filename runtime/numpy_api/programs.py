@@ -24,8 +24,9 @@ import numpy as np
 
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
-from ..closure import code_names, is_opaque, is_users
+from ..code_names import names_of
 from ..inplace import may_overlap
+from ..objects import is_opaque, is_users
 from ..refusals import explaining_errors
 from ..saved import saved_values
 from ..stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
@@ -199,12 +200,13 @@ def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]
     With them the methods that it reaches, those of its `owner` among them.
     """
     found: dict[FunctionType, _Reached] = {}
-    pending = [root, *_methods_of(owner, code_names(root.__code__)[1])]
+    pending = [root, *_methods_of(owner, names_of(root.__code__).attributes)]
     while pending:
         function = pending.pop()
         if function in found or not is_users(function):
             continue
-        loaded, attributes, _ = code_names(function.__code__)
+        names = names_of(function.__code__)
+        loaded, attributes = names.loaded, names.attributes
         one = found[function] = _Reached(function, attributes)
         for name in loaded:
             if _concerns(value := function.__globals__.get(name)):

@@ -12,6 +12,7 @@ from ...tracer.ops.movement import reshape
 from ..flatten import flatten, unflatten
 from ..functions.common import array_dtype, as_dtype, require_numbers
 from ..functions.joining import stack
+from ..plain_arrays import require_plain_array
 from ..tape import apply, of_kind, standing_for
 from ..tensor import Tensor
 from ..value_kinds import NumpyTensor, PythonNumber, as_kind
@@ -39,6 +40,7 @@ def tensor_of(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, bool | int | float | np.generic):
+        require_plain_array(value, "an operand")
         value = np.asarray(value)
         require_numbers(value.dtype)
     return standing_for(value)

@@ -1,0 +1,77 @@
+"""The names that code reads and writes, and whether it reads attributes whose names it computes."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import CodeType
+
+READING_ALL = frozenset(
+    ("vars", "__dict__", "dir", "asdict", "astuple", "fields", "attrgetter", "methodcaller", "__getstate__")
+)
+"""Names by which code gets at attributes that it does not name."""
+
+
+@dataclass(frozen=True)
+class CodeNames:
+    """Of a code object and those nested in it."""
+
+    loaded: tuple[str, ...]
+    """Global variables that are read."""
+    attributes: frozenset[str]
+    """Attributes that are read; string constants count, for `getattr(self, "weight")`."""
+    stored: tuple[str, ...]
+    """Global variables that are written."""
+    reads_all: bool
+    """Whether attributes are read whose names are not known."""
+
+
+@functools.lru_cache(maxsize=1024)
+def names_of(code: CodeType) -> CodeNames:
+    loaded: dict[str, None] = {}
+    attributes: set[str] = set()
+    stored: dict[str, None] = {}
+    instructions = list(dis.get_instructions(code))
+    reads_all = False
+    for position, instruction in enumerate(instructions):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            loaded[instruction.argval] = None
+            if instruction.argval == "getattr":
+                reads_all |= not _names_constant(instructions[position + 1 :])
+        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            stored[instruction.argval] = None
+        elif "ATTR" in instruction.opname or "METHOD" in instruction.opname:
+            attributes.add(instruction.argval)
+    reads_all |= not READING_ALL.isdisjoint(loaded.keys() | attributes)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = names_of(constant)
+            loaded.update(dict.fromkeys(inner.loaded))
+            stored.update(dict.fromkeys(inner.stored))
+            attributes |= inner.attributes
+            reads_all |= inner.reads_all
+        elif isinstance(constant, str) and constant.isidentifier():
+            attributes.add(constant)
+    return CodeNames(tuple(loaded), frozenset(attributes), tuple(stored), reads_all)
+
+
+def _names_constant(following: Sequence[dis.Instruction]) -> bool:
+    """Whether a call of `getattr`, whose arguments these instructions load, names a constant attribute."""
+    is_named = False
+    for one in following:
+        if one.opname == "CALL":
+            return is_named and one.arg in (2, 3)
+        if not one.opname.startswith(("LOAD_", "PRECALL", "CACHE")):  # something is computed
+            return False
+        is_named |= one.opname == "LOAD_CONST" and isinstance(one.argval, str) and one.argval.isidentifier()
+    return False
+
+
+def place_of_name(code: CodeType, name: str) -> str:
+    """Where code mentions a name: `model.py:5`; the start of the code if it does not."""
+    for one in dis.get_instructions(code):
+        if one.argval == name and one.positions is not None and one.positions.lineno is not None:
+            return f"{code.co_filename}:{one.positions.lineno}"
+    return f"{code.co_filename}:{code.co_firstlineno}"

@@ -1,0 +1,149 @@
+"""What kind of object a value is: the user's, a library's, one that holds others."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+LIBRARIES = {
+    "numpy",
+    "scipy",
+    "numba",
+    "pullback",
+    "_pytest",
+    "pandas",
+    "xarray",
+    "torch",
+    "matplotlib",
+    "tqdm",
+}
+OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | LIBRARIES
+WITHOUT_NUMBERS = {
+    "_pytest", "abc", "asyncio", "concurrent", "inspect", "logging", "matplotlib", "numba", "pullback", "re",
+    "tqdm", "typing", "warnings",
+}  # fmt: skip
+"""Packages whose objects are told apart by identity alone: nothing is computed with what they hold."""
+CONTAINERS = (list, tuple, dict, OrderedDict, defaultdict, Counter, deque)
+NOT_READ_BY = frozenset(
+    f"__{name}__"
+    for name in [
+        "init",
+        "new",
+        "post_init",
+        "repr",
+        "str",
+        "format",
+        "hash",
+        "del",
+        "reduce",
+        "reduce_ex",
+        "getstate",
+        "setstate",
+        "getnewargs",
+        "init_subclass",
+        "class_getitem",
+        "set_name",
+        "setattr",
+        "delattr",
+        "sizeof",
+        "dir",
+        "subclasshook",
+        "copy",
+        "deepcopy",
+        "getattribute",
+    ]
+)
+"""Special methods that a computation does not call."""
+NAMELESS = "<string>"
+"""The file of methods that `dataclass` makes."""
+
+
+@functools.cache
+def is_opaque(module: str | None) -> bool:
+    """Whether a module is not the user's; pullback's examples are users."""
+    if module is None or module.startswith("pullback.examples"):
+        return module is None
+    return module.partition(".")[0] in OPAQUE_PACKAGES
+
+
+def is_users(function: FunctionType) -> bool:
+    """Whether a function is the user's; so is one of a namespace without a name, which `exec` was given."""
+    module = function.__globals__.get("__name__")
+    return module is None or not is_opaque(module)
+
+
+def has_dict(value: Any) -> bool:
+    return hasattr(type(value), "__dictoffset__") and type(value).__dictoffset__ != 0
+
+
+def wrapped_by(value: Any) -> Any:
+    """The function in a wrapper of a library's: a compiled function, one with a cache."""
+    if isinstance(value, FunctionType) or not has_dict(value) or not is_opaque(type(value).__module__):
+        return None
+    return vars(value).get("__wrapped__")
+
+
+def is_instance(value: Any) -> bool:
+    """An object of a class that the user wrote."""
+    kind = type(value)
+    if isinstance(value, type | ModuleType | FunctionType) or not (
+        has_dict(value) or hasattr(kind, "__slots__")
+    ):
+        return False
+    return not is_opaque(kind.__module__) or kind.__qualname__ in ("SimpleNamespace", "Namespace", "_local")
+
+
+def is_own_container(value: Any) -> bool:
+    """An object of the user's whose class is a container as well: what it holds is not in attributes."""
+    return isinstance(value, list | tuple | dict | set | frozenset | deque | bytearray)
+
+
+def is_opaque_instance(value: Any) -> bool:
+    """An object of a library's class with a content that may change."""
+    module = type(value).__module__
+    if not is_opaque(module) or module.partition(".")[0] in WITHOUT_NUMBERS or is_instance(value):
+        return False
+    if isinstance(value, type | ModuleType | FunctionType | functools.partial | np.ufunc):
+        return False
+    return getattr(value, "__self__", None) is None and wrapped_by(value) is None
+
+
+def names_in_namespace(value: Any) -> set[str]:
+    """What a module has, or a class with those of the user's that it is made from."""
+    if isinstance(value, ModuleType):
+        return set(vars(value))
+    bases = [base for base in value.__mro__ if not is_opaque(base.__module__)]
+    return {name for base in bases for name in vars(base)}
+
+
+def names_in(code: CodeType) -> set[str]:
+    """All names of variables and attributes in a code object."""
+    return {*code.co_names, *code.co_freevars, *code.co_varnames}
+
+
+@functools.lru_cache(maxsize=1024)
+def special_methods(kind: Any) -> frozenset[str]:
+    """The special methods of a class of the user's that operators and built-in functions may call."""
+    return frozenset(
+        name
+        for base in kind.__mro__
+        if not is_opaque(base.__module__)
+        for name, value in vars(base).items()
+        if name.startswith("__") and name.endswith("__") and name not in NOT_READ_BY
+        if isinstance(value, FunctionType) and value.__code__.co_filename != NAMELESS
+    )
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    found = dict(vars(value)) if has_dict(value) else {}
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found

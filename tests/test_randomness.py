@@ -1,0 +1,250 @@
+"""A function that draws random numbers, but for pullback's, runs uncompiled, on plain Python's stream."""
+
+# ruff: noqa: NPY002
+
+import random
+import secrets
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import pullback as pb
+from pullback.errors import TraceError
+
+X = np.arange(1.0, 4.0)
+
+
+class Noise:
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, x: Any) -> Any:
+        return (x * self.rng.normal(size=3)).sum()
+
+
+def global_functions() -> Callable[[Any], Any]:
+    np.random.seed(0)
+    return lambda x: (x * np.random.rand(3)).sum()
+
+
+def generator_in_closure() -> Callable[[Any], Any]:
+    rng = np.random.default_rng(0)
+    return lambda x: (x * rng.normal(size=3)).sum()
+
+
+def bound_method() -> Callable[[Any], Any]:
+    normal = np.random.default_rng(0).normal
+    return lambda x: (x * normal(size=3)).sum()
+
+
+def legacy_state() -> Callable[[Any], Any]:
+    state = np.random.RandomState(0)
+    return lambda x: (x * state.rand(3)).sum()
+
+
+def default_argument() -> Callable[[Any], Any]:
+    def noisy(x: Any, rng: Any = np.random.default_rng(0)) -> Any:  # noqa: B008
+        return (x * rng.normal(size=3)).sum()
+
+    return noisy
+
+
+def default_of_a_helper() -> Callable[[Any], Any]:
+    def noise(rng: Any = np.random.default_rng(0)) -> Any:  # noqa: B008
+        return rng.normal(size=3)
+
+    return lambda x: (x * noise()).sum()
+
+
+def attribute() -> Callable[[Any], Any]:
+    noise = Noise(0)
+    return lambda x: noise(x)
+
+
+def of_python() -> Callable[[Any], Any]:
+    random.seed(0)
+    return lambda x: (x * random.random()).sum()
+
+
+def of_python_in_closure() -> Callable[[Any], Any]:
+    rng = random.Random(0)
+    return lambda x: (x * rng.gauss(0.0, 1.0)).sum()
+
+
+def by_a_computed_name() -> Callable[[Any], Any]:
+    noise, parts = Noise(0), ["r", "ng"]
+    return lambda x: (x * getattr(noise, parts[0] + str(parts[1])).normal(size=3)).sum()
+
+
+def of_a_distribution() -> Callable[[Any], Any]:
+    normal = scipy.stats.norm()
+    normal.random_state = np.random.default_rng(0)
+    return lambda x: (x * normal.rvs(3)).sum()
+
+
+def in_a_list() -> Callable[[Any], Any]:
+    rngs = {"noise": [np.random.default_rng(0)]}
+    return lambda x: (x * rngs["noise"][0].normal(size=3)).sum()
+
+
+def of_scipy() -> Callable[[Any], Any]:
+    np.random.seed(0)
+    return lambda x: (x * scipy.stats.norm.rvs(size=3)).sum()
+
+
+DRAWING = [
+    global_functions, generator_in_closure, bound_method, legacy_state, default_argument,
+    by_a_computed_name, of_a_distribution, default_of_a_helper, attribute,
+    of_python, of_python_in_closure, in_a_list, of_scipy,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", DRAWING)
+def test_the_stream_is_plain_pythons(make: Callable[[], Callable[[Any], Any]]) -> None:
+    plain = make()
+    expected = [plain(X) for _ in range(3)]
+    compiled = pb.compile(make())
+    with pytest.warns(UserWarning, match="runs uncompiled: .* draws random numbers from") as noted:
+        np.testing.assert_allclose([compiled(X) for _ in range(3)], expected)
+    assert len(noted) == 1
+
+
+@pytest.mark.parametrize(
+    "transform", [lambda f: pb.grad(pb.compile(f)), lambda f: pb.compile(pb.grad(f)), pb.grad]
+)
+def test_gradients_draw_as_often(transform: Any) -> None:
+    plain = np.random.default_rng(0)
+    expected = [plain.normal(size=3) for _ in range(3)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gradient = transform(generator_in_closure())
+        np.testing.assert_allclose([gradient(X) for _ in range(3)], expected)
+
+
+def test_a_generator_as_an_argument() -> None:
+    compiled = pb.compile(lambda x, rng: (x * rng.normal(size=3)).sum())
+    plain, rng = np.random.default_rng(0), np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="from rng"):
+        found = [compiled(X, rng) for _ in range(3)]
+    np.testing.assert_allclose(found, [(X * plain.normal(size=3)).sum() for _ in range(3)])
+
+
+def test_one_of_several_paths_draws() -> None:
+    def noisy(rng: Any, x: Any) -> Any:
+        if x.sum() > 0:
+            return (x * 2).sum()
+        noise = rng.normal(size=3)
+        return (x * noise).sum() if noise[0] > x[0] else x.sum()
+
+    plain, rng = np.random.default_rng(0), np.random.default_rng(0)
+    signs = [1, -1, -1, 1, -1]
+    compiled = pb.compile(lambda x: noisy(rng, x))
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        found = [compiled(X * sign) for sign in signs]
+    np.testing.assert_allclose(found, [noisy(plain, X * sign) for sign in signs])
+
+
+def test_a_generator_in_reach_that_is_not_drawn_from() -> None:
+    noise = Noise(0)
+
+    @pb.compile
+    def scaled(x: Any, training: bool) -> Any:
+        return noise(x) if training else x * 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(scaled(X, False), 2 * X)
+
+
+def test_generators_that_are_spawned_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(TraceError, match="spawns generators of rng"):
+        pb.compile(lambda x: (x * rng.spawn(1)[0].random(3)).sum())(X)
+
+
+def test_errors_of_the_user_leave_the_stream_where_python_does() -> None:
+    rng, plain = np.random.default_rng(0), np.random.default_rng(0)
+
+    def fails(x: Any) -> Any:
+        rng.normal()
+        raise KeyError("mine")
+
+    with pytest.warns(UserWarning), pytest.raises(KeyError):
+        pb.compile(fails)(X)
+    plain.normal()
+    assert rng.normal() == plain.normal()
+
+
+def test_own_numbers_are_not_used_up_by_a_trace_that_is_dropped() -> None:
+    def noisy(x: Any) -> Any:
+        noise = pb.rand(3, dtype=pb.float64)
+        return (pb.i0(x) * noise).sum()  # has no form in code
+
+    compiled = pb.compile(noisy)
+    pb.manual_seed(3)
+    expected = [noisy(pb.tensor(X)).item() for _ in range(3)]
+    pb.manual_seed(3)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        np.testing.assert_allclose([compiled(X) for _ in range(3)], expected)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: np.random.default_rng().normal(),
+        lambda: np.random.RandomState().rand(),
+        lambda: random.SystemRandom().random(),
+        lambda: random.Random().random(),
+        lambda: secrets.randbelow(1000) + 0.5,
+        lambda: time.perf_counter(),
+        lambda: time.time_ns() * 1e-9,
+    ],
+)
+def test_what_no_seed_repeats_is_never_frozen(draw: Callable[[], float]) -> None:
+    compiled = pb.compile(lambda x: (x * draw()).sum())
+    with pytest.warns(UserWarning, match="gives another value in every call"):
+        assert len({compiled(X) for _ in range(4)}) > 1
+
+
+def test_a_stream_that_is_seeded_inside() -> None:
+    def noisy(x: Any) -> Any:
+        np.random.seed(7)
+        return (x * np.random.rand(3)).sum()
+
+    compiled = pb.compile(noisy)
+    with pytest.warns(UserWarning, match=r"numpy.random.seed\(\) draws .* at test_randomness.py"):
+        found = [(compiled(X), np.random.rand()) for _ in range(2)]
+    assert found == [(noisy(X), np.random.rand()) for _ in range(2)]
+
+
+def test_seeded_generators_that_are_made_inside_are_compiled() -> None:
+    def noisy(x: Any) -> Any:
+        return (x * np.random.default_rng(7).normal(size=3)).sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pb.compile(noisy)(X) == pytest.approx(noisy(X))
+
+
+@pytest.mark.parametrize("make", [generator_in_closure, global_functions, attribute, of_python])
+def test_checkpoints_draw_once_and_repeat_it(make: Callable[[], Callable[[Any], Any]]) -> None:
+    plain, drawing = make(), make()
+    layer = pb.checkpoint(drawing)
+    values, gradients = [], []
+    if make in (global_functions, of_python):
+        make()
+    for _ in range(2):
+        x = pb.tensor(X, requires_grad=True)
+        value = layer(x * 1.0)
+        value.backward()
+        values.append(value.item())
+        gradients.append((x.grad.numpy() * X).sum())
+    if make in (global_functions, of_python):
+        make()
+    np.testing.assert_allclose(values, [plain(X) for _ in range(2)])
+    np.testing.assert_allclose(gradients, values)

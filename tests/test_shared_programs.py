@@ -1,0 +1,255 @@
+"""Functions that are made again find the program of the first: counted, not timed."""
+
+import functools
+import gc
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.codegen.pipeline import statistics
+from pullback.runtime import shared
+from pullback.runtime.compiled import CacheInfo
+
+X = np.arange(1.0, 4.0)
+FOUND = CacheInfo(hits=1, misses=0, traces=0, compilations=0, source_hits=0, disk_hits=0, size=1)
+
+
+def counted() -> tuple[int, int, int]:
+    return statistics.compilations, statistics.source_hits, statistics.disk_hits
+
+
+def objective(data: np.ndarray, power: int = 2) -> Callable[[Any], Any]:
+    def residuals(p: Any) -> Any:
+        return data - p
+
+    def loss(p: Any) -> Any:
+        return (residuals(p) ** power).sum()
+
+    return loss
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "compile": pb.compile,
+    "grad of compiled": lambda f: pb.grad(pb.compile(f)),
+    "compiled grad": lambda f: pb.compile(pb.grad(f)),
+    "value and grad": lambda f: pb.value_and_grad(pb.compile(f)),
+    "lambda": lambda f: pb.compile(lambda p: f(p)),
+    "partial": lambda f: pb.compile(functools.partial(lambda scale, p: scale * f(p), X[0])),
+    "hessian": lambda f: pb.hessian(pb.compile(f)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_second_fit_traces_and_compiles_nothing(name: str) -> None:
+    TRANSFORMS[name](objective(X))(X * 2)
+    for factor in (3.0, -1.0):
+        data = X * factor
+        before = counted()
+        function = TRANSFORMS[name](objective(data))
+        found = function(X)
+        assert counted() == before and function.cache_info() == FOUND
+        shared.shared_programs.clear()
+        np.testing.assert_equal(found, TRANSFORMS[name](objective(data))(X))
+
+
+def test_paths_are_found_again() -> None:
+    def fit(data: np.ndarray) -> Any:
+        def loss(p: Any) -> Any:
+            r = data - p
+            if r.sum() > 0:
+                return (r * r).sum()
+            return abs(r).sum()
+
+        return pb.value_and_grad(pb.compile(loss))
+
+    first = fit(X)
+    for p in (X * 2, X / 2, X * 2):  # the first path again, by the programs of both
+        first(p)
+    before = counted()
+    second = fit(X * 10)
+    assert second(X * 20)[0] == pytest.approx(60) and second(X * 9)[0] == pytest.approx(14)
+    assert second.cache_info().traces == 0 and counted() == before
+    third = fit(X)
+    third(X * 2)
+    assert third.cache_info().size == 2 and "r.sum() > 0" in third.explain(X * 2)
+
+
+def test_tensors_have_gradients_of_their_own() -> None:
+    def fit(weight: Any) -> Any:
+        return pb.compile(lambda x: (weight * x).sum())
+
+    weights = [pb.tensor(X * k, requires_grad=True) for k in (1.0, 2.0)]
+    for weight in weights:
+        x = pb.tensor(X, requires_grad=True)
+        function = fit(weight)
+        function(x).backward()
+        np.testing.assert_allclose(weight.grad.numpy(), X)
+        np.testing.assert_allclose(x.grad.numpy(), weight.detach().numpy())
+    assert function.cache_info() == FOUND
+
+
+def test_methods_of_another_object() -> None:
+    pb.compile(Layer(X).loss)(X)
+    function = pb.compile(Layer(X * 2).loss)
+    assert function(X) == 28 and function.cache_info() == FOUND
+
+
+class Layer:
+    def __init__(self, weight: np.ndarray) -> None:
+        self.weight = weight
+
+    def loss(self, x: Any) -> Any:
+        return (self.weight * x).sum()
+
+    @pb.compile
+    def apply(self, x: Any) -> Any:
+        return self.weight * x
+
+
+def test_a_compiled_method_of_another_object() -> None:
+    Layer.apply.cache_clear()
+    np.testing.assert_allclose(Layer(X).apply(X), X * X)
+    np.testing.assert_allclose(Layer(X * 2).apply(X), 2 * X * X)
+    assert Layer.apply.cache_info().traces == 1
+
+
+class Mode:
+    pass
+
+
+FAST, SLOW = Mode(), Mode()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda value: lambda x: x * value,  # another plain value
+        lambda value: lambda x: x * np.full(int(value), 2.0).sum(),
+        lambda value: functools.partial(lambda power, x: x**power, int(value)),
+        lambda value: lambda x, scale=value: x * scale,
+        lambda value: lambda x, *, scale=value: x * scale,
+        lambda value: lambda x: x * (2.0 if (FAST if value == 1.0 else SLOW) is FAST else 3.0),
+        lambda value: (lambda mode: lambda x: x * (2.0 if mode is FAST else 3.0))(
+            FAST if value == 1.0 else SLOW
+        ),
+        lambda value: (lambda mode: lambda x: x * {FAST: 2.0, SLOW: 3.0}[mode])(
+            FAST if value == 1.0 else SLOW
+        ),
+        lambda value: (lambda f: lambda x: f(x))(np.sin if value == 1.0 else np.cos),
+        lambda value: (lambda f: lambda x: f(x))((lambda x: x + 1) if value == 1.0 else (lambda x: x * 2)),
+        lambda value: (lambda row: lambda x: x * row[0])({1.0: 2.0, 2.0: 3.0}[value] * np.ones(int(value))),
+        lambda value: (lambda rows: lambda x: x * sum(rows))({value, 7.0}),
+        lambda value: (lambda a, b: lambda x: x * (2.0 if a is b else 3.0))(X, X if value == 1.0 else X * 2),
+    ],
+)
+def test_what_differs_is_not_shared(make: Any) -> None:
+    for value in (1.0, 2.0, 1.0):
+        np.testing.assert_allclose(pb.compile(make(value))(X), make(value)(X))
+
+
+def test_what_is_differentiated_is_not_shared() -> None:
+    def made() -> Any:
+        return pb.compile(lambda x, y: (x * x * y).sum())
+
+    np.testing.assert_allclose(pb.grad(made())(X, X), 2 * X * X)
+    np.testing.assert_allclose(pb.grad(made(), argnums=1)(X, X), X * X)
+    np.testing.assert_allclose(pb.grad(made(), argnums=(0, 1))(X, X), (2 * X * X, X * X))
+
+
+@pytest.mark.parametrize("values", [(FAST, SLOW), (Layer, Mode), (repr, ascii)])
+def test_static_arguments_are_told_apart(values: Any) -> None:
+    @pb.compile
+    def chosen(x: Any, mode: Any) -> Any:
+        return x * 2 if mode is values[0] else x * 3
+
+    np.testing.assert_allclose([chosen(X, mode)[0] for mode in (*values, *values)], [2, 3, 2, 3])
+
+
+def test_arrays_that_are_written_are_read_by_their_own_function() -> None:
+    tables = [types.SimpleNamespace(row=X * k) for k in (1.0, 2.0)]
+
+    def made(table: Any) -> Any:
+        return pb.compile(lambda x: table.row * x)
+
+    functions = [made(table) for table in tables]
+    for function, table in zip(functions, tables):
+        np.testing.assert_allclose(function(X), table.row * X)
+    tables[0].row[:] = 7.0
+    tables[1].row = X * 5
+    for function, table in zip(functions, tables):
+        np.testing.assert_allclose(function(X), table.row * X)
+
+
+def test_numbers_that_are_counted_belong_to_their_function() -> None:
+    def made(box: dict[str, int]) -> Any:
+        def function(x: Any) -> Any:
+            box["calls"] += 1
+            return x * 2
+
+        return pb.compile(function)
+
+    boxes = [{"calls": 0}, {"calls": 10}]
+    functions = [made(box) for box in boxes]
+    for function in (*functions, functions[1]):
+        function(X)
+    assert [box["calls"] for box in boxes] == [1, 12]
+    assert functions[1].cache_info().traces == 0
+
+
+def filled(data: np.ndarray) -> Any:
+    def function(p: Any) -> Any:
+        y = np.zeros(3)
+        for i in range(3):
+            y[i] = data[i] * p[i]
+        return y
+
+    return function
+
+
+def of_two_paths(data: np.ndarray) -> Any:
+    return lambda p: p * 2 if (data * p).sum() > 0 else p * data
+
+
+def handed_back(data: np.ndarray) -> Any:
+    return lambda p: (p * 2, data)
+
+
+def of_a_partial(data: np.ndarray) -> Any:
+    return functools.partial(lambda data, p: data * p, data)
+
+
+@pytest.mark.parametrize("make", [objective, filled, of_two_paths, handed_back, of_a_partial])
+def test_a_function_that_goes_frees_what_it_has_reached(make: Any) -> None:
+    data, weight = np.ones(3), np.ones(3)
+    references = [weakref.ref(data), weakref.ref(weight)]
+    function = pb.compile(make(data))
+    function(weight), function(-weight)
+    references.append(weakref.ref(function))
+    del function, data, weight
+    gc.collect()
+    assert [one() for one in references] == [None] * 3
+
+
+def test_as_many_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "MOST_KEYS", 2)
+    sizes = (2, 3, 4)
+    for size in sizes:
+        pb.compile(objective(np.ones(size)))(np.ones(size))
+    for size, traces in ((4, 0), (3, 0), (2, 1)):
+        function = pb.compile(objective(np.ones(size)))
+        function(np.ones(size))
+        assert function.cache_info().traces == traces
+
+
+def test_functions_of_libraries_are_told_apart_by_what_they_hold() -> None:
+    def interpolated(values: np.ndarray) -> Any:
+        bound = functools.partial(np.interp, xp=X, fp=values)
+        return pb.compile(lambda x: x * bound(1.5))
+
+    for values in (X, 2 * X):
+        np.testing.assert_allclose(interpolated(values)(X), X * np.interp(1.5, X, values))
