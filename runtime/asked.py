@@ -19,7 +19,7 @@ from ..tracer.operator import Value
 from ..tracer.origin import place_of_caller
 from ..tracer.trace import above, below, innermost, itself, truth, whole
 from .lost_gradients import is_formatting, refuse_loss, refuse_store
-from .refusals import array_refused
+from .refusals import array_refused, at, noted
 
 ndarray = np.ndarray
 
@@ -109,6 +109,12 @@ class Asked(Value):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self._requires_grad:
             raise array_refused()
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("numpy.ma."):
+            raise noted(
+                f"a masked array is made of a tensor{at(place_of_caller())}; masks are not supported. Use "
+                "numpy.where, or the data and the mask as two arrays.",
+                ArgumentError,
+            )
         array = self._concrete("Conversion to a NumPy array")
         if dtype is not None and np.dtype(dtype) != array.dtype:
             return array.astype(dtype)

@@ -239,6 +239,15 @@ def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dic
         tensor._view = View(operand, step, cell[0], is_recording())
     else:
         tensor._view = View(view.base, view.steps + step, cell[0], view.tracks and is_recording())
+        tensor._view.of_several = view.of_several
+
+
+def as_several_views(tensors: Sequence[Tensor], function: str) -> tuple[Tensor, ...]:
+    """The views that PyTorch's function gives at once: they must not be written to where that is recorded."""
+    for one in tensors:
+        if one._view is not None and isinstance(one, TorchTensor):
+            one._view.of_several = function
+    return tuple(tensors)
 
 
 def with_own_memory(tensor: Tensor) -> Tensor:

@@ -106,7 +106,7 @@ class View:
     A write through any of them changes all; each looks at `seen`, the version it knows, before it is used.
     """
 
-    __slots__ = ("base", "seen", "steps", "tracks")
+    __slots__ = ("base", "of_several", "seen", "steps", "tracks")
 
     def __init__(
         self, base: Tensor, steps: tuple[tuple[Operator, Mapping[str, Any]], ...], seen: int, tracks: bool
@@ -115,6 +115,8 @@ class View:
         self.steps = steps
         self.seen = seen
         self.tracks = tracks  # made while operations were recorded
+        self.of_several = ""
+        """The function, if it is one of several views that PyTorch's function gives at once."""
 
 
 class Tensor(Asked):

@@ -48,6 +48,20 @@ class NumpyTensor(Tensor):
     def __class__(self) -> type:  # isinstance(x, np.ndarray) holds, as without us
         return ndarray
 
+    def __repr__(self) -> str:
+        known = self._shown_if_known()
+        return super().__repr__() if known is None else repr(self._as_plain(known))
+
+    def __str__(self) -> str:
+        return str(self._as_plain(self._shown()))
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self._as_plain(self._shown()), format_spec)
+
+    def _as_plain(self, array: ndarray) -> Any:
+        """What the tensor stands for, given its elements."""
+        return array
+
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return tuple(self._value.shape)
@@ -63,6 +77,9 @@ class NumpyScalar(NumpyTensor):
     __slots__ = ()
     _is_number = True
 
+    def _as_plain(self, array: ndarray) -> Any:
+        return array[()]
+
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return self._value.dtype.type
@@ -73,6 +90,9 @@ class PythonNumber(NumpyScalar):
 
     __slots__ = ()
     _precedence = 1
+
+    def _as_plain(self, array: ndarray) -> Any:
+        return array.item()
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -143,8 +163,4 @@ def plain(value: Any) -> Any:
     if not isinstance(value, NumpyTensor) or value.requires_grad:
         return value
     array = value._value
-    if type(array) is not ndarray:
-        return value
-    if type(value) is NumpyTensor:
-        return array
-    return array.item() if type(value) is PythonNumber else array[()]
+    return value._as_plain(array) if type(array) is ndarray else value

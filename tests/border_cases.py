@@ -223,9 +223,12 @@ DROPPED = [
     slope(2, "np.zeros filled by a function, Tensor", FILLED, "pb.tensor([1.0, 2.0, 4.0])", "[3.0, 5, 9]"),
     slope(2, "np.zeros filled by a function, array", FILLED, "np.array([1.0, 2.0, 4.0])", "[3.0, 5, 9]"),
     script(2, "np.zeros filled by a function, backward()", FILLED + """
+import warnings
 t = pb.tensor([1.0, 2.0, 4.0], requires_grad=True)
-f(t).backward()
-found, expected = t.grad.numpy(), [3.0, 5, 9]
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("default")
+    f(t).backward()
+found, expected = len(seen), 1
 """),
     script(2, "mark_dirty on a view", """
 class Double(pb.autograd.Function):
@@ -352,7 +355,7 @@ found, expected = message_of(lambda: pb.grad(f)(3.0)), __import__("re").compile(
 import warnings
 t = pb.tensor(2.0, requires_grad=True)
 with warnings.catch_warnings(record=True) as seen:
-    warnings.simplefilter("always")
+    warnings.simplefilter("default")
     for _ in range(3):
         y = t * float(t)
     z = t * t.item()
@@ -416,7 +419,7 @@ CAPTURED = [
     script(3, "float32 times a Python float argument", "g = pb.compile(lambda x, a: x * a)\n"
            "found = [str(g(np.ones(2, np.float32), a).dtype) for a in (0.5, 0.7)]\nexpected = ['float32'] * 2", False),
     Run(3, "if of a Python float", "def f(x, a):\n    return x * a if a > 0 else x - a", (*VECTOR, "1.5"), (*VECTOR, "-1.5")),
-    Run(3, "hashing of a Python float", "D = {1.5: 2.0}\ndef f(x, a):\n    return x * D.get(a, 9.0)", (*VECTOR, "1.5"), (*VECTOR, "2.5")),
+    Run(3, "hashing of a Python float", "D = {1.5: 2.0}\ndef f(x, a):\n    return x * D.get(a, 9.0)", (*VECTOR, "1.5"), (*VECTOR, "2.5"), checks=("plain", "compile")),
     Run(3, "a Python float's repr", "def f(x, a):\n    return x * len(str(a))", (*VECTOR, "1.5"), (*VECTOR, "2.25")),
     Run(3, "a Python float that divides by zero", "def f(x, a):\n    return x * (1.0 / a)", (*VECTOR, "0.0"), checks=("compile",)),
     script(3, "a Python float that divides by zero later", "g = pb.compile(lambda x, a: x * (1.0 / a))\ng(np.ones(2), 1.5)\n"
@@ -431,7 +434,7 @@ CAPTURED = [
     Run(3, "a Python int that grows large", "def f(x, n):\n    return x * (n ** 40 % 7)", (*VECTOR, "3"), (*VECTOR, "11")),
     script(3, "200 values of a slice length", COUNTED + "g = pb.compile(lambda x, n: x[:n].sum())\nx = np.arange(300.0)\n"
            "values = [float(g(x, n)) for n in range(1, 201)]\n"
-           "assert values == [n * (n - 1) / 2 for n in range(1, 201)]\nfound, expected = g.cache_info().traces <= 3, True", False),
+           "assert values == [n * (n - 1) / 2 for n in range(1, 201)]\ninfo = g.cache_info()\nfound, expected = info.compilations + info.disk_hits <= 3, True", False),
     script(3, "200 lengths of an array", COUNTED + "g = pb.compile(lambda x: x.sum())\n"
            "values = [float(g(np.ones(n))) for n in range(1, 201)]\nfound, expected = values, [float(n) for n in range(1, 201)]", False),
     script(3, "the same lambda made again", "made = [pb.compile(lambda x: (x * x).sum()) for _ in range(3)]\n"

@@ -10,7 +10,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import movement as m
-from ..tape import apply
+from ..tape import apply, as_several_views
 from ..tensor import Tensor
 from .common import as_dtype, common_dtype, fail, numpy_names, one_dim, own_dim, tensor, tensors
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_to, reshape_to
@@ -163,7 +163,7 @@ def _cut(
     for length in lengths:
         pieces.append(part(x, dim, start, start + length, grad_name=grad_name))
         start += length
-    return tuple(pieces)
+    return tuple(pieces) if grad_name == "SliceBackward0" else as_several_views(pieces, "split")
 
 
 @numpy_names
@@ -293,7 +293,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """
     x = _tensor(input, "unbind")
     dim = own_dim(dim, x, "unbind")
-    return tuple(selected(x, dim, index, "UnbindBackward0") for index in range(x._value.shape[dim]))
+    rows = [selected(x, dim, index, "UnbindBackward0") for index in range(x._value.shape[dim])]
+    return as_several_views(rows, "unbind")
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -53,9 +53,12 @@ class Structured:
         ]
 
     def restored(self, tensors: Sequence[Tensor]) -> Any:
-        """Other values in the same structure, of the same kinds, known ones as what they stand for."""
+        """Other values in the same structure, known ones as what they stand for.
+
+        Those of no kind of their own, as the results of a loop, are of the kinds that these are of.
+        """
         waiting = iter(
-            plain(of_kind(one, _kind_of_part(own, one._value.shape)))
+            plain(of_kind(one, _kind_of_part(own, one._value.shape)) if type(one) is Auxiliary else one)
             for one, own in zip(tensors, self.tensors)
         )
         return unflatten(self.structure, [next(waiting) if here else None for here in self.present])
