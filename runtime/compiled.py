@@ -18,7 +18,7 @@ from ..tracer.trace import ConstantNeeded, innermost
 from ..tracer.uninterrupted import uninterrupted
 from . import dtypes
 from .collection import paused_collection
-from .front import plain_call
+from .front import numbers_as_arrays, plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
 from .paths import Paths
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 MAX_PATHS = 64
-NO_CALL: tuple[Callable[..., bool], Any, None] = (lambda *arguments: False, None, None)
+Latest = tuple[Callable[..., bool], Any, "_Entry | None", Callable[..., Any] | None]
+NO_CALL: Latest = (lambda *arguments: False, None, None, None)
 """There is none to compare with."""
 
 
@@ -156,8 +157,9 @@ class CompiledFunction(Inspection):
         self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
         self._plain_count = self.signature.plain_count
         self._entries: dict[Any, _Entry] = {}
-        self._latest: tuple[Callable[..., bool], Any, _Entry | None] = NO_CALL
-        """Of the last call: what tells whether arguments are like its, the default dtype, the entry."""
+        self._latest: Latest = NO_CALL
+        """Of the last call: what tells whether arguments are like its, the default dtype, the entry, and what
+        puts arrays in the places of Python's numbers."""
         self._newest: Variant | Paths | None = None
         self._lock = new_reentrant_lock()
         self._counters = Counters()
@@ -175,7 +177,7 @@ class CompiledFunction(Inspection):
         return self._call_mixed(args, kwargs)
 
     def _call_mixed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call with Tensors among positional arguments, the last defaults perhaps left out."""
+        """A call with Tensors or numbers among positional arguments, the last defaults perhaps left out."""
         count = self._plain_count
         if kwargs or innermost() is not None or len(args) > count:
             return self._call_in_general(args, kwargs)
@@ -217,6 +219,9 @@ class CompiledFunction(Inspection):
             entry.hits += 1
             result = entry.run(leaves if fits else Conformed.of(leaves))
             if result is not STALE:
+                if fits and len(leaves) == count and all(type(one) is ndarray for one in leaves):
+                    kinds = tuple(map(type, args))
+                    self._latest = entry.matching(leaves), key[0], entry, numbers_as_arrays(kinds)
                 return result
             entry.hits -= 1
         return self._call_in_general(args, kwargs)

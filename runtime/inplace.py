@@ -133,9 +133,9 @@ def require_assignable(target: Tensor) -> None:
         )
     if view is not None and view.of_several and view.base._requires_grad:
         raise GradientError(
-            f"a result of {view.of_several}() is a view and is being modified inplace. This view is the output"
-            " of a function that returns multiple views. Such functions do not allow the output views to be "
-            "modified inplace. You should replace the inplace operation by an out-of-place one."
+            f"a result of {view.of_several}() is a view and is being modified inplace. This view is the "
+            "output of a function that returns multiple views. Such functions do not allow the output views "
+            "to be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
 
 
