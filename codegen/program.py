@@ -120,14 +120,14 @@ class Program:
         kernels = _compiled_kernels(self._plan, self.options)
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
-        run = make_runner(self._plan, kernels)
-        may_raise = self._plan.tree.may_fail or "raise IndexError" in repr(self._statements)
-        self._run = self._explaining(run) if may_raise else run
+        self._run = self._explaining(make_runner(self._plan, kernels))
         self.compiled = True
         return self._run(arrays)
 
     def _explaining(self, run: Runner) -> Runner:
         """The runner, with an error of the kernel in words."""
+        if not self._plan.tree.may_fail and "raise IndexError" not in repr(self._statements):
+            return run
 
         def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             try:
@@ -162,7 +162,7 @@ class Program:
         functions = [getattr(module, name) for name in stage_names(self.name, stages)]
         kernels = [_in_one_part(one) if stage.shared else one for one, stage in zip(functions, stages)]
         with np.errstate(all="ignore"):
-            return make_runner(self._plan, kernels)(arrays)
+            return self._explaining(make_runner(self._plan, kernels))(arrays)
 
 
 def _in_one_part(function: Kernel) -> Kernel:

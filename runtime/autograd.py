@@ -232,7 +232,7 @@ def Variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) 
         >>> Variable(tensor([1.0]), requires_grad=True)
         tensor([1.], requires_grad=True)
     """
-    return data.detach().requires_grad_(requires_grad)
+    return data._detached().requires_grad_(requires_grad)
 
 
 # --- hooks of tensors ---------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def _constant(data: Tensor, function: str) -> Tensor:
     if isinstance(data, NumpyTensor):
         return data
     refuse_constant(data, function)
-    return data.detach()
+    return data._detached()
 
 
 def _holds_numpy(data: Any) -> bool:

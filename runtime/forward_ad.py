@@ -72,7 +72,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{list(tangent.shape)}"
         )
     with enable_grad():
-        variable = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+        variable = tensor.view_as(tensor) if tensor.requires_grad else tensor._detached().requires_grad_()
     _levels[-1].append((variable, tangent))
     return variable
 
@@ -99,7 +99,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         ]
         if not linear:
             found = any(slope is not None for slope in pulled)
-            return UnpackedDualTensor(tensor.detach(), zeros_like(tensor) if found else None)
+            return UnpackedDualTensor(tensor._detached(), zeros_like(tensor) if found else None)
         outputs, along = zip(*linear)
         (tangent,) = grad(outputs, cotangent, along, retain_graph=True, allow_unused=True)
-    return UnpackedDualTensor(tensor.detach(), zeros_like(tensor) if tangent is None else tangent)
+    return UnpackedDualTensor(tensor._detached(), zeros_like(tensor) if tangent is None else tangent)

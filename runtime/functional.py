@@ -32,16 +32,18 @@ def _like(values: tuple[Any, ...], pattern: Any) -> Any:
 def _variables(inputs: Any, create_graph: bool) -> tuple[Tensor, ...]:
     """The inputs as tensors to differentiate by."""
     if create_graph:
-        return tuple(
-            one.view_as(one) if one.requires_grad else one.detach().requires_grad_() for one in _tuple(inputs)
-        )
-    return tuple(one.detach().requires_grad_() for one in _tuple(inputs))
+        return tuple(one.view_as(one) if one.requires_grad else _leaf(one) for one in _tuple(inputs))
+    return tuple(map(_leaf, _tuple(inputs)))
+
+
+def _leaf(one: Tensor) -> Tensor:
+    return one._detached().requires_grad_()
 
 
 def _finished(value: Any, create_graph: bool) -> Any:
     if isinstance(value, tuple):
         return tuple(_finished(one, create_graph) for one in value)
-    return value if create_graph else value.detach()
+    return value if create_graph else value._detached()
 
 
 def _slopes(

@@ -93,7 +93,7 @@ def _disagreement(
             else one
             for position, one in enumerate(given)
         ]
-        return _outputs(func(*moved))[number].detach()._value
+        return _outputs(func(*moved))[number]._detached()._value
 
     numerical = float(np.vdot(cotangent, (shifted(eps) - shifted(-eps)) / (2 * eps)))
     if abs(analytical - numerical) <= atol + rtol * abs(numerical):

@@ -61,7 +61,7 @@ def refuse_loss(tensor: Any, asked: str, frame: FrameType | None = None) -> None
         if _stores(frame) and (differentiated or type(tensor._value) is not np.ndarray):
             _fail_to_store(tensor)
     if differentiated:
-        raise _refusal(asked, frame)
+        raise refusal(asked, frame)
     if tensor.requires_grad and is_recording():
         _note_loss(tensor, asked)
 
@@ -111,7 +111,8 @@ def _note_loss(tensor: Any, asked: str) -> None:
 # --- messages ---------------------------------------------------------------------------------------------
 
 
-def _refusal(asked: str, frame: FrameType | None) -> GradientError:
+def refusal(asked: str, frame: FrameType | None) -> GradientError:
+    """The error for a value of which a number is made."""
     call = library_call()
     return number_refused(call) if has_remedy(call) else noted(_explained(asked, frame))
 

@@ -317,6 +317,7 @@ def _bind_in_place() -> None:
 def _bind_the_rest() -> None:
     for function in (detach, clone, contiguous, to, cpu, new_tensor):
         _bind(function.__name__, function)
+    _bind("_detached", detach)  # what pullback itself calls, on tensors of every kind
     _bind("type", type_)
     _bind("data", property(_data, _set_data, doc=_data.__doc__))
     _bind("backward", autograd.tensor_backward)
@@ -339,6 +340,22 @@ def _transposed(self: Tensor) -> Tensor:
     return movement.permute(self, *reversed(range(self.ndim)))
 
 
+class _TensorsAlone:
+    """An attribute that code looks for to tell Tensors from arrays, `hasattr(x, "detach")`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise AttributeError(
+            f"an array has no attribute {self._name!r}. It is a Tensor's; for the value without gradient "
+            "write pullback.stop_gradient(x), for a Tensor pullback.as_tensor(x)."
+        )
+
+
+_OF_TENSORS_ALONE = ("cpu", "data", "detach", "numpy")
+
+
 def _bind_numpy() -> None:
     """The methods and operators of NumPy's kinds, and NumPy's options of PyTorch's methods."""
     for name, method in NUMPY_METHODS.items():
@@ -351,6 +368,10 @@ def _bind_numpy() -> None:
     for name, ufunc in UFUNCS.items():
         if name != "divmod":
             _bind(f"__i{name}__", in_place_operator(name, ufunc), NumpyTensor)
+    for name in _OF_TENSORS_ALONE:
+        missing = _TensorsAlone()
+        missing.__set_name__(NumpyTensor, name)
+        _bind(name, missing, NumpyTensor)
     for name in ("__divmod__", "__rdivmod__"):
         _bind(name, operators[name])
     _bind_arithmetic(operators, NumpyTensor)

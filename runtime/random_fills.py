@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError
 from . import inplace
+from .asked import Asked
 from .sampling import Generator, drawn
 from .tensor import Tensor
 
@@ -70,7 +71,7 @@ def _log_normal(rng: Any, shape: Any, dtype: Any, mean: float = 1.0, std: float 
 
 
 def _bernoulli(rng: Any, shape: Any, dtype: Any, p: Any = 0.5) -> np.ndarray:
-    chance = p.detach().numpy() if isinstance(p, Tensor) else p
+    chance = Asked.numpy(p, force=True) if isinstance(p, Tensor) else p
     _require(bool(np.all((chance >= 0) & (chance <= 1))), "bernoulli_", "p to be in [0, 1]", p)
     return rng.random(shape) < chance
 

@@ -223,7 +223,7 @@ def normal(
     )
     otherwise = given[0]._value.dtype if given else dtypes.default_float()
     noise = _normal(tuple(shape), _float_dtype(dtype, otherwise, "normal"), generator)
-    location, scale = (one.detach() if isinstance(one, Tensor) else one for one in (mean, std))
+    location, scale = (one._detached() if isinstance(one, Tensor) else one for one in (mean, std))
     return finished(noise * scale + location, requires_grad, device)
 
 
@@ -235,7 +235,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         tensor([0., 1.])
     """
     noise = _uniform(tuple(input._value.shape), input._value.dtype, generator)
-    return (noise < (input.detach() if p is None else p)).to(input.dtype)
+    return (noise < (input._detached() if p is None else p)).to(input.dtype)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:

@@ -32,7 +32,7 @@ def logsumexp(
     if b is None:
         return PUBLIC["logsumexp"](x, axes, keepdims) if x.ndim else x
     x, factor = promoted([x, b])
-    top = PUBLIC["amax"](x.detach(), axes, True)
+    top = PUBLIC["amax"](x._detached(), axes, True)
     top = PUBLIC["where"](PUBLIC["isfinite"](top), top, 0.0)
     total = PUBLIC["log"](reduction.sum(factor * PUBLIC["exp"](x - top), axes, True)) + top
     return total if keepdims else reduction.sum(total, axes)

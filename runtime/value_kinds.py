@@ -19,11 +19,14 @@ name of the function: `pb.std(x)` divides by n - 1 for every x, and gives an nda
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from .differentiated import is_differentiated
+from .lost_gradients import refusal
 from .tensor import Tensor, TorchTensor
 
 ndarray = np.ndarray
@@ -38,6 +41,15 @@ class Auxiliary(TorchTensor):
     _precedence = 0
 
 
+class TextOfDifferentiated(str):
+    """The text of what depends on a differentiated argument: `float` of it would lose the gradient."""
+
+    __slots__ = ()
+
+    def __float__(self) -> float:
+        raise refusal("float()", sys._getframe(1))
+
+
 class NumpyTensor(Tensor):
     """What stands for an ndarray: its methods and operators are NumPy's."""
 
@@ -50,13 +62,16 @@ class NumpyTensor(Tensor):
 
     def __repr__(self) -> str:
         known = self._shown_if_known()
-        return super().__repr__() if known is None else repr(self._as_plain(known))
+        return super().__repr__() if known is None else self._text(repr(self._as_plain(known)))
 
     def __str__(self) -> str:
-        return str(self._as_plain(self._shown()))
+        return self._text(str(self._as_plain(self._shown())))
 
     def __format__(self, format_spec: str) -> str:
-        return format(self._as_plain(self._shown()), format_spec)
+        return self._text(format(self._as_plain(self._shown()), format_spec))
+
+    def _text(self, text: str) -> str:
+        return TextOfDifferentiated(text) if is_differentiated(self) else text
 
     def _as_plain(self, array: ndarray) -> Any:
         """What the tensor stands for, given its elements."""

@@ -146,7 +146,6 @@ UNFIT: list[tuple[Callable[[Any], Any], str, type[errors.PullbackError]]] = [
     (lambda x: statistics.mean(x), "statistics.mean", errors.ArgumentError),
     (lambda x: np.abs(1j * x).sum(), "1j * x", errors.ArgumentError),
     (lambda x: np.frombuffer(x).sum(), "numpy.frombuffer", errors.ArgumentError),
-    (lambda x: float(str(x[0])), "could not convert string", errors.ArgumentError),
     (lambda x: x.ctypes.data + x[0], "ctypes", errors.UnsupportedError),
 ]
 

@@ -269,12 +269,13 @@ def test_generated_code_needs_no_more_of_numba(
 
 def _straight_line(count: int) -> Callable[..., Any]:
     rng = np.random.default_rng(0)
+    drawn = [(rng.integers(max(0, known - 6), known, 2), rng.integers(4)) for known in range(2, count + 2)]
 
     def program(x: Any, y: Any) -> Any:
         values = [x, y]
-        for _ in range(count):
-            a, b = (values[place] for place in rng.integers(max(0, len(values) - 6), len(values), 2))
-            values.append([a * b, a + b * 0.5, pb.tanh(a), pb.exp(-a * a)][rng.integers(4)])
+        for places, kind in drawn:
+            a, b = (values[place] for place in places)
+            values.append([a * b, a + b * 0.5, pb.tanh(a), pb.exp(-a * a)][kind])
         return pb.sum(values[-1])
 
     return program

@@ -194,7 +194,7 @@ def evaluated(expression: str, values: dict[str, Any]) -> list[Any]:
 
 
 def as_numpy(value: Any) -> Any:
-    return value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
+    return np.asarray(pb.stop_gradient(value))
 
 
 def tensors(make: Callable[[str, np.ndarray], Any]) -> dict[str, Any]:

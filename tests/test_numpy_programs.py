@@ -411,7 +411,7 @@ def test_where_an_array_can_not_be_replaced_a_lost_gradient_is_an_error() -> Non
         return x.sum()
 
     def numbers(x: Any) -> Any:
-        place[0], place[1] = x[0].detach(), float(pb.stop_gradient(x[1]))
+        place[0], place[1] = pb.stop_gradient(x[0]), float(pb.stop_gradient(x[1]))
         return x.sum()
 
     for function in (store, fill):
@@ -738,7 +738,7 @@ class Energy:
         return math.exp(x[0]) + x.sum()
 
     def checked(self, x: Any) -> Any:
-        if not math.isfinite(x[0]) or sqrt(x[1].detach()) <= 0:
+        if not math.isfinite(x[0]) or sqrt(pb.stop_gradient(x[1])) <= 0:
             return x[0]
         return x.sum()
 

@@ -71,8 +71,8 @@ def searchsorted(
     """
     if side not in (None, "left", "right") or (side == "left" and right):
         fail(ArgumentError, f"searchsorted(): side must be 'left' or 'right' as right says, found {side!r}.")
-    ordered = tensor(sorted_sequence, "searchsorted", "sorted_sequence").detach()
-    wanted = wrap(np.asarray(input)) if is_scalar(input) else tensor(input, "searchsorted").detach()
+    ordered = tensor(sorted_sequence, "searchsorted", "sorted_sequence")._detached()
+    wanted = wrap(np.asarray(input)) if is_scalar(input) else tensor(input, "searchsorted")._detached()
     if sorter is not None:
         ordered = along(ordered, sorter, ordered.ndim - 1)
     if not ordered.ndim or (ordered.ndim > 1 and ordered.shape[:-1] != wanted.shape[:-1]):
@@ -266,8 +266,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     count = x._value.shape[dim]
     if not count:
         fail(ArgumentError, f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    order = ordered_positions(x.detach(), dim)
-    ordered = along(x.detach(), order, dim)
+    order = ordered_positions(x._detached(), dim)
+    ordered = along(x._detached(), order, dim)
     shape = tuple(count if axis == dim else 1 for axis in range(x.ndim))
     places = expand_to(reshape_to(iota(count), shape), tuple(x._value.shape))
     later = apply(e.not_equal, part(ordered, dim, 1, count), part(ordered, dim, 0, count - 1))

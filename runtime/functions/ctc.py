@@ -83,7 +83,7 @@ def ctc_loss(
 
 def _known(lengths: Any, batch: int) -> np.ndarray:
     if isinstance(lengths, Tensor):
-        lengths = lengths.detach()._concrete("ctc_loss")
+        lengths = lengths._detached()._concrete("ctc_loss")
     return np.atleast_1d(np.asarray(lengths, dtype=np.int64))
 
 

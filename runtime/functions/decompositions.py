@@ -176,7 +176,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     left = _plane(planes, 0, rows, name)
     right = transpose(_plane(planes, 2, columns, name), -2, -1)
     if full_matrices and rows > columns:
-        whole = np.linalg.svd(values_of(a.detach(), "linalg.svd"), full_matrices=True)[0]
+        whole = np.linalg.svd(values_of(a._detached(), "linalg.svd"), full_matrices=True)[0]
         left = cat([left, wrap(np.ascontiguousarray(whole[..., columns:]))], -1)
     return Svd(left, _row(planes, 1, name), right)
 
@@ -253,7 +253,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
         planes = apply(d.qr, a)
         q, r = _plane(planes, 0, rows, name), _plane(planes, 1, columns, name)
     if mode == "complete" and rows > columns:
-        whole = np.linalg.qr(values_of(a.detach(), "linalg.qr"), mode="complete")[0]
+        whole = np.linalg.qr(values_of(a._detached(), "linalg.qr"), mode="complete")[0]
         q = wrap(np.ascontiguousarray(whole))
         r = cat([r, filled((*a.shape[:-2], rows - columns, columns), 0, array_dtype(a))], -2)
     return Qr(filled((0,), 0, array_dtype(a)) if mode == "r" else q, r)

@@ -95,7 +95,7 @@ def _triangles(a: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     if d.is_number(a):
         nothing = filled((*a.shape[:-2], 1), 0, INT64)
         return apply(la.unit_like, a), a, nothing, as_dtype(nothing + 1, np.dtype("int32"))
-    exchanges = as_dtype(apply(d.row_exchanges, a.detach()), INT64)
+    exchanges = as_dtype(apply(d.row_exchanges, a._detached()), INT64)
     first = selected(exchanges, exchanges.ndim - 1, 0) if columns else exchanges.sum(-1)
     order = selected(first, first.ndim - 2, 0)
     pivots = part(selected(first, first.ndim - 2, 1), first.ndim - 2, 0, count)
@@ -103,7 +103,7 @@ def _triangles(a: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     ordered = along(a, places, a.ndim - 2)
     top = part(part(ordered, a.ndim - 2, 0, count), a.ndim - 1, 0, count)
     both = top if d.is_number(top) else selected(apply(d.lu, top), top.ndim - 2, 0)
-    lower = tril(both, -1) + apply(la.unit_like, both.detach())
+    lower = tril(both, -1) + apply(la.unit_like, both._detached())
     upper = triu(both)
     if rows > count:
         below = part(ordered, a.ndim - 2, count, rows)
@@ -114,7 +114,7 @@ def _triangles(a: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
             [
                 upper,
                 solve_triangular(
-                    tril(both, -1) + apply(la.unit_like, both.detach()),
+                    tril(both, -1) + apply(la.unit_like, both._detached()),
                     beside,
                     upper=False,
                     unitriangular=True,
@@ -179,7 +179,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
         tensor(0, dtype=torch.int32)
     """
     both, pivots = lu_factor(A, pivot=pivot)
-    zero = apply(e.equal, diagonal(both.detach(), 0, -2, -1), 0.0)
+    zero = apply(e.equal, diagonal(both._detached(), 0, -2, -1), 0.0)
     first = zero.int().argmax(-1) + 1 if zero.shape[-1] else zero.sum(-1)
     return LuFactorEx(both, pivots, as_dtype(first * zero.any(-1), np.dtype("int32")))
 
@@ -308,13 +308,13 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     except np.linalg.LinAlgError:
         if check_errors:
             raise
-    values = unwrap(a.detach())
+    values = unwrap(a._detached())
     minors = np.stack(
         [np.linalg.det(values[..., :size, :size]) <= 0 for size in range(1, values.shape[-1] + 1)], axis=-1
     )
     info = np.where(minors.any(-1), minors.argmax(-1) + 1, 0).astype(np.int32)
     bad = wrap(np.asarray(info > 0)[..., None, None])
-    safe = apply(e.where, expand_to(bad, tuple(a.shape)), apply(la.unit_like, a.detach()), a)
+    safe = apply(e.where, expand_to(bad, tuple(a.shape)), apply(la.unit_like, a._detached()), a)
     factor = apply(e.where, expand_to(bad, tuple(a.shape)), math.nan, cholesky(safe, upper))
     return CholeskyEx(factor, wrap(info))
 

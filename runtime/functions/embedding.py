@@ -34,7 +34,7 @@ def embedding(
     if padding_idx is None:
         return found
     is_padding = apply(e.equal, index, padding_idx % rows.shape[0]).unsqueeze(-1)
-    return apply(e.where, is_padding, found.detach(), found)
+    return apply(e.where, is_padding, found._detached(), found)
 
 
 def embedding_bag(
@@ -90,7 +90,7 @@ def _bags(values: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[T
     """A matrix whose rows are the bags, filled up, and where there is something in it."""
     if offsets is None:
         fail(ArgumentError, "embedding_bag(): offsets has to be a 1D Tensor but got None")
-    starts = tensor(offsets, "embedding_bag", "offsets").detach()._concrete("embedding_bag()")
+    starts = tensor(offsets, "embedding_bag", "offsets")._detached()._concrete("embedding_bag()")
     ends = starts[1:] if include_last else np.append(starts[1:], values.shape[0])
     starts = starts[: len(ends)]
     longest = int((ends - starts).max(initial=0))

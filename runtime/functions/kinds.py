@@ -211,7 +211,7 @@ def _copying(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 alias_copy = _copying("alias_copy", conj)
-detach_copy = _copying("detach_copy", lambda input: input.detach())
+detach_copy = _copying("detach_copy", lambda input: input._detached())
 diagonal_copy = _copying("diagonal_copy", diagonal)
 expand_copy = _copying("expand_copy", expand)
 narrow_copy = _copying("narrow_copy", narrow)

@@ -57,7 +57,7 @@ def matrix_rank(
         >>> matrix_rank(tensor([[1.0, 2.0], [2.0, 4.0]]))
         tensor(1)
     """
-    a = matrices(A, "matrix_rank").detach()
+    a = matrices(A, "matrix_rank")._detached()
     if tol is not None:
         atol, rtol = tol, 0.0
     atol, rtol = _tolerance(a, atol, rtol)
@@ -104,10 +104,10 @@ def pinv(
     atol, rtol = (values_of(one, "linalg.pinv") if isinstance(one, Tensor) else one for one in (atol, rtol))
     tolerance = np.asarray(rtol, np.float64)
     if np.any(np.asarray(atol) > 0) and a.numel():
-        largest = np.linalg.norm(values_of(a.detach(), "linalg.pinv"), 2, axis=(-2, -1))
+        largest = np.linalg.norm(values_of(a._detached(), "linalg.pinv"), 2, axis=(-2, -1))
         tolerance = np.maximum(tolerance, np.asarray(atol) / np.maximum(largest, np.finfo(np.float64).tiny))
     if tolerance.ndim:
-        values_of(a.detach(), "linalg.pinv")  # a tolerance for each matrix is not compiled
+        values_of(a._detached(), "linalg.pinv")  # a tolerance for each matrix is not compiled
         return apply(d.pinv, a, tolerance=tolerance, hermitian=hermitian)
     return apply(d.pinv, a, tolerance=float(tolerance), hermitian=hermitian)
 
@@ -146,5 +146,5 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     residuals = nothing
     if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):
         residuals = sum_of((matmul(a, found) - sides) ** 2, -2)
-    values = svdvals(a.detach()) if driver in ("gelsd", "gelss") else nothing
+    values = svdvals(a._detached()) if driver in ("gelsd", "gelss") else nothing
     return Lstsq(reshape_to(found, tuple(found.shape[:-1])) if is_vector else found, residuals, rank, values)

@@ -94,7 +94,7 @@ def inverse(input: Tensor) -> Tensor:
                 [0.0000, 0.2500]])
     """
     a = square(input, "inv")
-    return apply(la.solve, a, apply(la.unit_like, a.detach()), grad_name="LinalgInvExBackward0")
+    return apply(la.solve, a, apply(la.unit_like, a._detached()), grad_name="LinalgInvExBackward0")
 
 
 @matrix_named_either_way
@@ -172,7 +172,7 @@ def solve_triangular(
     b = floating(B, "solve_triangular", "B")
     if unitriangular:
         kept = (triu if upper else tril)(a, 1 if upper else -1)
-        a = apply(e.add, kept, apply(la.unit_like, a.detach()))
+        a = apply(e.add, kept, apply(la.unit_like, a._detached()))
     return solved(a, b, False, left, lower=not upper)
 
 
@@ -184,7 +184,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         tensor([[1.]])
     """
     lower = square(transpose(L, -2, -1) if upper else L, "cholesky_solve")
-    factor = apply(e.subtract, lower, triu(lower.detach(), 1))  # PyTorch's gradient is that of a whole matrix
+    factor = apply(e.subtract, lower, triu(lower._detached(), 1))  # PyTorch's gradient is of all
     sides = floating(B, "cholesky_solve", "B")
     return solved(transpose(factor, -2, -1), solved(factor, sides, False), False)
 
@@ -196,7 +196,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
         >>> cholesky_inverse(tensor([[2.0]]))
         tensor([[0.2500]])
     """
-    return cholesky_solve(apply(la.unit_like, square(L, "cholesky_inverse").detach()), L, upper)
+    return cholesky_solve(apply(la.unit_like, square(L, "cholesky_inverse")._detached()), L, upper)
 
 
 @matrix_named_either_way

@@ -173,4 +173,4 @@ def gumbel_softmax(
         return shares
     index: Any = largest(shares, dim, True).indices
     chosen = scatter(filled(tuple(x.shape), 0, array_dtype(x)), dim, index, 1.0)
-    return apply(e.add, apply(e.subtract, chosen, shares.detach()), shares)
+    return apply(e.add, apply(e.subtract, chosen, shares._detached()), shares)

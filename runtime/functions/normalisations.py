@@ -149,7 +149,7 @@ def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
     """Move a running statistic towards that of a batch, in place."""
     if running is not None:
         with no_grad():
-            latest = as_dtype(reshape_to(found.detach(), tuple(running.shape)), array_dtype(running))
+            latest = as_dtype(reshape_to(found._detached(), tuple(running.shape)), array_dtype(running))
             copy_(running, running * (1.0 - momentum) + latest * momentum)
 
 

@@ -43,7 +43,7 @@ def copysign(input: Operand, other: Operand) -> Tensor:
     """
     a, b = promoted_pair("copysign", input, other, as_float=True)
     size = apply(e.absolute, a)
-    negative = signbit(b.detach())
+    negative = signbit(b._detached())
     return apply(e.where, negative, apply(e.negative, size), size, grad_name="CopysignBackward0")
 
 
@@ -60,7 +60,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     a, b = promoted_pair("heaviside", input, values)
     if isinstance(input, Tensor) and isinstance(values, Tensor) and input.dtype != values.dtype:
         fail(DTypeError, "heaviside is not yet implemented for tensors with different dtypes.")
-    a = a.detach()
+    a = a._detached()
     return apply(e.where, apply(e.equal, a, 0), b, as_dtype(apply(e.greater, a, 0), array_dtype(a)))
 
 
@@ -86,7 +86,7 @@ def frexp(input: Tensor) -> MantissaExponent:
     if isinstance(input, Tensor) and array_dtype(input).kind != "f":
         fail(DTypeError, "torch.frexp() only supports floating-point dtypes. Convert it first.")
     x = floating(input, "frexp")
-    return MantissaExponent(apply(s.mantissa, x), apply(s.exponent, x.detach()))
+    return MantissaExponent(apply(s.mantissa, x), apply(s.exponent, x._detached()))
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ __all__ = [
 def ordered_positions(x: Tensor, dim: int, descending: bool = False) -> Tensor:
     """The positions that sort x along a dimension, equal elements in order; nan counts as the largest."""
     if descending:  # equal elements in order as well
-        backwards = ordered_positions(flip(x.detach(), (dim,)), dim)
+        backwards = ordered_positions(flip(x._detached(), (dim,)), dim)
         return flip(apply(e.subtract, x._value.shape[dim] - 1, backwards), (dim,))
     values = unwrap(x)
     if isinstance(values, np.ndarray):
@@ -159,7 +159,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
             kind = array_dtype(x)
             return filled((), math.nan if kind.kind == "f" else np.iinfo(kind).min, kind)
         flat = reshape_to(x, (x.numel(),))
-        middle = median(flat.detach(), 0).values
+        middle = median(flat._detached(), 0).values
         if array_dtype(x).kind != "f":
             return middle
         differs = apply(e.logical_or, apply(e.less, flat, middle), apply(e.greater, flat, middle))
@@ -193,7 +193,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         flat = reshape_to(x, (x.numel(),))
         if not x.numel():
             return median(x)
-        middle = nanmedian(flat.detach(), 0).values
+        middle = nanmedian(flat._detached(), 0).values
         differs = apply(e.not_equal, flat, middle)
         shared = apply(
             e.where, apply(e.logical_and, differs, apply(e.equal, middle, middle)), -math.inf, flat
@@ -203,10 +203,10 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     if not x.ndim:
         return _chosen("nanmedian", x, wrap(np.zeros((), np.int64)), 0, 1)
     require_elements(x, (dim,), "nanmedian")
-    known = as_dtype(apply(e.logical_not, isnan(x.detach())), INT64)
+    known = as_dtype(apply(e.logical_not, isnan(x._detached())), INT64)
     count = apply(r.sum_, known, dims=(dim,), keepdim=True)
     place = apply(e.floor_divide, apply(e.maximum, apply(e.subtract, count, 1), 0), 2)
-    order = along(ordered_positions(x.detach(), dim), place, dim)
+    order = along(ordered_positions(x._detached(), dim), place, dim)
     return squeezed(_chosen("nanmedian", x, order, dim, 1), dim, keepdim)
 
 
@@ -289,7 +289,7 @@ def _fractions(q: Any, name: str) -> np.ndarray | Tensor:
         fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found {known.tolist()}")
     if known is not None and not (isinstance(q, Tensor) and (q.requires_grad or is_tracing())):
         return known
-    if bool((q.detach() < 0).any()) or bool((q.detach() > 1).any()):  # in a trace questions with guards
+    if bool((q._detached() < 0).any()) or bool((q._detached() > 1).any()):  # in a trace questions with guards
         fail(ArgumentError, f"{name}() q values must be in the range [0, 1], found others.")
     return as_dtype(q, FLOAT64)
 
@@ -317,7 +317,7 @@ def _between_places(ordered: Tensor, fractions: Tensor, interpolation: str) -> T
 def _between_places_of_numbers(ordered: Tensor, fractions: Tensor, interpolation: str) -> Tensor:
     """The same, of the elements in front of the nan of each row."""
     dtype, last = array_dtype(ordered), ordered.ndim - 1
-    known = apply(e.logical_not, isnan(ordered.detach()))
+    known = apply(e.logical_not, isnan(ordered._detached()))
     count = apply(r.sum_, as_dtype(known, dtype), dims=(last,), keepdim=True)
     longest = apply(e.maximum, apply(e.subtract, count, 1.0), 0.0)
     return _at_places(ordered, apply(e.multiply, longest, as_dtype(fractions, dtype)), interpolation)

@@ -434,7 +434,7 @@ def _inside(at: Tensor, extent: int, padding_mode: str, aligned: bool) -> Tensor
         if not span:
             return apply(e.multiply, at, 0.0)
         distance = apply(e.absolute, at - low)
-        flips = floor(distance / span).detach()
+        flips = floor(distance / span)._detached()
         rest = distance - flips * span
         is_even = apply(e.equal, apply(e.remainder, flips, 2.0), 0.0)
         at = apply(e.where, is_even, rest + low, span - rest + low)
@@ -447,8 +447,8 @@ Taps = list[tuple[Tensor, Tensor | None]]
 def _taps(at: Tensor, mode: str) -> Taps:
     """The neighbours along a dimension that a place is made of, each with its weight."""
     if mode == "nearest":
-        return [(round(at.detach()), None)]
-    first = floor(at.detach())
+        return [(round(at._detached()), None)]
+    first = floor(at._detached())
     share = at - first
     weights = _cubic(share) if mode == "bicubic" else [1.0 - share, share]
     begin = -1 if mode == "bicubic" else 0

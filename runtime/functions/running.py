@@ -43,7 +43,7 @@ def _extreme(input: Tensor, dim: int, name: str, chooses: Operator, precedes: Op
     dim = one_dim(dim, x.ndim, name)
     if not x.ndim:
         return PAIRS[name](x, iota(1).reshape(()))
-    known = x.detach()
+    known = x._detached()
     if array_dtype(known).kind == "b":
         known = as_dtype(known, INT64)
     best = _running(known, dim, lambda one, other: apply(chooses, one, other))

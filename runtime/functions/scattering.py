@@ -193,7 +193,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     if not -extent <= index < extent:
         fail(ArgumentError, f"select_scatter(): index {index} out of range for dimension of size {extent}.")
     place = index % extent
-    _require_part(selected(x.detach(), dim, place), value, "select_scatter")
+    _require_part(selected(x._detached(), dim, place), value, "select_scatter")
     shape = tuple(1 if axis == dim else size for axis, size in enumerate(x._value.shape))
     return _sliced(x, reshape_to(value, shape), dim, place, place + 1, 1, "SelectScatterBackward0")
 
@@ -213,7 +213,7 @@ def slice_scatter(
         fail(ArgumentError, f"slice step must be positive, found {step}")
     first, last, _ = slice(start, end, step).indices(x._value.shape[dim])
     last = max(first, last)
-    _require_part(part(x.detach(), dim, first, last, step), value, "slice_scatter")
+    _require_part(part(x._detached(), dim, first, last, step), value, "slice_scatter")
     return _sliced(x, value, dim, first, last, step, "SliceScatterBackward0")
 
 
@@ -237,7 +237,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
                 [3, 9]])
     """
     x, value = tensor(input, "diagonal_scatter"), tensor(src, "diagonal_scatter", "src")
-    _require_part(diagonal(x.detach(), offset, dim1, dim2), value, "diagonal_scatter")
+    _require_part(diagonal(x._detached(), offset, dim1, dim2), value, "diagonal_scatter")
     first, second = (one_dim(dim, x.ndim, "diagonal_scatter") for dim in (dim1, dim2))
     moved = moved_to_end(x, (first, second))
     count, rank = value._value.shape[-1], moved.ndim

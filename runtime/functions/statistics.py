@@ -350,13 +350,13 @@ def weighted_cov(rows: Tensor, correction: float, fweights: Tensor | None, aweig
                 f"cov(): {name} must be {rows.shape[1]} {'integers' if kinds == 'iu' else 'floats'}, "
                 f"found {tuple(one.shape)} of {one.dtype}.",
             )
-        if one is not None and bool((one.detach() < 0).any()):
+        if one is not None and bool((one._detached() < 0).any()):
             fail(ArgumentError, f"cov(): {name} cannot be negative. Clamp them at 0, or leave them out.")
     dtype = array_dtype(rows)
     given = [as_dtype(one, dtype) for one in (fweights, aweights) if one is not None]
     weights = given[0] if len(given) == 1 else apply(e.multiply, *given)
     total = sum(weights)
-    if bool(total.detach() == 0):
+    if not bool(total._detached()):
         fail(ArgumentError, "cov(): the weights sum to zero, so no mean can be taken with them.")
     weighted = apply(e.multiply, rows, weights)
     centred = apply(e.subtract, rows, apply(e.divide, sum(weighted, 1, True), total))

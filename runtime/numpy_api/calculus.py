@@ -28,8 +28,8 @@ def _between(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
 def searchsorted(a: Any, v: Any, side: str = "left") -> Tensor:
     """How many of the sorted `a` are less than v; side "right": less or equal. nan counts as the largest."""
     ordered, wanted = promoted([a, v])
-    wanted = wanted.detach()[..., None]
-    ordered = ordered.detach()
+    wanted = wanted._detached()[..., None]
+    ordered = ordered._detached()
     precedes = PUBLIC["lt"](ordered, wanted) if side == "left" else PUBLIC["le"](ordered, wanted)
     if array_dtype(wanted).kind == "f":
         before_nan = PUBLIC["isnan"](wanted)
@@ -52,7 +52,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     at, places, values = (as_dtype(one, np.dtype("float64")) for one in promoted([x, xp, fp]))
     if period is not None:
         at, places = (PUBLIC["remainder"](one, abs(period)) for one in (at, places))
-        order = PUBLIC["argsort"](places.detach())
+        order = PUBLIC["argsort"](places._detached())
         places, values = places[order], values[order]
         places = joining.cat([places[-1:] - abs(period), places, places[:1] + abs(period)], 0)
         values = joining.cat([values[-1:], values, values[:1]], 0)

@@ -76,7 +76,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tenso
     cut = np.finfo(array_dtype(x)).eps * max(rows, columns) if rcond is None else rcond
     table = y[:, None] if y.ndim == 1 else y
     values = decompositions.svdvals(x)
-    rank = int(PUBLIC["sum"](values.detach() > cut * values.detach()[0]))
+    rank = int(PUBLIC["sum"](values._detached() > cut * values._detached()[0]))
     if rank == columns <= rows:
         found = least_squares.lstsq(x, table).solution
     else:

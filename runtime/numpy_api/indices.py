@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
+from ..asked import Asked
 from ..functions import PUBLIC, joining, movement, selection
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tape import wrap
@@ -71,7 +72,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
     if mode != "raise":
         which = PUBLIC["remainder"](which, count) if mode == "wrap" else PUBLIC["clamp"](which, 0, count - 1)
     elif not is_traced(which):
-        values = which.numpy()
+        values = Asked.numpy(which)
         if values.size and not (values.min() >= 0 and values.max() < count):
             raise ValueError("invalid entry in choice array")
     shape = np.broadcast_shapes(tuple(which.shape), *(tuple(one.shape) for one in several))
@@ -137,7 +138,7 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """Whether some element is one of both; of parts of a traced array nobody knows."""
     x, y = tensor_of(a), tensor_of(b)
     if not (is_traced(x) or is_traced(y)):
-        return np.shares_memory(x.detach().numpy(), y.detach().numpy())
+        return np.shares_memory(Asked.numpy(x, force=True), Asked.numpy(y, force=True))
     if x is not y and x._cell is y._cell:
         fail(UnsupportedError, "numpy.shares_memory: parts of one array are not compared while it is traced.")
     return x is y

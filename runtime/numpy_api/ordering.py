@@ -79,7 +79,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     upper, weight = np.ceil(places).astype(int), wrap(np.asarray(places - lower, array_dtype(x)))
     if holds_tensor(q) and method in SLOPES:
         slope = (count + SLOPES[method]) * ((places > 0) & (places < count - 1))
-        weight = weight + slope * (tensor_of(q) - tensor_of(q).detach())
+        weight = weight + slope * (tensor_of(q) - tensor_of(q)._detached())
     found = between(ordered[..., lower], ordered[..., upper], weight)
     last = ordered[..., -1:] if shares.ndim else ordered[..., -1]
     found = PUBLIC["where"](PUBLIC["isnan"](last), np.nan, found)

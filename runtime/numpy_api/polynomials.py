@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
+from ..asked import Asked
 from ..functions import PUBLIC, joining
 from ..functions.common import array_dtype, as_dtype, fail, is_traced
 from ..functions.linalg import solved
@@ -123,7 +124,8 @@ def polyfit(
     if weights is not None:
         values = values * (weights if values.ndim == 1 else weights[:, None])
     if not any(one is not None and (is_traced(one) or one.requires_grad) for one in (at, weights)):
-        table = np.vander(at.numpy(), deg + 1) * (1.0 if weights is None else weights.numpy()[:, None])
+        shares = 1.0 if weights is None else Asked.numpy(weights)[:, None]
+        table = np.vander(Asked.numpy(at), deg + 1) * shares
         scale = np.sqrt((table * table).sum(axis=0))
         cut = len(table) * np.finfo(table.dtype).eps if rcond is None else rcond
         return PUBLIC["matmul"](

@@ -159,7 +159,7 @@ def _extreme(name: str, filler: float) -> Callable[..., Tensor]:
 def _place(name: str, filler: float) -> Callable[..., Tensor]:
     def function(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         x, missing = _replaced(a, filler)
-        if bool(FUNCTIONS[np.all](missing.detach(), axis).any()):  # in a trace a question with a guard
+        if bool(FUNCTIONS[np.all](missing._detached(), axis).any()):  # in a trace a question with a guard
             fail(ArgumentError, f"numpy.nan{name}: All-NaN slice encountered; it has no {name}.")
         return FUNCTIONS[getattr(np, name)](x, axis, keepdims=keepdims)
 

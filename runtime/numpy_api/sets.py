@@ -128,8 +128,8 @@ def histogram(
     """How many elements, or what weights, are in each bin; and the edges of the bins."""
     x = tensor_of(a).reshape(-1)
     edges = _edges(x, bins, range, "histogram")
-    at, bounds = (one[:, None] if one is x else one.detach() for one in (x, edges))
-    at = at.detach()
+    at, bounds = (one[:, None] if one is x else one._detached() for one in (x, edges))
+    at = at._detached()
     upper = PUBLIC["cat"]([at < bounds[1:-1], at <= bounds[-1:]], 1)
     inside = (at >= bounds[:-1]) & upper
     given = inside if weights is None else PUBLIC["where"](inside, tensor_of(weights).reshape(-1, 1), 0)

@@ -51,7 +51,7 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """The mantissa, from 0.5 to 1, and the exponent."""
     (value,), _ = converted(np.sqrt, (x,))
-    size = PUBLIC["abs"](value.detach())
+    size = PUBLIC["abs"](value._detached())
     is_plain = PUBLIC["isfinite"](size) & (size > 0)
     exponent = PUBLIC["where"](is_plain, PUBLIC["floor"](PUBLIC["log2"](size)) + 1, 0.0)
     share = size / PUBLIC["exp2"](exponent)  # log2 may be rounded over a power of two

@@ -92,4 +92,4 @@ def without_tensors(arguments: list[Any], keywords: dict[str, Any]) -> Any:
 
 def known(function: str, *values: Any) -> list[np.ndarray]:
     """The arrays that the values are now; of a traced one that is a question with a guard."""
-    return [tensor_of(one).detach()._concrete(f"numpy.{function}") for one in values]
+    return [tensor_of(one)._detached()._concrete(f"numpy.{function}") for one in values]
