@@ -21,7 +21,7 @@ from ..functions.common import as_dtype
 from ..local import local
 from ..tape import apply
 from ..tensor import Tensor
-from ..value_kinds import NumpyTensor, as_kind
+from ..value_kinds import NumpyTensor, as_kind, settled
 from .functions import FUNCTIONS
 from .values import holds_tensor, joined, tensor_of
 
@@ -53,14 +53,21 @@ def full(
     return as_kind(apply(identity, apply(expand, filler, shape=extents)), NumpyTensor)
 
 
+def _like(a: Any, made: np.ndarray | Tensor) -> np.ndarray | Tensor:
+    """What is new in the kind of `a`: NumPy asks `a` alone, and no list what is in it."""
+    return settled(made, (a,) if isinstance(a, Tensor) else ())
+
+
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
     *, device: Any = None,
 ) -> np.ndarray | Tensor:  # fmt: skip
-    """`np.full_like` as a Tensor."""
-    pattern = a if isinstance(a, Tensor) else np.asarray(a)
+    """`np.full_like` as a Tensor, of the kind of `a`."""
+    pattern = joined(a)
+    pattern = pattern if isinstance(pattern, Tensor) else np.asarray(pattern)
     extents = pattern.shape if shape is None else shape
-    return full(tuple(extents) if np.iterable(extents) else extents, fill_value, dtype or pattern.dtype)
+    made = full(tuple(extents) if np.iterable(extents) else extents, fill_value, dtype or pattern.dtype)
+    return _like(a, made)
 
 
 def _constant_like(number: int) -> Callable[..., Any]:
@@ -136,8 +143,8 @@ def ndarray(
 
 
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
-    """`np.copy` as a Tensor."""
-    return array(a)
+    """`np.copy` as a Tensor, of the kind of `a`."""
+    return _like(a, array(a))
 
 
 def _made_of_several(name: str, *args: Any, **kwargs: Any) -> Any:
