@@ -22,6 +22,7 @@ from ..tracer.origin import place_of_caller
 from ..tracer.spec import BOOL
 from ..tracer.trace import current_trace, is_tracing
 from .local import into_graph, is_local, local
+from .memory_order import in_order_of
 from .modes import enable_grad, is_recording, no_grad
 from .nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
 from .saved import saved_values
@@ -189,7 +190,8 @@ def _is_traced(tensor: Tensor) -> bool:
 def _take_place(target: Tensor, value: Tensor, recorded: bool) -> None:
     """Put a tensor where the new value is on the tape (and, in a trace, in the graph)."""
     if type(target._value) is Node:
-        target._value = value._value if type(value._value) is Node else current_trace().capture(value._value)
+        found = value._value if type(value._value) is Node else current_trace().capture(value._value)
+        target._value = in_order_of(found, target._value)
     if recorded:
         _hand_over_retained(target, value)
         target._grad_fn = value._grad_fn

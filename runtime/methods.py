@@ -51,7 +51,7 @@ from .numpy_api.methods import (
     of_numpy,
     of_torch,
 )
-from .tape import apply
+from .tape import apply, copied_in_order
 from .tensor import Device, Tensor, make
 from .value_kinds import NumpyTensor
 
@@ -133,11 +133,7 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself, or a copy if its elements do not lie in order."""
-    if self.is_contiguous():
-        return self
-    copied = apply(identity, self)
-    copied._value = np.ascontiguousarray(copied._value)
-    return copied
+    return self if self.is_contiguous() else copied_in_order(self)
 
 
 def to(self: Tensor, *targets: Any, **options: Any) -> Tensor:

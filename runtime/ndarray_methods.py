@@ -17,7 +17,7 @@ from .functions.common import require_numbers
 from .inplace import fill_
 from .numpy_api.creation import FUNCTIONS
 from .numpy_api.methods import Flat
-from .tape import apply
+from .tape import apply, copied_in_order
 from .tensor import Tensor
 
 
@@ -42,7 +42,7 @@ def size(self: Tensor) -> Count:
 
 def copy(self: Tensor, order: str = "C") -> Tensor:
     """A copy in memory of its own, which gradients flow through."""
-    return apply(identity, self)
+    return copied_in_order(self) if order == "C" else apply(identity, self)
 
 
 def astype(

@@ -6,6 +6,7 @@ Formulas: Johnson, Kotz, Balakrishnan, Continuous Univariate Distributions (1995
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from .functions import PUBLIC, linalg, parts
 from .numpy_api.ufuncs import OF_OTHERS
-from .numpy_api.values import averaged, holds_tensor, promoted, tensor_of
+from .numpy_api.values import averaged, holds_tensor, of_arrays, promoted, tensor_of
 from .tensor import Tensor
 
 Density = Callable[..., Tensor]
@@ -95,6 +96,18 @@ CUMULATIVE: dict[str, Density] = {
 DISCRETE = frozenset(("poisson", "binom", "bernoulli"))
 
 
+def _for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method where a Tensor is among its arguments, with results of NumPy's kind; else SciPy's own."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        if any(map(holds_tensor, (*arguments, *options.values()))):
+            return of_arrays(method(self, *arguments, **options))
+        return getattr(self._real, method.__name__)(*arguments, **options)
+
+    return call
+
+
 class Distribution:
     """One of SciPy's distributions, for Tensors as well."""
 
@@ -119,50 +132,46 @@ class Distribution:
         ]
         return [(values[0] - values[1]) / values[2], *values[2:]]
 
-    def _concerns(self, *arguments: Any) -> bool:
-        return any(map(holds_tensor, arguments))
-
+    @_for_tensors
     def logpdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """The logarithm of the density."""
-        if not self._concerns(x, *arguments, *options.values()):
-            return self._real.logpdf(x, *arguments, **options)
         z, scale, *shapes = self._standardised(x, arguments, options)
         return LOGARITHMS[self._name](z, *shapes) - PUBLIC["log"](scale)
 
+    @_for_tensors
     def pdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """The density."""
-        if not self._concerns(x, *arguments, *options.values()):
-            return self._real.pdf(x, *arguments, **options)
         return PUBLIC["exp"](self.logpdf(x, *arguments, **options))
 
+    @_for_tensors
     def logpmf(self, k: Any, *arguments: Any, **options: Any) -> Any:
         """The logarithm of the probability."""
-        if not self._concerns(k, *arguments, *options.values()):
-            return self._real.logpmf(k, *arguments, **options)
         z, _, *shapes = self._standardised(k, arguments, options)
         return LOGARITHMS[self._name](z, *shapes)
 
+    @_for_tensors
     def pmf(self, k: Any, *arguments: Any, **options: Any) -> Any:
         """The probability."""
-        if not self._concerns(k, *arguments, *options.values()):
-            return self._real.pmf(k, *arguments, **options)
         return PUBLIC["exp"](self.logpmf(k, *arguments, **options))
 
+    @_for_tensors
     def cdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """The probability of values up to x."""
-        if self._name not in CUMULATIVE or not self._concerns(x, *arguments, *options.values()):
+        if self._name not in CUMULATIVE:
             return self._real.cdf(x, *arguments, **options)
         return CUMULATIVE[self._name](self._standardised(x, arguments, options)[0])
 
+    @_for_tensors
     def sf(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """The probability of values above x."""
-        if self._name not in ("norm", "logistic") or not self._concerns(x, *arguments, *options.values()):
+        if self._name not in ("norm", "logistic"):
             return self._real.sf(x, *arguments, **options)
         return CUMULATIVE[self._name](-self._standardised(x, arguments, options)[0])
 
+    @_for_tensors
     def logcdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
         """The logarithm of the probability of values up to x."""
-        if self._name not in CUMULATIVE or not self._concerns(x, *arguments, *options.values()):
+        if self._name not in CUMULATIVE:
             return self._real.logcdf(x, *arguments, **options)
         z = self._standardised(x, arguments, options)[0]
         logarithms = {"norm": OF_OTHERS["log_ndtr"], "logistic": PUBLIC["logsigmoid"]}
@@ -183,10 +192,9 @@ class MultivariateNormal:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return self._real(*arguments, **options)
 
+    @_for_tensors
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, **options: Any) -> Any:
         """The logarithm of the density, of vectors along the last dimension."""
-        if not any(map(holds_tensor, (x, mean, cov))):
-            return self._real.logpdf(x, mean, cov, **options)
         values, middle = (averaged(one) for one in promoted([x, 0.0 if mean is None else mean]))
         matrix = averaged(tensor_of(cov))
         size = matrix.shape[0] if matrix.ndim else values.shape[-1] if values.ndim else 1
@@ -199,10 +207,9 @@ class MultivariateNormal:
         found = -0.5 * PUBLIC["sum"](solved * solved, 0) - logarithm - 0.5 * size * LOG_2_PI
         return found.reshape(tuple((values - middle).shape[:-1]))
 
+    @_for_tensors
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, **options: Any) -> Any:
         """The density."""
-        if not any(map(holds_tensor, (x, mean, cov))):
-            return self._real.pdf(x, mean, cov, **options)
         return PUBLIC["exp"](self.logpdf(x, mean, cov))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from types import FunctionType, ModuleType
@@ -25,7 +26,7 @@ from .numpy_api.applying import JOINERS, Vectorized, enumerated
 from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.polynomials import SERIES
-from .numpy_api.values import as_python_number, holds_tensor, joined
+from .numpy_api.values import as_python_number, holds_tensor, joined, of_arrays
 from .python_numbers import is_of_numbers
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
@@ -159,7 +160,7 @@ def _scipy_module(module: ModuleType) -> ModuleType | None:
 
 @functools.cache
 def _scipy_function(real: Function, function: Function) -> Called:
-    return Called(real, _for_tensors(real, function))
+    return Called(real, _for_tensors(real, lambda *given, **options: of_arrays(function(*given, **options))))
 
 
 class _UfuncStandIn(Called):
@@ -259,7 +260,10 @@ def _total(numbers: Any) -> Any:
 
 
 def _product(numbers: Any, *, start: Any = 1) -> Any:
-    return np.prod(joined(numbers)) * start
+    """It multiplies as Python does; of an array of floats that is NumPy's product."""
+    if isinstance(numbers, Tensor) and numbers.is_floating_point():
+        return np.prod(numbers) * start
+    return functools.reduce(operator.mul, numbers, start)
 
 
 def _hypotenuse(*sides: Any) -> Any:
@@ -287,9 +291,9 @@ MATH: dict[Any, Function] = {
     **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
     math.isclose: _is_close,
     math.hypot: _hypotenuse, math.log: _logarithm,
-    math.fsum: _total, math.prod: _product, math.dist: _distance,
+    math.fsum: _total, math.dist: _distance,
 }  # fmt: skip
-MATH = {real: _of_numbers(real, function) for real, function in MATH.items()}
+MATH = {real: _of_numbers(real, function) for real, function in MATH.items()} | {math.prod: _product}
 """Functions of `math` -> what has the gradient."""
 
 JOINING_LISTS = frozenset((

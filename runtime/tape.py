@@ -16,10 +16,11 @@ from ..tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
 from ..tracer.graph import Node, lift, make_node
 from ..tracer.operator import Operator
 from ..tracer.ops.control import loop
-from ..tracer.ops.elementwise import stop_gradient
+from ..tracer.ops.elementwise import identity, stop_gradient
 from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
+from .memory_order import in_order, reshaped_in_place
 from .modes import is_recording
 from .nodes import NO_VERSIONS, OperatorNode, Plan, next_sequence, observers, spec_of_operand, specs_of
 from .plain_arrays import require_plain_array
@@ -231,6 +232,8 @@ def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dic
         value.base is source or (source.base is not None and value.base is source.base)
     ):
         return
+    if operator is reshape and type(value) is Node and not reshaped_in_place(source, value.shape):
+        return
     step = ((operator, attributes),)
     view = operand._view
     cell = tensor._cell = operand._cell
@@ -257,6 +260,15 @@ def with_own_memory(tensor: Tensor) -> Tensor:
         if type(tensor._value) is ndarray:
             tensor._value = tensor._value.copy()
     return tensor
+
+
+def copied_in_order(tensor: Tensor) -> Tensor:
+    """A copy in C's order of memory; `identity` alone keeps the operand's."""
+    copied = apply(identity, tensor)
+    if not copied.is_contiguous():
+        value = copied._value
+        copied._value = np.ascontiguousarray(value) if type(value) is ndarray else in_order(value)
+    return copied
 
 
 def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:

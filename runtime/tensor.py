@@ -25,6 +25,7 @@ from ..tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
 from .differentiated import is_differentiated
+from .memory_order import is_in_order
 from .printing import format_scalar, format_tensor
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ class Tensor(Asked):
         return strides if dim is None else strides[self._checked_dim(dim)]
 
     def is_contiguous(self) -> bool:
-        return not isinstance(self._value, ndarray) or self._value.flags.c_contiguous
+        value = self._value
+        return value.flags.c_contiguous if isinstance(value, ndarray) else is_in_order(value)
 
     def data_ptr(self) -> int:
         return self._array("data_ptr()").ctypes.data

@@ -39,6 +39,10 @@ STEPS = r"astype\((int|np\.u?int|bool)|round|floor|rint|//|%|sign|divmod|\bint\(
 """What has steps: differences over less than a step see none."""
 
 
+IN_SINGLE = 2e-6
+"""How far sums of a few numbers in float32 may differ."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one check found: "ok", "refused", "skipped", or the kind of the difference."""
@@ -129,16 +133,17 @@ class Checks:
             raise Skipped(f"plain code raises {self.plain_error!r}")
         return self.plain
 
-    def compare_calls(self, expected: Plain, found: Plain) -> None:
+    def compare_calls(self, expected: Plain, found: Plain, tolerance: float | None = None) -> None:
+        tolerance = tolerance or self.tolerance
         for place, (one, other) in enumerate(zip(expected.results, found.results)):
-            compare(one, other, self.tolerance, f"call {place + 1}")
+            compare(one, other, tolerance, f"call {place + 1}")
         for one_written, other_written in zip(expected.written, found.written):
             try:
-                compare(one_written, other_written, self.tolerance, "arguments afterwards")
+                compare(one_written, other_written, tolerance, "arguments afterwards")
             except Differs as difference:
                 raise Differs("written argument", difference.detail) from None
         for one_state, other_state in zip(expected.states, found.states):
-            compare_state(one_state, other_state, self.tolerance)
+            compare_state(one_state, other_state, tolerance)
 
     # --- what is called as the function is --------------------------------------------------------------
 
@@ -354,7 +359,10 @@ class Checks:
             raise Skipped from error
 
     def check_tensors_compiled(self) -> None:
-        self.compare_calls(self.with_tensors(), run_calls(self.case, pb.compile, as_tensors))
+        # Beside integers and bools Tensors compute in float32, as PyTorch does, whatever the program names.
+        expected = self.with_tensors()
+        compiled = run_calls(self.case, pb.compile, as_tensors)
+        self.compare_calls(expected, compiled, max(self.tolerance, IN_SINGLE))
 
     def check_tensors_backward(self) -> None:
         """`backward()` and `grad` agree on Tensors; each may refuse, and `backward()` may warn."""
@@ -364,6 +372,8 @@ class Checks:
             raise Skipped
         if re.search(r"\.(item|tolist)\(", self.case.text):
             raise Skipped  # as in PyTorch, without a warning
+        if "deepcopy" in self.case.text:
+            raise Skipped  # as in PyTorch, of a leaf it is another leaf
         variables = self.case.loaded()
         arguments = as_tensors(variables["ARGUMENTS"])
         leaves = [one for one in arguments if isinstance(one, pb.Tensor) and one.is_floating_point()]

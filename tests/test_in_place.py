@@ -1,5 +1,7 @@
 """Methods and functions that end in an underscore: one table of them, and what only they do."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,40 @@ def test_fill_diagonal() -> None:
         expected = x.copy()
         np.fill_diagonal(expected, 5.0, wrap)
         np.testing.assert_array_equal(pb.tensor(x).fill_diagonal_(5.0, wrap), expected)
+
+
+def _written_reshapes(m: Any) -> tuple[Any, ...]:
+    """Reshapes that show memory, and reshapes that copy, with a 9 written into each."""
+    filled = np.zeros(m.shape[::-1])
+    filled[...] = m.T
+    owners = (
+        m.T, m.T.copy(), np.ascontiguousarray(m.T), m[:, 1:], m[1:], m.T * 2, m.T + m.T.copy(), filled,
+        m.T.cumsum(0), np.asfortranarray(m), np.concatenate([m.T, m.T]), m[::-1], m[:, 0],
+        np.array(m.T),
+    )  # fmt: skip
+    found = []
+    for one in owners:
+        flat = one.ravel()
+        flat[0] = 9.0
+        found += [one * 1, flat]
+    return tuple(found)
+
+
+@pytest.mark.parametrize("make", [np.array, pb.tensor])
+def test_a_reshape_shows_memory_or_copies_as_in_a_plain_call(make: Any) -> None:
+    table = [[2.0, 0.5, 1.0], [0.5, 3.0, 7.0]]
+    wanted, argument = make(table), make(table)
+    found = pb.compile(_written_reshapes)(argument)
+    for one, other in zip(found, _written_reshapes(wanted), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+    np.testing.assert_array_equal(np.asarray(argument), np.asarray(wanted))
+
+
+def test_a_copy_in_order_has_a_gradient() -> None:
+    def total(m: Any) -> Any:
+        copied = m.T.copy()
+        copied.ravel()[0] = 9.0
+        return (copied * np.arange(6.0).reshape(3, 2)).sum()
+
+    for transformed in (pb.grad(total), pb.compile(pb.grad(total))):
+        np.testing.assert_array_equal(transformed(np.ones((2, 3))), [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg, special, stats
 
 import pullback as pb
 
@@ -34,6 +35,12 @@ def written(x: Any) -> Any:
     y += 1
     y[...] = y * W.numpy()
     return y.max(axis=0)
+
+
+def written_like(x: Any) -> Any:
+    y = np.copy(x)
+    y[0] = 3.0
+    return y, np.empty_like(x) * 0, np.zeros_like(x, dtype=np.float32), np.full_like(x, 2.0).std()
 
 
 def by_type(x: Any) -> Any:
@@ -85,6 +92,11 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a gradient inside": (lambda x: pb.grad(lambda y: (y**3).sum())(x).std(), (X,)),
     "what a compiled function returns": (lambda x: pb.compile(lambda y: y * 2)(x).std(), (X,)),
     "round": (lambda x: x * round(x[1]), (X,)),
+    "arrays like a Tensor": (lambda x: [written_like(one) for one in (x, [x[0]])], (W,)),
+    "arrays of Tensors": (lambda x: (np.r_[x, x[0]], np.c_[x, x], np.vectorize(lambda z: 2 * z)(x)), (W,)),
+    "SciPy makes arrays": (lambda x: (special.softmax(x), linalg.norm(x), stats.norm.pdf(x)), (W,)),
+    "math.prod multiplies": (lambda x: (math.prod([x[0], x[1]]), math.prod(x, start=2)), (W,)),
+    "math.prod of numbers": (lambda x, a: x * math.prod([x[1], a]) * math.prod([a, 2]), (X32, 3.0)),
     "add to a number": (lambda x: add_one(x.sum()) * x, (X,)),
 }
 
@@ -98,7 +110,18 @@ def described(value: Any) -> tuple[Any, ...]:
     return "NumPy", array.dtype, array.shape, array
 
 
+def like_ones(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(like_ones, value))
+    return pb.ones_like(value) if isinstance(value, pb.Tensor) else np.ones_like(value)
+
+
 def require_same(found: Any, expected: Any) -> None:
+    if isinstance(expected, list | tuple):
+        assert type(found) is type(expected)
+        for one, other in zip(found, expected, strict=True):
+            require_same(one, other)
+        return
     *one, elements = described(found)
     *other, wanted = described(expected)
     assert one == other
@@ -117,7 +140,7 @@ def test_a_transform_gives_what_the_plain_call_does(name: str) -> None:
     expected = function(*arguments)
     value, pull = pb.vjp(function, *arguments)
     require_same(value, expected)
-    ones = pb.ones_like(value) if isinstance(value, pb.Tensor) else np.ones_like(value)
+    ones = like_ones(value)
     for gradient, argument in zip(pull(ones), arguments):
         assert isinstance(gradient, pb.Tensor) is isinstance(argument, pb.Tensor)
 

@@ -142,6 +142,8 @@ class Trace:
         self.values = ConcreteValues()
         """Of the call that is being traced; where no input has been given a value, there are none."""
         self.guards: list[Guard] = []
+        self.strides: dict[Node, tuple[int, ...]] = {}
+        """How values would lie in memory, as far as that was asked."""
         self._answers = answers
         self._asked: dict[tuple[Node, Any], np.ndarray] = {}
         self.streams: dict[Stream, Any] = {}

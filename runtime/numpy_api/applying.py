@@ -16,7 +16,7 @@ from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.indexing import updated
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import holds_tensor, promoted, tensor_of
+from .values import holds_tensor, of_arrays, promoted, tensor_of
 
 Function = Callable[..., Any]
 
@@ -98,7 +98,7 @@ class Vectorized:
             return self._real(*args, **kwargs)
         names = [key for key in (*range(len(args)), *kwargs) if key not in self.excluded]
         given: dict[Any, Any] = dict(enumerate(args)) | kwargs
-        arrays = [tensor_of(given[name]) for name in names]
+        arrays = [of_arrays(tensor_of(given[name])) for name in names]
         inner = self._inner(arrays)
         outer = [tuple(one.shape[: one.ndim - rank]) for one, rank in zip(arrays, inner)]
         shape = np.broadcast_shapes(*outer)
@@ -130,7 +130,7 @@ class Vectorized:
     @staticmethod
     def _shaped(results: list[Any], shape: tuple[int, ...]) -> Tensor:
         rows = joining.stack(promoted(results), 0)
-        return rows.reshape((*shape, *rows.shape[1:]))
+        return of_arrays(rows.reshape((*shape, *rows.shape[1:])))
 
 
 def enumerated(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
@@ -157,7 +157,7 @@ class Joiner:
             axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
             items = items[1:]
         parts = [self._part(one, ndmin, trans1d) for one in items]
-        return joining.cat(promoted(parts), axis)
+        return of_arrays(joining.cat(promoted(parts), axis))
 
     @staticmethod
     def _part(item: Any, ndmin: int, trans1d: int) -> Any:

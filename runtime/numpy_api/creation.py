@@ -19,9 +19,9 @@ from ...tracer.spec import SUPPORTED
 from ..creation import size_of
 from ..functions.common import as_dtype
 from ..local import local
-from ..tape import apply
+from ..tape import apply, copied_in_order
 from ..tensor import Tensor
-from ..value_kinds import NumpyTensor, as_kind
+from ..value_kinds import NumpyTensor, as_kind, settled
 from .functions import FUNCTIONS
 from .values import holds_tensor, joined, tensor_of
 
@@ -53,14 +53,21 @@ def full(
     return as_kind(apply(identity, apply(expand, filler, shape=extents)), NumpyTensor)
 
 
+def _like(a: Any, made: np.ndarray | Tensor) -> np.ndarray | Tensor:
+    """What is new in the kind of `a`: NumPy asks `a` alone, and no list what is in it."""
+    return settled(made, (a,) if isinstance(a, Tensor) else ())
+
+
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
     *, device: Any = None,
 ) -> np.ndarray | Tensor:  # fmt: skip
-    """`np.full_like` as a Tensor."""
-    pattern = a if isinstance(a, Tensor) else np.asarray(a)
+    """`np.full_like` as a Tensor, of the kind of `a`."""
+    pattern = joined(a)
+    pattern = pattern if isinstance(pattern, Tensor) else np.asarray(pattern)
     extents = pattern.shape if shape is None else shape
-    return full(tuple(extents) if np.iterable(extents) else extents, fill_value, dtype or pattern.dtype)
+    made = full(tuple(extents) if np.iterable(extents) else extents, fill_value, dtype or pattern.dtype)
+    return _like(a, made)
 
 
 def _constant_like(number: int) -> Callable[..., Any]:
@@ -106,7 +113,10 @@ def array(
     if result is object:
         if not copy and type(result) is NumpyTensor:
             return result
-        result = apply(identity, result) if copy else apply(reshape, result, shape=result._value.shape)
+        if not copy:
+            result = apply(reshape, result, shape=result._value.shape)
+        else:
+            result = apply(identity, result) if type(result) is NumpyTensor else copied_in_order(result)
     result = as_kind(result, NumpyTensor)
     return result[(None,) * (ndmin - result.ndim)] if result.ndim < ndmin else result
 
@@ -123,7 +133,16 @@ def asarray(
 def contiguous(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
     """`np.ascontiguousarray`, which has at least one dimension."""
     found = asarray(a, dtype)
+    if not isinstance(found, Tensor):
+        return np.ascontiguousarray(found)
+    if not found.is_contiguous():
+        return copied_in_order(found)
     return found if found.ndim else found.reshape(1)
+
+
+def fortran(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
+    """`np.asfortranarray`: the first dimension has the shortest steps."""
+    return contiguous(asarray(a, dtype).T).T
 
 
 def ndarray(
@@ -136,8 +155,8 @@ def ndarray(
 
 
 def copied(a: Any, order: str = "K", subok: bool = False) -> np.ndarray | Tensor:
-    """`np.copy` as a Tensor."""
-    return array(a)
+    """`np.copy` as a Tensor, of the kind of `a`."""
+    return _like(a, array(a))
 
 
 def _made_of_several(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -156,12 +175,12 @@ CREATION: dict[Any, Creation] = {
     np.empty_like: _constant_like(0), np.zeros_like: _constant_like(0), np.ones_like: _constant_like(1),
     np.full_like: full_like, np.eye: eye, np.identity: identity_matrix, np.array: array,
     np.asarray: asarray, np.copy: copied, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
-    np.asfortranarray: contiguous, np.ndarray: ndarray,
+    np.asfortranarray: fortran, np.ndarray: ndarray,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
 JOINING: dict[Any, Creation] = {
     np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
-    np.asfortranarray: contiguous,
+    np.asfortranarray: fortran,
 }  # fmt: skip
 """Those that take lists with Tensors."""
 FUNCTIONS.update(CREATION)

@@ -17,6 +17,7 @@ from ..functions import PUBLIC, contraction, joining, movement, parts, reduction
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
 from ..library_calls import public_name
+from ..tape import copied_in_order
 from ..tensor import Tensor
 from .front import FUNCTIONS, converted
 from .values import averaged, known, promoted, tensor_of
@@ -86,7 +87,8 @@ def _reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) 
 
 @implements(np.ravel)
 def _ravel(a: Any, order: str = "C") -> Tensor:
-    return _reshape(a, -1, order)
+    flat = _reshape(a, -1, order)
+    return flat if flat.is_contiguous() else copied_in_order(flat)  # NumPy copies what has gaps
 
 
 @implements(np.transpose, np.permute_dims)

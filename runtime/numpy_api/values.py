@@ -15,7 +15,7 @@ from ..functions.joining import stack
 from ..plain_arrays import require_plain_array
 from ..tape import apply, of_kind, standing_for
 from ..tensor import Tensor
-from ..value_kinds import NumpyTensor, PythonNumber, as_kind
+from ..value_kinds import NumpyTensor, PythonNumber, as_kind, kind_of_result
 
 
 def holds_tensor(data: Any) -> bool:
@@ -64,6 +64,15 @@ def as_python_number(value: Any) -> Any:
         return value
     number = value if not value._value.shape else apply(reshape, value, shape=())
     return of_kind(as_dtype(number, np.dtype("float64")), PythonNumber)
+
+
+def of_arrays(result: Any) -> Any:
+    """What a function gives that asks no argument what it is, but makes arrays of all: of NumPy's kind."""
+    if isinstance(result, list | tuple):
+        return type(result)(map(of_arrays, result))
+    if not isinstance(result, Tensor) or type(result) is NumpyTensor:
+        return result
+    return of_kind(result, kind_of_result(NumpyTensor, result._value.shape, is_view=False))
 
 
 def averaged(value: Any) -> Tensor:
