@@ -13,6 +13,7 @@ function changes is a `Number`, see `state.py`.
 
 from __future__ import annotations
 
+import builtins
 import enum
 import functools
 import inspect
@@ -458,8 +459,11 @@ class _Explorer:
             if name in namespace:
                 at = namespace, name
                 self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
-            else:  # built in
-                self.reader.guard_binding(f"{name!r} in {variables}")
+                continue
+            self.reader.guard_binding(f"{name!r} in {variables}")
+            stand_in = self.stand_ins.of(vars(builtins).get(name), self.names)
+            if stand_in is not None:
+                holder.children.append((("global", name), StandIn(stand_in)))
 
     def _cell(self, holder: Holder, name: str, cell: CellType, expression: str, own: bool) -> None:
         variable = self.reader.bound(cell, expression)
