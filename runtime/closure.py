@@ -449,14 +449,12 @@ class _Explorer:
         for name, value in (function.__kwdefaults__ or {}).items():
             place = f".__kwdefaults__[{name!r}]"
             self._child(holder, ("keyword", name), value, variable, place, f"{label}'s default")
-        own = vars(function)
-        missing = self.names - own.keys()
+        attributes = vars(function)
+        missing = self.names - attributes.keys()
         written = {name for name in missing if (id(function), name) in self.changed}
         for name in sorted(self.names - (missing - written) - {"__wrapped__", "differentiated"}):
-            self._child(
-                holder, ("attribute", name), own.get(name, ABSENT), variable, f".{name}", f"{label}.{name}",
-                at=(function, name),
-            )  # fmt: skip
+            value, at = attributes.get(name, ABSENT), (function, name)
+            self._child(holder, ("attribute", name), value, variable, f".{name}", f"{label}.{name}", at)
         self._guard_missing(missing - written, variable)
         return holder
 
