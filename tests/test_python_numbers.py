@@ -115,3 +115,7 @@ def test_a_differentiated_float_is_weak_and_keeps_its_gradient() -> None:
     powers = pb.grad(lambda p: (X**p).sum())
     for function in (powers, pb.compile(powers)):
         assert function(2.0) == pytest.approx((X**2 * np.log(X)).sum())
+
+
+def test_an_integer_exponent_is_an_integer() -> None:
+    check(lambda x, k: (pb.arange(4) ** k).numpy() + np.arange(4) ** k, [(X, k) for k in (2, 3, 5)])
