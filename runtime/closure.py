@@ -13,13 +13,14 @@ function changes is a `Number`, see `state.py`.
 
 from __future__ import annotations
 
+import builtins
 import enum
 import functools
 import inspect
 import math
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -69,15 +70,16 @@ def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]
         ArgumentError: it reaches a masked array, or an `np.matrix`.
     """
     names: frozenset[str] = frozenset()
-    stand_ins, reads_all = JOINED, False
+    stand_ins, reads_all, may_miss = JOINED, False, False
     while True:
-        explorer = _Explorer(names, stand_ins, reads_all, numbers)
+        explorer = _Explorer(names, stand_ins, reads_all, may_miss, numbers)
         reached = tuple(explorer.root(root, label) for root, label in roots)
         wanted = WRITABLE if explorer.is_writing else JOINED
-        if explorer.attribute_names <= names and (wanted, explorer.reads_all) == (stand_ins, reads_all):
+        found = wanted, explorer.reads_all, explorer.may_miss
+        if explorer.attribute_names <= names and found == (stand_ins, reads_all, may_miss):
             return explorer.reading(reached)
         names |= explorer.attribute_names
-        stand_ins, reads_all = wanted, explorer.reads_all
+        stand_ins, reads_all, may_miss = found
 
 
 class _Explorer:
@@ -87,15 +89,22 @@ class _Explorer:
         names: the attributes that the code found so far reads.
         stand_ins: for the parts of NumPy that are reached.
         reads_all: whether it reads attributes of objects by names that it computes.
+        may_miss: whether it goes on where an object lacks an attribute.
         numbers: what the function changes.
     """
 
     def __init__(
-        self, names: frozenset[str], stand_ins: StandIns, reads_all: bool, numbers: frozenset[tuple[int, Any]]
+        self,
+        names: frozenset[str],
+        stand_ins: StandIns,
+        reads_all: bool,
+        may_miss: bool,
+        numbers: frozenset[tuple[int, Any]],
     ) -> None:
         self.names = names
         self.stand_ins = stand_ins
         self.all_attributes = self.reads_all = reads_all
+        self.guards_missing = self.may_miss = may_miss
         self.changed = numbers
         self.is_writing = False
         self.attribute_names: set[str] = set()
@@ -106,6 +115,7 @@ class _Explorer:
         self.stored_globals: list[tuple[dict[str, Any], str]] = []
         self.streams: list[tuple[Any, str]] = []
         self._codes: list[CodeType] = []
+        self._guarded_methods: set[tuple[type, str]] = set()
 
     def root(self, value: Any, label: str) -> Place | None:
         """A root is given, not read: its identity needs no guard."""
@@ -426,6 +436,7 @@ class _Explorer:
         names = names_of(function.__code__)
         self.attribute_names |= names.attributes
         self.reads_all |= names.reads_all
+        self.may_miss |= names.may_miss
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in names.stored]
         if not IMPORTED.isdisjoint(imports(function.__code__)):
@@ -438,12 +449,20 @@ class _Explorer:
         for name, value in (function.__kwdefaults__ or {}).items():
             place = f".__kwdefaults__[{name!r}]"
             self._child(holder, ("keyword", name), value, variable, place, f"{label}'s default")
-        for name in sorted(self.names & vars(function).keys() - {"__wrapped__", "differentiated"}):
-            self._child(
-                holder, ("attribute", name), vars(function)[name], variable, f".{name}", f"{label}.{name}",
-                at=(function, name),
-            )  # fmt: skip
+        attributes = vars(function)
+        missing = self.names - attributes.keys()
+        written = {name for name in missing if (id(function), name) in self.changed}
+        for name in sorted(self.names - (missing - written) - {"__wrapped__", "differentiated"}):
+            value, at = attributes.get(name, ABSENT), (function, name)
+            self._child(holder, ("attribute", name), value, variable, f".{name}", f"{label}.{name}", at)
+        self._guard_missing(missing - written, variable)
         return holder
+
+    def _guard_missing(self, names: Set[str], variable: str) -> None:
+        """A guard on what an object with a `__dict__` lacks, where code goes on without it."""
+        if self.guards_missing and names:
+            lacks = self.reader.constant(frozenset(names).isdisjoint)
+            self.reader.guard(f"not {lacks}({variable}.__dict__)")
 
     def _globals(self, holder: Holder, function: FunctionType, variable: str) -> None:
         namespace = function.__globals__
@@ -458,8 +477,11 @@ class _Explorer:
             if name in namespace:
                 at = namespace, name
                 self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
-            else:  # built in
-                self.reader.guard_binding(f"{name!r} in {variables}")
+                continue
+            self.reader.guard_binding(f"{name!r} in {variables}")
+            stand_in = self.stand_ins.of(vars(builtins).get(name), self.names)
+            if stand_in is not None:
+                holder.children.append((("global", name), StandIn(stand_in)))
 
     def _cell(self, holder: Holder, name: str, cell: CellType, expression: str, own: bool) -> None:
         variable = self.reader.bound(cell, expression)
@@ -489,17 +511,21 @@ class _Explorer:
         kind: Any = type(value)
         special, has_class = special_methods(kind), False
         names = self.names | special
+        missing: set[str] = set()
         for name in sorted(names | own.keys() if self.all_attributes else names):
             if name in own or (id(value), name) in self.changed:
                 found = own[name] if name in own else getattr(value, name, ABSENT)
                 self._child(holder, name, found, variable, f".{name}", f"{label}.{name}")
                 continue
             static = inspect.getattr_static(kind, name, None)
+            if static is None:
+                missing.add(name)
             has_class = has_class or isinstance(static, classmethod)
             static = getattr(static, "fget", getattr(static, "__func__", static))
             if isinstance(static, functools.cached_property):
                 static = static.func
             if isinstance(static, FunctionType):
+                self._guard_method(kind, name, static)
                 method = self._object(static, self.reader.constant(static), f"{label}.{name}")
                 if method is not None and name not in special:
                     holder.children.append((("method", name), method))
@@ -513,7 +539,21 @@ class _Explorer:
             owner = self._object(kind, self.reader.bound(kind, f"type({variable})"), f"type({label})")
             if owner is not None:
                 holder.children.append((("class", ""), owner))
+        if self.all_attributes and hasattr(value, "__dict__"):
+            self.reader.guard(f"{variable}.__dict__.keys() != {self.reader.constant({*vars(value)})}")
+        elif hasattr(value, "__dict__"):
+            self._guard_missing(missing, variable)
         return holder
+
+    def _guard_method(self, kind: type, name: str, function: FunctionType) -> None:
+        """A guard on what a user's class has for a method or a property."""
+        if (kind, name) in self._guarded_methods or not is_users(function):
+            return
+        self._guarded_methods.add((kind, name))
+        found, expression = getattr(kind, name), f"{self.reader.constant(kind)}.{name}"
+        if isinstance(found, MethodType):
+            found, expression = found.__func__, f"{expression}.__func__"
+        self.reader.guard(f"{expression} is not {self.reader.constant(found)}")
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:

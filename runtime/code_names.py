@@ -26,6 +26,8 @@ class CodeNames:
     """Global variables that are written."""
     reads_all: bool
     """Whether attributes are read whose names are not known."""
+    may_miss: bool
+    """Whether it goes on where an attribute that it reads is missing."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -45,6 +47,7 @@ def names_of(code: CodeType) -> CodeNames:
         elif "ATTR" in instruction.opname or "METHOD" in instruction.opname:
             attributes.add(instruction.argval)
     reads_all |= not READING_ALL.isdisjoint(loaded.keys() | attributes)
+    may_miss = bool(code.co_exceptiontable) or not loaded.keys().isdisjoint(("hasattr", "getattr"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = names_of(constant)
@@ -52,9 +55,10 @@ def names_of(code: CodeType) -> CodeNames:
             stored.update(dict.fromkeys(inner.stored))
             attributes |= inner.attributes
             reads_all |= inner.reads_all
+            may_miss |= inner.may_miss
         elif isinstance(constant, str) and constant.isidentifier():
             attributes.add(constant)
-    return CodeNames(tuple(loaded), frozenset(attributes), tuple(stored), reads_all)
+    return CodeNames(tuple(loaded), frozenset(attributes), tuple(stored), reads_all, may_miss)
 
 
 def _names_constant(following: Sequence[dis.Instruction]) -> bool:

@@ -100,6 +100,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     if isinstance(data, Tensor):
         copied = apply(identity, _constant(data, "tensor"))
+        if type(data) is PythonNumber and data.dtype.kind == "f" and dtype is None:
+            dtype = dtypes.default_float()
         return finished(_converted(copied, dtype, "tensor"), requires_grad, device)
     if _holds_numpy(data):
         return finished(_stacked(data, dtype), requires_grad, device)

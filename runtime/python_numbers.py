@@ -110,7 +110,10 @@ def _with_plain_exponent(exponent: Any) -> Any:
         return exponent
     known: Any = exponent
     is_plain = functools.reduce(operator.or_, (known == one for one in PLAIN_EXPONENTS))
-    return next(one for one in PLAIN_EXPONENTS if known == one) if is_plain else exponent
+    if not is_plain:
+        return exponent
+    plain = next(one for one in PLAIN_EXPONENTS if known == one)
+    return int(plain) if _is_whole(exponent) else plain
 
 
 def _hash(self: Any) -> int:

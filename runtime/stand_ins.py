@@ -31,6 +31,7 @@ from .python_numbers import is_of_numbers
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
 from .scipy_functions import SCIPY
+from .state import Counted
 from .tensor import Tensor
 from .value_kinds import NumpyTensor, PythonNumber
 
@@ -207,8 +208,7 @@ def _class_called(real: type, call: Function) -> Any:
             return call(*arguments, **options)
 
         def __instancecheck__(cls, instance: Any) -> bool:
-            stands_for = real is np.ndarray and type(instance) is NumpyTensor
-            return stands_for or isinstance(instance, real)
+            return isinstance(instance, real)
 
         def __eq__(cls, other: object) -> bool:
             return other is cls or other is real
@@ -223,6 +223,19 @@ def _class_called(real: type, call: Function) -> Any:
             return getattr(real, name)
 
     return Meta(real.__name__, (), {"__doc__": real.__doc__})
+
+
+def _type_called() -> Any:
+    """What is called in place of `type`: what stands for an array or a number has the type of that."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted):
+            return arguments[0].__class__
+        found = type(*arguments, **options)
+        return stand_in if found is type else found
+
+    stand_in = _class_called(type, call)
+    return stand_in
 
 
 def _for_tensors(real: Function, function: Function) -> Function:
@@ -314,7 +327,7 @@ LISTED: dict[Any, Any] = {
 }
 """Functions of an array that people call with a list of numbers."""
 OBJECTS: dict[Any, Any] = {
-    np.ndarray: _class_called(np.ndarray, np.ndarray),
+    type: _type_called(),
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: _class_called(np.vectorize, Vectorized),

@@ -71,7 +71,7 @@ class Substitution:
         self._originals = [
             (holder.value, _content(holder.value), holder.kind == "items")
             for holder in reading.holders
-            if holder.kind in ("items", "instance", "namespace")
+            if holder.kind in ("items", "instance", "namespace", "function")
         ]
         """What the user's objects hold, to put it back."""
         self._absent = [(space, name) for space, name in reading.stored_globals if name not in space]
@@ -209,6 +209,7 @@ class Substitution:
             kind = place.kind.replace("namespace", "")
             self._watched.append(_Watched(place.label, place.value, value, _content(value), kind))
         elif place.kind == "function":
+            self._watched.append(_Watched(place.label, place.value, value, _content(value), "instance"))
             originals = place.value.__closure__ or ()
             for name, original, cell in zip(value.__code__.co_freevars, originals, value.__closure__ or ()):
                 label = f"the variable {name} of an enclosing function"
@@ -249,7 +250,8 @@ class Substitution:
             elif kind == "keyword":
                 keywords[key] = value
             elif kind == "attribute":
-                setattr(copied, key, value)
+                if value is not ABSENT:
+                    setattr(copied, key, value)
             else:
                 defaults[key] = value
         copied.__defaults__, copied.__kwdefaults__ = tuple(defaults) or None, keywords or None

@@ -187,7 +187,7 @@ class Variant:
         traced = self.traced
         core = self._recording_core() if self.differentiable else self._core()
         reading, sources = traced.reading.read, traced.sources
-        constants, drawn = traced.constants, traced.drawn
+        constants, drawn, takes_tensors = traced.constants, traced.drawn, traced.takes_tensors
         if traced.written:
             core = self._writing(core)
         updates = traced.updates
@@ -196,13 +196,17 @@ class Variant:
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
 
+        def reached(values: tuple[Any, ...]) -> list[Any]:
+            found = [values[index] for index in sources]
+            return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
+
         def run_with_sources(leaves: Sequence[Any]) -> Any:
             extra: list[Any] = []
             if reading is not None:
                 values = reading()
                 if values is None:
                     return STALE
-                extra = [values[index] for index in sources]
+                extra = reached(values)
             return core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
 
         if updates is None or reading is None:
@@ -212,7 +216,7 @@ class Variant:
             values = reading()
             if values is None or not updates.holds(values):
                 return STALE
-            extra = [values[index] for index in sources]
+            extra = reached(values)
             result = core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
             updates.write(values)
             return result

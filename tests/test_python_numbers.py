@@ -115,3 +115,13 @@ def test_a_differentiated_float_is_weak_and_keeps_its_gradient() -> None:
     powers = pb.grad(lambda p: (X**p).sum())
     for function in (powers, pb.compile(powers)):
         assert function(2.0) == pytest.approx((X**2 * np.log(X)).sum())
+
+
+def test_an_integer_exponent_is_an_integer() -> None:
+    check(lambda x, k: (pb.arange(4) ** k).numpy() + np.arange(4) ** k, [(X, k) for k in (2, 3, 5)])
+
+
+def test_what_numpy_makes_of_a_number_is_not_weak() -> None:
+    check(lambda x, a: x * np.exp(a) + np.maximum(a, 1), [(X32, 0.5), (X32, 2.0)])
+    check(lambda x, a: x * math.exp(a), [(X32, 0.5)])
+    check(lambda x, a: (pb.tensor(a) * 2).numpy(), [(X, 0.5), (X, 2)])

@@ -463,3 +463,48 @@ def test_a_masked_array_that_is_made_inside() -> None:
         pb.compile(lambda x: (x * np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])).sum())(X)
     with pytest.raises(ArgumentError, match="a masked array is made of a tensor"):
         pb.compile(lambda x: np.ma.masked_greater(x, 2.0))(X)
+
+
+# --- what is missing at first, and what classes have --------------------------------------------------------
+
+
+def missing_at_first(read: Any) -> Any:
+    box = Box(2.0)
+    return lambda x: x * read(box), box
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda box: getattr(box, "other", box.value),
+        lambda box: box.other if hasattr(box, "other") else box.value,
+        lambda box: vars(box).get("other", box.value),
+    ],
+)
+def test_an_attribute_that_comes_later_is_seen(read: Any) -> None:
+    function, box = missing_at_first(read)
+    compiled = pb.compile(function)
+    np.testing.assert_allclose(compiled(X), 2 * X)
+    box.other = 3.0
+    np.testing.assert_allclose(compiled(X), 3 * X)
+    del box.other
+    np.testing.assert_allclose(compiled(X), 2 * X)
+
+
+class Patched:
+    def scaled(self, x: Any) -> Any:
+        return x * self.factor
+
+    @property
+    def factor(self) -> float:
+        return 2.0
+
+
+def test_methods_and_properties_that_are_replaced_in_their_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    patched = Patched()
+    compiled = pb.compile(lambda x: patched.scaled(x))
+    np.testing.assert_allclose(compiled(X), 2 * X)
+    monkeypatch.setattr(Patched, "factor", property(lambda self: 3.0))
+    np.testing.assert_allclose(compiled(X), 3 * X)
+    monkeypatch.setattr(Patched, "scaled", lambda self, x: x + 1)
+    np.testing.assert_allclose(compiled(X), X + 1)

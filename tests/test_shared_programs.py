@@ -253,3 +253,13 @@ def test_functions_of_libraries_are_told_apart_by_what_they_hold() -> None:
 
     for values in (X, 2 * X):
         np.testing.assert_allclose(interpolated(values)(X), X * np.interp(1.5, X, values))
+
+
+@pytest.mark.parametrize("strided", [X[::-1], np.broadcast_to(2.0, 3), X.astype(">f8")], ids=repr)
+def test_arrays_that_are_reached_may_have_any_layout(strided: np.ndarray) -> None:
+    for data in (X, strided, X):
+        np.testing.assert_allclose(pb.compile(objective(data))(X * 2), objective(data)(X * 2))
+    table = types.SimpleNamespace(row=strided)
+    function = pb.compile(lambda x: table.row * x)
+    for table.row in (strided, X, strided):
+        np.testing.assert_allclose(function(X), table.row * X)

@@ -341,3 +341,14 @@ def test_what_an_uncompiled_function_stores_is_stored() -> None:
     with pytest.warns(UserWarning, match="runs uncompiled"):
         pb.compile(stores)(X)
     assert rows == [1, 2] and type(kept.value) is np.ndarray
+
+
+def test_a_counter_that_is_an_attribute_of_the_function() -> None:
+    def counted(x: Any) -> Any:
+        counted.calls = getattr(counted, "calls", 0) + 1  # type: ignore[attr-defined]
+        return x * 2
+
+    function = pb.compile(counted)
+    for calls in (1, 2, 3):
+        np.testing.assert_allclose(function(X), 2 * X)
+        assert vars(counted)["calls"] == calls

@@ -174,3 +174,24 @@ def test_a_branch_of_another_kind_is_refused() -> None:
     function = pb.compile(lambda x: pb.cond(x.sum() > 1, lambda x: x * W, lambda x: x, x))
     with pytest.raises(pb.errors.ArgumentError, match="Make both one or the other"):
         function(X)
+
+
+def kind_by_type(x: Any, a: Any) -> Any:
+    kinds = {float: 2, int: 3, np.float64: 4, np.ndarray: 5}
+    is_array = type(x) is np.ndarray and x.__class__ is np.ndarray
+    return (x * kinds[type(a)] * kinds[type(x[0])]).sum() if is_array and type(Box) is type else x.sum()
+
+
+class Box:
+    """A class, for `type` to be asked of."""
+
+
+@pytest.mark.parametrize("a", [0.5, 2, np.float64(2.0), X])
+def test_type_is_that_of_the_plain_call(a: Any) -> None:
+    expected = kind_by_type(X, a)
+    assert pb.compile(kind_by_type)(X, a) == expected
+    assert pb.value_and_grad(kind_by_type)(X, a)[0] == expected
+
+
+def test_type_of_a_differentiated_number() -> None:
+    assert pb.grad(lambda a: (X * a * (2 if type(a) is float else 3)).sum())(0.5) == 14

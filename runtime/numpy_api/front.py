@@ -25,7 +25,7 @@ from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..library_calls import inside_of_library, public_name
 from ..tape import wrap
 from ..tensor import Tensor
-from ..value_kinds import PythonNumber, settled
+from ..value_kinds import NumpyScalar, PythonNumber, as_kind, settled
 from .values import calls_from_scipy, tensor_of, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
@@ -93,7 +93,11 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         result = METHODS[method](ufunc, *inputs, **options)
     else:
         unknown(f"{public_name(ufunc)}.{method}")
-    return settled(result, inputs) if out is None else written(result, out[0], ufunc.__name__)
+    if out is not None:
+        return written(result, out[0], ufunc.__name__)
+    result = settled(result, inputs)
+    is_weak = type(result) is PythonNumber and all(result is not one for one in inputs)
+    return as_kind(result, NumpyScalar) if is_weak else result
 
 
 def _is_operand(value: Any) -> bool:

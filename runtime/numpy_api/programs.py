@@ -14,6 +14,7 @@ Methods of objects are not copied; there a lost gradient is an error (`Tensor.__
 
 from __future__ import annotations
 
+import builtins
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,7 +210,7 @@ def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]
         loaded, attributes = names.loaded, names.attributes
         one = found[function] = _Reached(function, attributes)
         for name in loaded:
-            if _concerns(value := function.__globals__.get(name)):
+            if _concerns(value := function.__globals__.get(name, vars(builtins).get(name))):
                 one.variables[name] = value
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             if _concerns(value := _content(cell)):
