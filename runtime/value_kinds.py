@@ -109,6 +109,11 @@ class PythonNumber(NumpyScalar):
     def _as_plain(self, array: ndarray) -> Any:
         return array.item()
 
+    def _shown_if_known(self) -> ndarray | None:
+        """As of other tensors; but what is computed with the text of a number depends on it: a guard."""
+        known = super()._shown_if_known()
+        return known if known is None else self._concrete("its text")
+
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return PYTHON_TYPES[self._value.dtype.kind]

@@ -125,3 +125,15 @@ def test_what_numpy_makes_of_a_number_is_not_weak() -> None:
     check(lambda x, a: x * np.exp(a) + np.maximum(a, 1), [(X32, 0.5), (X32, 2.0)])
     check(lambda x, a: x * math.exp(a), [(X32, 0.5)])
     check(lambda x, a: (pb.tensor(a) * 2).numpy(), [(X, 0.5), (X, 2)])
+
+
+def test_a_number_of_numpys_is_a_dimension() -> None:
+    table = pb.tensor(np.arange(6.0).reshape(2, 3))
+    check(lambda k: pb.max(table, k)[0].detach().numpy().sum(), [(np.int64(0),), (np.int64(1),)])
+    compiled = pb.compile(lambda t, k: pb.min(t, k)[0])
+    np.testing.assert_array_equal(compiled(table, np.int64(1)).numpy(), [0.0, 3.0])
+
+
+def test_the_text_of_a_differentiated_number_is_a_guard() -> None:
+    slope = pb.compile(pb.grad(lambda p: p * len(f"{p:.3f}")))
+    assert [slope(2.0), slope(20.0), slope(2.0)] == [5.0, 6.0, 5.0]

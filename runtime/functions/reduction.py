@@ -251,7 +251,9 @@ def _max_or_min(
 ) -> Any:
     """The three forms of max and min: of all elements, along a dimension with indices, of two tensors."""
     extreme, search, pairwise = operators
-    if isinstance(dim, Tensor | np.ndarray):
+    if isinstance(dim, Tensor) and dim._is_number:
+        dim = int(dim)
+    elif isinstance(dim, Tensor | np.ndarray):
         dim, other = None, dim
     if other is not None:
         from .common import elementwise
