@@ -35,7 +35,7 @@ from pullback.codegen.program import Program as GeneratedCode
 
 SECONDS = 30
 """After which a check counts as one that hangs; compiling takes a few seconds at most."""
-STEPS = r"astype\((int|np\.u?int|bool)|round|floor|rint|//|%|sign|divmod|\bint\(|heaviside"
+STEPS = r"float16|astype\((int|np\.u?int|bool)|round|floor|rint|//|%|sign|divmod|\bint\(|heaviside"
 """What has steps: differences over less than a step see none."""
 
 
