@@ -510,8 +510,11 @@ def require_writable(tensor: Tensor) -> None:
 
 
 def _is_older(tensor: Tensor, serial: int) -> bool:
+    """Whether what is written was there before the body that begins at `serial`."""
     value = (tensor if tensor._view is None else tensor._view.base)._value
-    return type(value) is ndarray or value.serial < serial
+    if type(value) is ndarray:  # of this trace it may be: see local.py
+        return getattr(tensor._cell, "body", -1) < serial
+    return value.serial < serial
 
 
 def describe(place: tuple[str, int]) -> str:
