@@ -333,6 +333,17 @@ def test_arguments_in_the_same_memory_are_an_error() -> None:
         pb.grad(through_helper, 1)(x, x, True)
 
 
+def test_values_that_take_turns_at_the_places_of_a_mask() -> None:
+    def program(x: Any, y: Any) -> Any:
+        one, table = x.copy(), np.outer(x, x)
+        np.place(one, x > 0.4, 7)
+        np.place(table, table > 0.12, y)
+        return (one * np.arange(5)).sum() + (table**2).sum()
+
+    x, y = np.array([0.3, 0.5, 0.2, 0.7, 0.9]), np.array([1.0, -2.0, 3.0])
+    check(program, x, y)
+
+
 def test_integers_and_masks_that_are_written_in_place() -> None:
     def function(x: np.ndarray) -> Any:
         order = np.zeros(3, dtype=np.int64)
