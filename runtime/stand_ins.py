@@ -11,7 +11,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Hashable, Mapping
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -219,9 +219,21 @@ def _class_called(real: type, call: Function) -> Any:
             return issubclass(subclass, real)
 
         def __getattr__(cls, name: str) -> Any:
-            return getattr(real, name)
+            found = getattr(real, name)
+            return _method_of_either(found) if isinstance(found, MethodDescriptorType) else found
 
     return Meta(real.__name__, (), {"__doc__": real.__doc__})
+
+
+def _method_of_either(real: MethodDescriptorType) -> Function:
+    """A method looked up on the class, `np.ndarray.sum`, also of what stands for an instance."""
+
+    def call(instance: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(instance, Tensor):
+            return getattr(instance, real.__name__)(*arguments, **options)
+        return real(instance, *arguments, **options)
+
+    return call
 
 
 def _for_tensors(real: Function, function: Function) -> Function:
@@ -245,7 +257,7 @@ def _of_numbers(real: Function, function: Function) -> Function:
     """
 
     def call(*arguments: Any, **options: Any) -> Any:
-        numbers = list(map(as_python_number, arguments))
+        numbers = arguments if real in (math.fsum, math.dist) else list(map(as_python_number, arguments))
         result = as_python_number(function(*numbers, **options))
         if isinstance(result, PythonNumber) and is_of_numbers(result) and not np.isfinite(result):
             real(*(one._concrete("math") if isinstance(one, Tensor) else one for one in numbers))
@@ -255,11 +267,7 @@ def _of_numbers(real: Function, function: Function) -> Function:
 
 
 def _total(numbers: Any) -> Any:
-    return np.sum(joined(numbers))
-
-
-def _product(numbers: Any, *, start: Any = 1) -> Any:
-    return np.prod(joined(numbers)) * start
+    return np.sum(joined(numbers), dtype=np.float64)
 
 
 def _hypotenuse(*sides: Any) -> Any:
@@ -267,7 +275,7 @@ def _hypotenuse(*sides: Any) -> Any:
 
 
 def _distance(p: Any, q: Any) -> Any:
-    return np.linalg.norm(joined(p) - joined(q))
+    return np.linalg.norm(np.subtract(joined(p), joined(q), dtype=np.float64))
 
 
 def _truth_of(function: Function) -> Function:
@@ -287,7 +295,7 @@ MATH: dict[Any, Function] = {
     **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
     math.isclose: _is_close,
     math.hypot: _hypotenuse, math.log: _logarithm,
-    math.fsum: _total, math.prod: _product, math.dist: _distance,
+    math.fsum: _total, math.dist: _distance,
 }  # fmt: skip
 MATH = {real: _of_numbers(real, function) for real, function in MATH.items()}
 """Functions of `math` -> what has the gradient."""
