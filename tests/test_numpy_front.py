@@ -111,7 +111,7 @@ TABLE = """
     np.unwrap(9*x,axis=0) np.polyval(v,x) np.polyval([1.0,2.0],w) np.vander(v,3) np.vander(v,increasing=True)
     np.linspace(s,2.0,5) np.linspace(v,c,3) np.linspace(0,w,4,endpoint=False,axis=1) np.logspace(s,1,3)
     np.linspace(f[0,0],1,4) np.linspace(-3,f[0],4,dtype=int) np.logspace(f[0,0],1,3)
-    np.logspace(f[0],1,3,base=np.float64(2))
+    np.logspace(f[0],1,3,base=np.float64(2)) np.hstack([f[0],f[0,0],1]) np.append(f,1.0) np.stack([f[0,0],1.0])
     np.select([x>0,x<-1],[x,y],0.5) np.select([b],[n]) np.extract(b,x) np.compress([True,False,True],x,0)
     np.isin(n,[1,2]) np.delete(x,1,axis=1) np.delete(x,[0,2],axis=0) np.delete(v,slice(1,3)) np.delete(x,-1)
     np.insert(v,1,9.0) np.insert(x,[0,2],[[1.0],[2.0]],axis=0) np.insert(v,[3,0],[1,2])
