@@ -794,3 +794,12 @@ def test_hypot_of_several_sides() -> None:
         assert value == 7.0
         np.testing.assert_allclose(gradient, x / 7)
     assert pb.grad(lambda x: math.hypot(x))(-2.0) == -1.0
+
+
+@pytest.mark.parametrize("shape, order", [(3, None), (3, 1), ((3, 3), None), ((3, 3), 1), ((3, 3), np.inf)])
+def test_a_norm_of_scipy_is_a_number_of_its_kind(shape: Any, order: Any) -> None:
+    x = random(*np.atleast_1d(shape)).astype(np.float32)
+    expected = scipy.linalg.norm(x, order)
+    found = pb.compile(lambda x: scipy.linalg.norm(x, order))(x)
+    assert type(found) is type(expected)
+    assert found == pytest.approx(expected, rel=1e-6)
