@@ -17,9 +17,14 @@ from .tensor import Tensor, make
 
 
 class LocalCell(list[Any]):
-    """The version cell of such memory, with the trace that it belongs to."""
+    """The version cell of such memory, with the trace that it belongs to.
+
+    Attributes:
+        body: where the body of a loop or a choice began in which it is made; -1 outside of them.
+    """
 
     trace: Trace | None
+    body: int
 
 
 def local(array: np.ndarray, kind: type[Tensor]) -> Tensor:
@@ -29,6 +34,7 @@ def local(array: np.ndarray, kind: type[Tensor]) -> Tensor:
     if trace is not None:
         cell = tensor._cell = LocalCell(tensor._cell)
         cell.trace = trace
+        cell.body = trace.bodies[-1] if trace.bodies else -1
     return tensor
 
 

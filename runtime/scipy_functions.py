@@ -13,9 +13,9 @@ import numpy as np
 
 from ..tracer.errors import UnsupportedError
 from .functions import PUBLIC, decompositions, linalg, reduction
-from .functions.common import fail
+from .functions.common import array_dtype, fail
 from .numpy_api.front import FUNCTIONS
-from .numpy_api.values import averaged, promoted, tensor_of
+from .numpy_api.values import as_python_number, averaged, promoted, tensor_of
 from .tensor import Tensor
 
 # --- scipy.special ------------------------------------------------------------------------------------------
@@ -109,8 +109,15 @@ def cho_solve(c_and_lower: Any, b: Any) -> Tensor:
     return solve_triangular(factor, first, trans=1 if lower else 0, lower=lower)
 
 
+NORMS_BY_LAPACK = {1: (None, 2), 2: (1, np.inf)}
+"""By number of dimensions the norms that SciPy gives as Python numbers."""
+
+
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    return FUNCTIONS[np.linalg.norm](a, ord, axis, keepdims)
+    x = tensor_of(a)
+    found = FUNCTIONS[np.linalg.norm](x, ord, axis, keepdims)
+    by_lapack = axis is None and not keepdims and array_dtype(x).kind == "f"
+    return as_python_number(found) if by_lapack and ord in NORMS_BY_LAPACK.get(x.ndim, ()) else found
 
 
 def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:

@@ -259,7 +259,7 @@ def _of_numbers(real: Function, function: Function) -> Function:
     """
 
     def call(*arguments: Any, **options: Any) -> Any:
-        numbers = list(map(as_python_number, arguments))
+        numbers = arguments if real in (math.fsum, math.dist) else list(map(as_python_number, arguments))
         result = as_python_number(function(*numbers, **options))
         if isinstance(result, PythonNumber) and is_of_numbers(result) and not np.isfinite(result):
             real(*(one._concrete("math") if isinstance(one, Tensor) else one for one in numbers))
@@ -269,7 +269,7 @@ def _of_numbers(real: Function, function: Function) -> Function:
 
 
 def _total(numbers: Any) -> Any:
-    return np.sum(joined(numbers))
+    return np.sum(joined(numbers), dtype=np.float64)
 
 
 def _product(numbers: Any, *, start: Any = 1) -> Any:
@@ -284,7 +284,7 @@ def _hypotenuse(*sides: Any) -> Any:
 
 
 def _distance(p: Any, q: Any) -> Any:
-    return np.linalg.norm(joined(p) - joined(q))
+    return np.linalg.norm(np.subtract(joined(p), joined(q), dtype=np.float64))
 
 
 def _truth_of(function: Function) -> Function:

@@ -398,11 +398,11 @@ class Tensor(Asked):
     # --- copies -----------------------------------------------------------------------------------------
 
     def _as_copied_value(self) -> Tensor | None:
-        """A copy with the tensor's gradient, where a transform or a trace runs code on values; else None."""
+        """A copy with the tensor's gradient, where it stands for a value of the user's code; else None."""
         from .tape import apply, of_kind
 
-        is_value = not self._is_torch or not self.requires_grad
-        if is_differentiated(self) or (innermost() is not None and is_value):
+        is_traced = innermost() is not None and not self.requires_grad
+        if not self._is_torch or is_differentiated(self) or is_traced:
             return of_kind(apply(identity, self), type(self))
         return None
 
@@ -513,8 +513,11 @@ def require_writable(tensor: Tensor) -> None:
 
 
 def _is_older(tensor: Tensor, serial: int) -> bool:
+    """Whether what is written was there before the body that begins at `serial`."""
     value = (tensor if tensor._view is None else tensor._view.base)._value
-    return type(value) is ndarray or value.serial < serial
+    if type(value) is ndarray:  # of this trace it may be: see local.py
+        return getattr(tensor._cell, "body", -1) < serial
+    return value.serial < serial
 
 
 def describe(place: tuple[str, int]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracer.errors import MutationError, OutputError, PullbackError, TraceError
+from ..tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
 from ..tracer.graph import Graph, Node, make_input
 from ..tracer.ops.elementwise import identity
 from ..tracer.origin import Origin
@@ -189,8 +189,18 @@ class _Run:
                     stream.set_state(state)
             if isinstance(error, Exception):
                 refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
+            if isinstance(error, EagerOnlyError | ChangedNumbers):
+                self._refuse_to_run_again()
             raise
         return traced
+
+    def _refuse_to_run_again(self) -> None:
+        """Raise where the trace has changed what cannot be put back: the next run would change it twice."""
+        if self.reading.read is not None and self.reading.read() is None:
+            raise MutationError(
+                f"{self.name} changes, while it runs, a set or an object that it reaches from outside, and "
+                "cannot be compiled. Pass it as an argument, or call the undecorated function."
+            )
 
     def _traced(self) -> Traced:
         kinds = iter(self.call.kinds)

@@ -73,6 +73,11 @@ class NumpyTensor(Tensor):
     def _text(self, text: str) -> str:
         return TextOfDifferentiated(text) if is_differentiated(self) else text
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is pickled is what it stands for."""
+        elements = super().__reduce__()[1][0]
+        return self._as_plain(elements).__reduce_ex__(2)
+
     def _as_plain(self, array: ndarray) -> Any:
         """What the tensor stands for, given its elements."""
         return array

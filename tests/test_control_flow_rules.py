@@ -378,3 +378,46 @@ def test_checkpoints_take_less_memory() -> None:
     )
     assert carries < everything / 1.5
     assert some < carries / 2
+
+
+# --- arrays that a body fills -------------------------------------------------------------------------------
+
+
+def filled(x: Any) -> Any:
+    table = np.zeros(2)
+    table[0], last = 3.0, table[1:]
+    last[0] = 5.0
+    pair = np.empty(2)
+    pair[0], pair[1] = x[0], x.sum()
+    pair[1:] *= table[1:]
+    return pair.sum() * x / 40 + table[0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: pb.cond(x.sum() > 0, filled, lambda y: y * 1.0, x),
+        lambda x: pb.fori_loop(0, 3, lambda _, carry: filled(carry), x),
+        lambda x: pb.map(lambda row: filled(row * x), np.ones((2, 3))),
+    ],
+)
+def test_a_body_fills_arrays_of_its_own(program: Function) -> None:
+    x = np.array([0.3, 0.5, 0.2])
+    expected = program(x)
+    np.testing.assert_allclose(pb.compile(program)(x), expected)
+    gradients = [mode(pb.grad(lambda x: pb.sum(program(x))))(x) for mode in (eager, pb.compile)]
+    np.testing.assert_allclose(gradients[1], gradients[0])
+
+
+def test_a_body_does_not_fill_an_array_from_outside() -> None:
+    def program(x: Any) -> Any:
+        table = np.zeros(2)
+
+        def one(x: Any) -> Any:
+            table[0] = 4.0
+            return x * table[0]
+
+        return pb.cond(x.sum() > 0, one, lambda x: x, x)
+
+    with pytest.raises(MutationError, match="writes into a tensor from outside"):
+        pb.compile(program)(np.ones(2))

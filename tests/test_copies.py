@@ -134,3 +134,19 @@ def test_on_the_tape_a_copy_is_a_leaf_of_its_own() -> None:
     for how in (copy.copy, copy.deepcopy):
         with pytest.raises(GradientError, match="leaf|leaves"):
             how(x * 2)
+
+
+def test_an_uncompiled_run_copies_as_numpy_does() -> None:
+    def program(x: Any) -> Any:
+        doubled = pb.compile(lambda z: pb.i0(z) * 0 + 2 * z)(x)  # i0 has no form in compiled code
+        copies = copy.copy(doubled), copy.deepcopy(doubled), pickle.loads(pickle.dumps(doubled))
+        for one in copies:
+            one[0] = 9.0
+        return doubled, *copies
+
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        doubled, *copies = pb.compile(program)(X)
+    np.testing.assert_array_equal(doubled, 2 * X)
+    for one in copies:
+        assert type(one) is np.ndarray
+        np.testing.assert_array_equal(one, [9.0, *2 * X[1:]])

@@ -105,6 +105,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "reduce": lambda x: functools.reduce(lambda a, b: a + math.sin(b), x[:1], 0.0),
     "method caller": lambda x: math.sin(operator.methodcaller("sum")(x[:1])),
     "sum of a list": lambda x: math.fsum([math.sin(x[0]), 1.0]),
+    "sum of an array": lambda x: math.fsum(np.sin(x[:1])),
+    "distance of arrays": lambda x: math.dist(np.sin(x[:1]), np.zeros(1)),
     "product": lambda x: math.prod([math.sin(x[0]), 1.0]),
     "distance": lambda x: math.dist([math.sin(x[0])], [0.0]),
 }

@@ -333,6 +333,17 @@ def test_arguments_in_the_same_memory_are_an_error() -> None:
         pb.grad(through_helper, 1)(x, x, True)
 
 
+def test_values_that_take_turns_at_the_places_of_a_mask() -> None:
+    def program(x: Any, y: Any) -> Any:
+        one, table = x.copy(), np.outer(x, x)
+        np.place(one, x > 0.4, 7)
+        np.place(table, table > 0.12, y)
+        return (one * np.arange(5)).sum() + (table**2).sum()
+
+    x, y = np.array([0.3, 0.5, 0.2, 0.7, 0.9]), np.array([1.0, -2.0, 3.0])
+    check(program, x, y)
+
+
 def test_integers_and_masks_that_are_written_in_place() -> None:
     def function(x: np.ndarray) -> Any:
         order = np.zeros(3, dtype=np.int64)
@@ -783,3 +794,12 @@ def test_hypot_of_several_sides() -> None:
         assert value == 7.0
         np.testing.assert_allclose(gradient, x / 7)
     assert pb.grad(lambda x: math.hypot(x))(-2.0) == -1.0
+
+
+@pytest.mark.parametrize("shape, order", [(3, None), (3, 1), ((3, 3), None), ((3, 3), 1), ((3, 3), np.inf)])
+def test_a_norm_of_scipy_is_a_number_of_its_kind(shape: Any, order: Any) -> None:
+    x = random(*np.atleast_1d(shape)).astype(np.float32)
+    expected = scipy.linalg.norm(x, order)
+    found = pb.compile(lambda x: scipy.linalg.norm(x, order))(x)
+    assert type(found) is type(expected)
+    assert found == pytest.approx(expected, rel=1e-6)

@@ -109,6 +109,19 @@ def test_what_computes_with_it_runs_uncompiled() -> None:
     assert problem.nfev == 3 and type(problem.nfev) is int
 
 
+def test_a_set_that_a_trace_has_changed_is_not_changed_by_a_second_run() -> None:
+    seen: set[int] = set()
+    problem = Problem()
+
+    def scaled(x: Any) -> Any:
+        problem.nfev += 1
+        seen.add(len(seen))
+        return (x * problem.nfev * len(seen)).sum()
+
+    with pytest.raises(MutationError, match="scaled changes, while it runs, a set"):
+        pb.compile(scaled)(X)
+
+
 def test_only_the_path_that_is_right_counts() -> None:
     counts = {"positive": 0, "negative": 0}
 

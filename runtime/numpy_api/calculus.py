@@ -198,12 +198,16 @@ def linspace(
 ) -> Any:  # fmt: skip
     """Numbers at equal distances; both ends may be Tensors."""
     first, last = (as_dtype(one, np.result_type(array_dtype(one), 0.5)) for one in promoted([start, stop]))
-    shares = _steps(num, endpoint).reshape((-1, *(1,) * max(first.ndim, last.ndim)))
-    found = first + (last - first) * tensor_of(shares)
-    found = PUBLIC["where"](tensor_of(shares == 1), last, found)  # not rounded
+    count = max(num - 1 if endpoint else num, 1)
+    places = np.arange(num).reshape((-1, *(1,) * max(first.ndim, last.ndim)))
+    step = (last - first) / count
+    found = tensor_of(places.astype(array_dtype(first))) * step + first
+    if endpoint and num > 1:
+        found = PUBLIC["where"](tensor_of(places == num - 1), last, found)  # not rounded
     found = PUBLIC["movedim"](found, 0, axis) if axis and found.ndim > 1 else found
-    found = found if dtype is None else as_dtype(found, np.dtype(dtype))
-    return (found, (last - first) / max(num - 1 if endpoint else num, 1)) if retstep else found
+    if dtype is not None:
+        found = as_dtype(PUBLIC["floor"](found) if np.dtype(dtype).kind in "iu" else found, np.dtype(dtype))
+    return (found, step) if retstep else found
 
 
 @implements(np.geomspace)
@@ -223,5 +227,5 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
 ) -> Tensor:
     """Powers of `base` at equal distances of their exponents."""
-    found = PUBLIC["pow"](base, linspace(start, stop, num, endpoint))
+    found = PUBLIC["pow"](*promoted([base, linspace(start, stop, num, endpoint)]))
     return found if dtype is None else as_dtype(found, np.dtype(dtype))

@@ -183,7 +183,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 def _in_dtype(arrays: Any, dtype: Any) -> list[Tensor]:
-    values = promoted(list(arrays))
+    values = promoted(list(arrays), as_arrays=True)
     return values if dtype is None else [as_dtype(one, np.dtype(dtype)) for one in values]
 
 
@@ -202,8 +202,8 @@ implements(np.stack)(
 )
 implements(np.hstack)(lambda tup, *, dtype=None, casting=None: joining.hstack(_in_dtype(tup, dtype)))
 implements(np.vstack)(lambda tup, *, dtype=None, casting=None: joining.vstack(_in_dtype(tup, dtype)))
-implements(np.dstack)(lambda tup: joining.dstack(promoted(list(tup))))
-implements(np.column_stack)(lambda tup: joining.column_stack(promoted(list(tup))))
+implements(np.dstack)(lambda tup: joining.dstack(_in_dtype(tup, None)))
+implements(np.column_stack)(lambda tup: joining.column_stack(_in_dtype(tup, None)))
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
 implements(np.array_split)(
     lambda ary, indices_or_sections, axis=0: list(

@@ -46,10 +46,10 @@ def tensor_of(value: Any) -> Tensor:
     return standing_for(value)
 
 
-def promoted(values: Sequence[Any]) -> list[Tensor]:
-    """The values as Tensors of NumPy's common dtype."""
+def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:
+    """The values as Tensors of NumPy's common dtype; Python's numbers count as arrays, or take a dtype."""
     tensors = [tensor_of(one) for one in values]
-    dtype = np.result_type(*map(_promoting, tensors))
+    dtype = np.result_type(*map(array_dtype if as_arrays else _promoting, tensors))
     return [as_dtype(x, dtype) for x in tensors]
 
 

@@ -51,6 +51,21 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
     _copyto(target, filler, "unsafe", mask)
 
 
+@implements(np.place)
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    """The values in turn at the places of the mask, of which the first one has the first value."""
+    target, values, chosen = _target(arr, "place"), tensor_of(vals).reshape(-1), tensor_of(mask).reshape(-1)
+    if values.numel() > 1:
+        turn = PUBLIC["cumsum"](as_dtype(chosen, np.dtype(np.int64)), 0) - 1
+        values = values[turn % values.numel()]
+    _putmask(target, tensor_of(mask).reshape(tuple(target.shape)), values.reshape(_shape_of(values, target)))
+
+
+def _shape_of(values: Tensor, target: Tensor) -> tuple[int, ...]:
+    """Of one value no dimensions, of as many as the target has its own."""
+    return () if values.numel() == 1 else tuple(target.shape)
+
+
 @implements(np.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     target, values, index = _target(a, "put"), tensor_of(v), tensor_of(ind).reshape(-1)
