@@ -18,6 +18,7 @@ from ..tracer.trace import ConstantNeeded, innermost
 from ..tracer.uninterrupted import uninterrupted
 from . import dtypes
 from .collection import paused_collection
+from .entry import Entry
 from .front import numbers_as_arrays, plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
@@ -31,7 +32,7 @@ from .signature import (
     Call,
     Conformed,
     Signature,
-    positional_parameters,
+    positional_count,
     tensor_key,
 )
 from .tensor import Tensor
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 ndarray = np.ndarray
 MAX_PATHS = 64
-Latest = tuple[Callable[..., bool], Any, "_Entry | None", Callable[..., Any] | None]
+Latest = tuple[Callable[..., bool], Any, "Entry | None", Callable[..., Any] | None]
 NO_CALL: Latest = (lambda *arguments: False, None, None, None)
 """There is none to compare with."""
 
@@ -66,51 +67,6 @@ class CacheInfo(NamedTuple):
     """How often another process had left it on disk."""
     size: int
     """Variants held now: each path counts."""
-
-
-class _Entry:
-    """The variants of one key: more than one where values that the function reaches have differed."""
-
-    __slots__ = ("_matches", "former", "hits", "run", "variants")
-    SIBLINGS = 8
-
-    def __init__(self) -> None:
-        self.variants: tuple[Variant | Paths | Uncompiled, ...] = ()
-        self.hits = 0
-        self.former = 0
-        """The hits at the last eviction round, to tell whether it has been used since."""
-        self.run: Callable[[Any], Any] = lambda leaves: STALE
-        self._matches: Callable[..., bool] | None = None
-
-    def matching(self, arrays: Sequence[ndarray]) -> Callable[..., bool]:
-        """What tells whether arguments are arrays like these, which are of this entry."""
-        if self._matches is None:
-            from ..codegen.machine.calls import matcher
-
-            self._matches = matcher(arrays)
-        return self._matches
-
-    def add(self, variant: Variant | Paths | Uncompiled) -> None:
-        self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
-        self.settle()
-
-    def settle(self) -> None:
-        """Call the one variant directly, once it has its own fast runner."""
-        self.run = self._run_any if len(self.variants) > 1 else self._run_first
-
-    def _run_first(self, leaves: Any) -> Any:
-        variant = self.variants[0]
-        result = variant.run(leaves)
-        if variant.is_settled and len(self.variants) == 1:
-            self.run = variant.run
-        return result
-
-    def _run_any(self, leaves: Any) -> Any:
-        for variant in self.variants:
-            result = variant.run(leaves)
-            if result is not STALE:
-                return result
-        return STALE
 
 
 @functools.cache
@@ -156,7 +112,7 @@ class CompiledFunction(Inspection):
         self.static_argnums, self.static_argnames = static_argnums, static_argnames
         self.signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
         self._plain_count = self.signature.plain_count
-        self._entries: dict[Any, _Entry] = {}
+        self._entries: dict[Any, Entry] = {}
         self._latest: Latest = NO_CALL
         """Of the last call: what tells whether arguments are like its, the default dtype, the entry, and what
         puts arrays in the places of Python's numbers."""
@@ -171,7 +127,7 @@ class CompiledFunction(Inspection):
     def __new__(cls, function: Callable[..., Any], *args: Any, **options: Any) -> CompiledFunction:
         """An instance of the sub-class whose `__call__` is written out for the number of parameters."""
         base: Any = cls
-        return super().__new__(_class_for(base, _positional_count(function)))
+        return super().__new__(_class_for(base, positional_count(function)))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call_mixed(args, kwargs)
@@ -297,7 +253,7 @@ class CompiledFunction(Inspection):
         """Remember that calls like this one cannot be compiled; the first of them warns."""
         self.warn_uncompiled(error)
         uncompiled = Uncompiled(self.__wrapped__, call, self.name)
-        entry = self._entries.setdefault(call.key, _Entry())
+        entry = self._entries.setdefault(call.key, Entry())
         entry.add(uncompiled)
         self._latest = NO_CALL
         self._misses += 1
@@ -350,10 +306,10 @@ class CompiledFunction(Inspection):
         self._keep(call, made)
         return made
 
-    def _keep(self, call: Call, made: Variant | Paths) -> _Entry:
+    def _keep(self, call: Call, made: Variant | Paths) -> Entry:
         entry = self._entries.get(call.key)
         if entry is None:
-            entry = _Entry()
+            entry = Entry()
             while len(self._entries) >= self.maxsize:
                 self._evict()
         entry.add(made)
@@ -494,13 +450,6 @@ def _class_for(base: Any, count: int) -> Any:
         return base
     fields = {"__call__": call, "__module__": base.__module__, "__doc__": base.__doc__}
     return type(base.__name__, (base,), fields)
-
-
-def _positional_count(function: Callable[..., Any]) -> int:
-    try:
-        return len(positional_parameters(inspect.signature(function)))
-    except (TypeError, ValueError):  # no function, or one written in C
-        return 0
 
 
 class CompiledMethod(Inspection):

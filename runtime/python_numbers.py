@@ -144,4 +144,3 @@ def bind() -> None:
     setattr(NumpyScalar, "__round__", _round)  # noqa: B010
     for name in ("as_integer_ratio", "hex", "is_integer"):
         setattr(PythonNumber, name, _float_method(name))
-

@@ -552,9 +552,7 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     Raises:
         ShapeError: it has another shape.
     """
-    cotangent = (
-        given if isinstance(given, Tensor) else standing_for(np.asarray(given, output._value.dtype))
-    )
+    cotangent = given if isinstance(given, Tensor) else standing_for(np.asarray(given, output._value.dtype))
     if cotangent._value.shape != output._value.shape:
         raise ShapeError(
             f"{name}: a cotangent or tangent of shape {tuple(output._value.shape)} expected, found "
