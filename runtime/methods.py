@@ -337,7 +337,11 @@ def _transposed(self: Tensor) -> Tensor:
 
 
 class _TensorsAlone:
-    """An attribute that code looks for to tell Tensors from arrays, `hasattr(x, "detach")`."""
+    """An attribute with which a value leaves for NumPy.
+
+    An array has none in the plain call, and code that asks, `hasattr(x, "numpy")`, would lose a gradient.
+    `x.detach()` says so itself, and is there.
+    """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -349,7 +353,7 @@ class _TensorsAlone:
         )
 
 
-_OF_TENSORS_ALONE = ("cpu", "data", "detach", "numpy")
+_OF_TENSORS_ALONE = ("cpu", "data", "numpy")
 
 
 def _bind_numpy() -> None:

@@ -161,7 +161,13 @@ def _scipy_module(module: ModuleType) -> ModuleType | None:
 
 @functools.cache
 def _scipy_function(real: Function, function: Function) -> Called:
-    return Called(real, _for_tensors(real, lambda *given, **options: of_arrays(function(*given, **options))))
+    def call(*given: Any, **options: Any) -> Any:
+        result = function(*given, **options)
+        made_of_one = any(type(one) is PythonNumber for one in given)
+        is_pythons = type(result) is PythonNumber and not made_of_one  # as SciPy's function says
+        return result if is_pythons else of_arrays(result)
+
+    return Called(real, _for_tensors(real, call))
 
 
 class _UfuncStandIn(Called):

@@ -121,8 +121,11 @@ def compare(expected: Any, found: Any, tolerance: float, where: str = "") -> Non
             differ("structure")
         for place, (one, other) in enumerate(zip(expected, found)):
             compare(one, other, tolerance, f"{where}[{place}]")
+    elif isinstance(expected, str):  # the text of what is differentiated is of a class of its own
+        if not isinstance(found, str) or expected != found:
+            differ("value")
     elif not is_number(expected):
-        if type(expected) is not type(found) or (isinstance(expected, str) and expected != found):
+        if type(expected) is not type(found):
             differ("value")
     elif not is_number(found):
         differ("structure")

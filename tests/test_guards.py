@@ -111,7 +111,7 @@ def as_list(x):
 
 
 def as_array(x):
-    return (x * np.fft.fft(x.detach().numpy()).real).sum()
+    return (x * np.fft.fft(pb.as_tensor(x).detach().numpy()).real).sum()
 
 
 def prefix(x):
@@ -605,7 +605,7 @@ def test_an_array_of_values_must_not_be_written_to() -> None:
         return x
 
     with pytest.raises(ValueError, match="read-only"):
-        pb.compile(function)(X)
+        pb.compile(function)(pb.tensor(X))
 
 
 # --- the bound ----------------------------------------------------------------------------------------------

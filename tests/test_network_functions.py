@@ -8,7 +8,7 @@ import pytest
 import pullback as pb
 import pullback.nn.functional as F
 from pullback.runtime import autograd
-from pullback.runtime.tape import wrap
+from pullback.runtime.tensor import TorchTensor, make
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of
@@ -104,6 +104,11 @@ def tensors(make: Any) -> dict[str, Any]:
     }
 
 
+def as_tensor(value: Any) -> TorchTensor:
+    """A Tensor of an ndarray, or of a node."""
+    return make(value, TorchTensor)
+
+
 def evaluated(expression: str, functions: Any, values: dict[str, Any]) -> list[Any]:
     space = {name: getattr(functions, name) for name in F.__all__ if hasattr(functions, name)}
     result = eval(expression, space | values)
@@ -138,11 +143,11 @@ def require_equal(found: list[Any], expected: list[Any]) -> None:
 def test_a_function_is_pytorchs(expression: str) -> None:
     given = tensors(lambda name, value: torch.from_numpy(value))
     expected = evaluated(expression, torch.nn.functional, given)
-    values = tensors(lambda name, value: wrap(value))
+    values = tensors(lambda name, value: as_tensor(value))
     outputs = evaluated(expression, F, values)
     require_equal(outputs, expected)
     require_equal(
-        gradients(outputs, values, autograd.grad, wrap),
+        gradients(outputs, values, autograd.grad, as_tensor),
         gradients(expected, given, torch.autograd.grad, torch.from_numpy),
     )
 
@@ -154,18 +159,18 @@ KNOWN_OFFSETS = [row for row in ROWS if not row.startswith("embedding_bag(f")]
 def test_a_traced_function_is_the_eager_one(expression: str) -> None:
     nodes = {name: make_input(spec_of(value), name) for name, value in arrays().items()}
     with tracing(Trace("expression")) as trace:
-        inside = tensors(lambda name, value: wrap(nodes[name]))
+        inside = tensors(lambda name, value: as_tensor(nodes[name]))
         outputs = evaluated(expression, F, inside)
-        found = gradients(outputs, inside, autograd.grad, lambda array: wrap(trace.capture(array)))
+        found = gradients(outputs, inside, autograd.grad, lambda array: as_tensor(trace.capture(array)))
         payloads = [one._value for one in (*outputs, *found) if one is not None]
         results = [one if isinstance(one, Node) else trace.capture(one) for one in payloads]
         known: dict[Node, Any] = {node: array for array, node in trace.captured}
     known |= {node: arrays()[name] for name, node in nodes.items()}
     graph = Graph("expression", tuple(known), tuple(results)).check()
-    values = tensors(lambda name, value: wrap(value))
+    values = tensors(lambda name, value: as_tensor(value))
     eager = evaluated(expression, F, values)
-    eager += [one for one in gradients(eager, values, autograd.grad, wrap) if one is not None]
-    computed = [wrap(np.asarray(one)) for one in evaluate_graph(graph, list(known.values()))]
+    eager += [one for one in gradients(eager, values, autograd.grad, as_tensor) if one is not None]
+    computed = [as_tensor(np.asarray(one)) for one in evaluate_graph(graph, list(known.values()))]
     require_equal(computed, eager)
 
 
