@@ -35,7 +35,7 @@ from .signature import (
     positional_count,
     tensor_key,
 )
-from .tensor import Tensor
+from .tensor import Tensor, TorchTensor
 from .tracing import Traced, trace_call
 from .uncompiled import Uncompiled
 from .variant import STALE, Counters, Variant
@@ -144,16 +144,17 @@ class CompiledFunction(Inspection):
                 return self._call_in_general(args, kwargs)
         key: list[Any] = [dtypes._default]
         leaves: list[Any] = []
-        fits = True
+        fits = are_arrays = True
         add = key.append
         constants = self.signature.constants
         for argument in args:
             kind = type(argument)
-            if issubclass(kind, Tensor):
+            if kind is TorchTensor or issubclass(kind, Tensor):
                 if argument._view is not None:
                     argument.refresh()
-                value = argument._value
-                add(tensor_key(kind, argument._requires_grad and is_recording()))
+                value, are_arrays = argument._value, False
+                asked = argument._requires_grad and is_recording()
+                add(asked if kind is TorchTensor else tensor_key(kind, asked))
             elif kind is ndarray:
                 value = argument
                 fits = fits and argument.flags.carray
@@ -175,7 +176,7 @@ class CompiledFunction(Inspection):
             entry.hits += 1
             result = entry.run(leaves if fits else Conformed.of(leaves))
             if result is not STALE:
-                if fits and len(leaves) == count and all(type(one) is ndarray for one in leaves):
+                if are_arrays and fits and len(leaves) == count:
                     kinds = tuple(map(type, args))
                     self._latest = entry.matching(leaves), key[0], entry, numbers_as_arrays(kinds)
                 return result

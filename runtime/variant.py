@@ -22,7 +22,7 @@ from .modes import is_recording
 from .nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
 from .signature import conform
 from .tape import wrap
-from .tensor import Tensor, make, mark_written
+from .tensor import Tensor, TorchTensor, make, mark_written
 from .tracing import Traced
 from .value_kinds import NumpyTensor, PythonNumber, plain
 
@@ -294,7 +294,7 @@ class Variant:
             arrays = []
             saved = []
             for leaf in leaves:
-                if isinstance(leaf, Tensor):
+                if type(leaf) is TorchTensor or isinstance(leaf, Tensor):
                     value, cell = leaf._value, leaf._cell
                     saved.append((cell, cell[0]))
                 else:
