@@ -421,3 +421,16 @@ def test_a_body_does_not_fill_an_array_from_outside() -> None:
 
     with pytest.raises(MutationError, match="writes into a tensor from outside"):
         pb.compile(program)(np.ones(2))
+
+
+def test_a_loop_solves_for_the_same_right_hand_side() -> None:
+    systems, side = np.random.default_rng(0).normal(size=(3, 2, 2)), np.ones(2)
+
+    def solved(systems: Any) -> Any:
+        return pb.map(lambda m: np.linalg.solve(m, side), systems)
+
+    def total(systems: Any) -> Any:
+        return (solved(systems) ** 2).sum()
+
+    np.testing.assert_allclose(pb.compile(solved)(systems), np.linalg.solve(systems, side[:, None])[..., 0])
+    np.testing.assert_allclose(pb.compile(pb.grad(total))(systems), pb.grad(total)(systems), rtol=1e-10)

@@ -262,8 +262,10 @@ def _enter_inputs(one: StepLoop, lowering: Lowering) -> None:
         lowering.elsewhere[node] = _version_of(node, row, one) if is_version else _row_of(history, row)
     for node, whole in zip(rows, stacked):
         lowering.elsewhere[node] = _row_of_operand(whole, one.row, lowering)
+        lowering.outside[node] = whole
     for node, value in zip(constants, invariant):
         lowering.elsewhere[node] = _same_as(value, lowering)
+        lowering.outside[node] = value
 
 
 def _row_of_operand(node: Node, row: Index, lowering: Lowering) -> Elsewhere:

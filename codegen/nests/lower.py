@@ -62,6 +62,8 @@ class Lowering:
         """Positions from data, with the index arrays that they are elements of."""
         self.elsewhere: dict[Node, Elsewhere] = {}
         """Inputs, values and results of loops that are elements of something else (see `loops.py`)."""
+        self.outside: dict[Node, Node] = {}
+        """Inputs of a loop's body, and the values outside that they are, or are rows of."""
         self.rows: dict[Node, int] = {}
         """Histories of which so many rows are read after their loop."""
         self._known: dict[tuple[Node, Indices], Expression] = {}

@@ -10,7 +10,7 @@ from pullback.tracer.graph import Node
 from ..whole_calls import DIMS, SAYING_WHETHER, function_of, takes_wholes
 from ..writing import spelling as sp
 from ..writing.layout import Block, Line
-from .expression import AnyIndex, Axis, Index, Load, of_axis
+from .expression import ZERO, AnyIndex, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
 from .tree import Root
@@ -43,12 +43,17 @@ def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
 
 
 def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
-    """What a call reads: it must be in memory, and is, unless it is an input that something moves."""
-    inner = map(of_axis, map(Axis, lowering.extents[x][len(around) :]))
+    """What a call reads: it must lie in memory as the last dimensions of an array, else it is stored so."""
+    sizes = lowering.extents[x][len(around) :]
+    inner = tuple(ZERO if size is ONE else of_axis(Axis(size)) for size in sizes)
     read = lowering.element(x, (*around, *inner))
-    if not isinstance(read, Load):
-        raise NotPlain(x)
-    return read
+    if isinstance(read, Load):
+        last = slice(-len(inner), None)
+        if (read.indices[last], lowering.extents[read.node][last]) == (inner, sizes):
+            return read
+    while x in lowering.outside:  # an input of a loop's body has no memory of its own
+        x = lowering.outside[x]
+    raise NotPlain(x)
 
 
 def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
