@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pullback.tracer.errors import EagerOnlyError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import loop_result
@@ -36,7 +37,11 @@ def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, N
 
 
 def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
-    """The floating nodes through which a derivative with respect to `wrt` passes."""
+    """The floating nodes through which a derivative with respect to `wrt` passes.
+
+    Raises:
+        EagerOnlyError: one is a factorisation: a loop's derivative is made of these, and they have no rules.
+    """
     active = {node for node in wrt if node.spec.is_float}
     for node in graph.nodes:
         if node.operator is loop_result:
@@ -47,6 +52,12 @@ def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
             for position, operand in enumerate(node.operands)
         ):
             active.add(node)
+        elif node.operator.family == "matrix" and not node.operator.rules and active & set(node.operands):
+            raise EagerOnlyError(
+                "A second derivative of linear algebra in the body of a loop or a choice has no form in "
+                f"generated code, at {node.origin.filename}:{node.origin.line}  {node.origin.text}. Without "
+                "compiling it is computed."
+            )
     return active
 
 
