@@ -223,7 +223,7 @@ def written(result: Any, out: Any, function: str) -> Any:
             f"numpy.{function}: out is an ndarray, which cannot hold the gradient of the result. Leave out "
             "away, or pass a Tensor.",
         )
-    np.copyto(out, result.numpy(), casting="same_kind")
+    np.copyto(out, result._value, casting="same_kind")
     return out
 
 
