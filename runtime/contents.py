@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import DType
+from .objects import attributes_of
 from .randomness import RANDOM
 from .tensor import Tensor
 
@@ -27,7 +28,6 @@ PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, 
 """Values that are the same if they are equal and of one type."""
 _IDENTICAL = (type, ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, np.dtype, DType)
 _BUFFERS = (bytearray, memoryview, array.array)
-_ABSENT = object()
 LIMIT = 200_000
 """Parts that an object may have, to be compared in each call."""
 
@@ -190,14 +190,7 @@ def content_of_cell(cell: CellType) -> list[Any]:
 
 def _attributes(value: Any) -> list[Any]:
     """Names and values of attributes, of slots as well."""
-    found: dict[str, Any] = dict(getattr(value, "__dict__", {}))
-    for kind in type(value).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__"):
-                one = getattr(value, name, _ABSENT)
-                if one is not _ABSENT:
-                    found[name] = one
+    found = attributes_of(value)
     return [part for name in sorted(found) for part in (name, found[name])]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -11,17 +12,8 @@ from typing import Any
 import numpy as np
 
 LIBRARIES = {
-    "numpy",
-    "scipy",
-    "numba",
-    "pullback",
-    "_pytest",
-    "pandas",
-    "xarray",
-    "torch",
-    "matplotlib",
-    "tqdm",
-}
+    "numpy", "scipy", "numba", "pullback", "_pytest", "pandas", "xarray", "torch", "matplotlib", "tqdm",
+}  # fmt: skip
 OPAQUE_PACKAGES = sys.stdlib_module_names - {"__main__"} | LIBRARIES
 WITHOUT_NUMBERS = {
     "_pytest", "abc", "asyncio", "concurrent", "inspect", "logging", "matplotlib", "numba", "pullback", "re",
@@ -29,35 +21,12 @@ WITHOUT_NUMBERS = {
 }  # fmt: skip
 """Packages whose objects are told apart by identity alone: nothing is computed with what they hold."""
 CONTAINERS = (list, tuple, dict, OrderedDict, defaultdict, Counter, deque)
-NOT_READ_BY = frozenset(
-    f"__{name}__"
-    for name in [
-        "init",
-        "new",
-        "post_init",
-        "repr",
-        "str",
-        "format",
-        "hash",
-        "del",
-        "reduce",
-        "reduce_ex",
-        "getstate",
-        "setstate",
-        "getnewargs",
-        "init_subclass",
-        "class_getitem",
-        "set_name",
-        "setattr",
-        "delattr",
-        "sizeof",
-        "dir",
-        "subclasshook",
-        "copy",
-        "deepcopy",
-        "getattribute",
-    ]
-)
+NOT_READ_BY = frozenset({
+    "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__hash__", "__del__",
+    "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__init_subclass__",
+    "__class_getitem__", "__set_name__", "__setattr__", "__delattr__", "__sizeof__", "__dir__",
+    "__subclasshook__", "__copy__", "__deepcopy__", "__getattribute__",
+})  # fmt: skip
 """Special methods that a computation does not call."""
 NAMELESS = "<string>"
 """The file of methods that `dataclass` makes."""
@@ -140,10 +109,14 @@ def special_methods(kind: Any) -> frozenset[str]:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    found = dict(vars(value)) if has_dict(value) else {}
+    """What an object holds by name, in its dictionary and in slots."""
+    found: dict[str, Any] = dict(getattr(value, "__dict__", {}))
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
+            if name not in ("__dict__", "__weakref__"):
+                if name.startswith("__") and not name.endswith("__"):
+                    name = f"_{kind.__name__.lstrip('_')}{name}"  # as Python mangles it
+                with contextlib.suppress(AttributeError):
+                    found[name] = getattr(value, name)
     return found

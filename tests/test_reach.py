@@ -114,6 +114,31 @@ def a_long_dict() -> Case:
     return lambda x: x * sum(table.values()), lambda: table.update({3: 5.0})
 
 
+class PrivateSlot:
+    __slots__ = ("__weights",)
+
+    def __init__(self, weights: Any) -> None:
+        self.set(weights)
+
+    def set(self, weights: Any) -> None:
+        self.__weights = weights
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.__weights
+
+
+@case
+def an_array_in_a_private_slot() -> Case:
+    scale = PrivateSlot(np.ones(3))
+    return lambda x: scale(x), lambda: scale.set(np.full(3, 5.0))
+
+
+@case
+def a_number_in_a_private_slot() -> Case:
+    scale = PrivateSlot(1.0)
+    return lambda x: scale(x), lambda: scale.set(5.0)
+
+
 @case
 def an_array_of_the_standard_library() -> Case:
     row = array.array("d", [1.0, 2.0])
