@@ -16,10 +16,10 @@ import numpy as np
 from ..tracer.errors import ArgumentError, GradientError, TraceError
 from ..tracer.graph import Node
 from ..tracer.operator import Value
-from ..tracer.origin import place_of_caller
+from ..tracer.origin import at_caller
 from ..tracer.trace import above, below, innermost, itself, truth, whole
 from .lost_gradients import is_formatting, refuse_loss, refuse_store
-from .refusals import array_refused, at, noted
+from .refusals import array_refused, noted
 
 ndarray = np.ndarray
 
@@ -51,10 +51,9 @@ class Asked(Value):
         value = self._value
         if type(value) is ndarray:
             return value
-        place = place_of_caller()
         raise TraceError(
             f"{wanted} needs the value of {value!r}, but the function is being traced and has no values yet"
-            f"{', at ' + place if place else ''}. Keep it a tensor: use pullback.where or pullback.cond in "
+            f"{at_caller()}. Keep it a tensor: use pullback.where or pullback.cond in "
             "place of `if`, return the tensor and convert it outside, or pass what decides as a static "
             "argument."
         )
@@ -111,7 +110,7 @@ class Asked(Value):
             raise array_refused()
         if sys._getframe(1).f_globals.get("__name__", "").startswith("numpy.ma."):
             raise noted(
-                f"a masked array is made of a tensor{at(place_of_caller())}; masks are not supported. Use "
+                f"a masked array is made of a tensor{at_caller()}; masks are not supported. Use "
                 "numpy.where, or the data and the mask as two arrays.",
                 ArgumentError,
             )

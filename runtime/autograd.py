@@ -110,6 +110,27 @@ def grad(
     return tuple(found)
 
 
+def pull_back(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor | None],
+    create_graph: bool = True,
+    retain_graph: bool | None = None,
+) -> tuple[Tensor | None, ...]:
+    """The gradient of each input; None where the outputs do not depend on it."""
+    recorded = [(output, one) for output, one in zip(outputs, cotangents) if output.requires_grad]
+    if not recorded or not inputs:
+        return (None,) * len(inputs)
+    return grad(
+        [output for output, _ in recorded],
+        list(inputs),
+        [one for _, one in recorded],
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+
+
 def _batched_grad(
     outputs: tuple[Tensor, ...],
     inputs: tuple[Tensor, ...],

@@ -21,6 +21,7 @@ from ..tracer.ops.movement import expand, reshape
 from ..tracer.spec import INT64, require_supported
 from ..tracer.trace import current_trace, is_tracing
 from . import dtypes
+from .conversion import joined
 from .dtypes import as_numpy_dtype
 from .lost_gradients import refuse_constant
 from .plain_arrays import require_plain_array
@@ -132,8 +133,6 @@ def _holds_numpy(data: Any) -> bool:
 
 def _stacked(data: Any, dtype: Any) -> Tensor:
     """Nested lists with such values as one tensor."""
-    from .numpy_api.values import joined
-
     found = joined(data)
     if dtype is None and found._value.dtype.kind == "f" and type(_first_leaf(data)) in (float, PythonNumber):
         dtype = dtypes.default_float()

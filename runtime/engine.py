@@ -16,7 +16,7 @@ import numpy as np
 from ..tracer.errors import MutationError
 from ..tracer.graph import Node
 from ..tracer.ops.elementwise import add
-from ..tracer.origin import backward_of, place_of_caller
+from ..tracer.origin import at_caller, backward_of
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .modes import enable_grad, no_grad
 from .nodes import Edge, GradNode, Hooks, OperatorNode, accumulator_of
@@ -273,10 +273,9 @@ def accumulate(tensor: Tensor, gradient: Cotangent, owned: bool) -> None:
 def _accumulate_node(tensor: Tensor, gradient: Node) -> None:
     """In a trace: a gradient of what is outside of it would outlive it."""
     if type(tensor._value) is not Node:
-        place = place_of_caller()
         raise MutationError(
             f"backward() in a traced function would write the .grad of a tensor outside of it"
-            f"{', at ' + place if place else ''}. Return the loss and call backward() on it outside, or take "
+            f"{at_caller()}. Return the loss and call backward() on it outside, or take "
             f"gradients with pullback.grad or pullback.autograd.grad."
         )
     former = tensor._grad

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .functions import activation, noise
-from .inplace import copy_
+from .functions.assignment import copy_
 from .tensor import Tensor
 
 Function = Callable[..., Tensor]

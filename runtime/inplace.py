@@ -1,4 +1,4 @@
-"""Writing into tensors: `x.add_(y)`, `x += y`, `x[i] = y`, with exact gradients and version counters.
+"""Writing into tensors: `x.add_(y)`, `x += y`, with exact gradients and version counters.
 
 An in-place operation computes the new value with the ordinary, recorded function. Then the value goes into
 the memory (in a trace: becomes the payload), and the tensor's place on the tape becomes that of the new
@@ -16,19 +16,17 @@ import numpy as np
 from ..tracer.errors import DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.graph import Node
 from ..tracer.operator import Operator
-from ..tracer.ops.elementwise import convert, identity, where
+from ..tracer.ops.elementwise import convert, identity
 from ..tracer.ops.movement import expand, flip, inverse_permutation, permute, reshape, slice_, slice_update
-from ..tracer.origin import place_of_caller
-from ..tracer.spec import BOOL
+from ..tracer.origin import at_caller, place_of_caller
 from ..tracer.trace import current_trace, is_tracing
-from .local import into_graph, is_local, local
+from .local import into_graph, is_local
 from .memory_order import in_order_of
 from .modes import enable_grad, is_recording, no_grad
 from .nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
 from .saved import saved_values
 from .tape import apply, record
 from .tensor import Tensor, View, make, mark_written, require_writable
-from .value_kinds import Auxiliary
 
 ndarray = np.ndarray
 Step = tuple[Operator, Mapping[str, Any]]
@@ -57,12 +55,11 @@ def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
     ):
         if recorded:
             _keep_former(value._grad_fn, target._value, began)
-        _keep_saved(target)
+        keep_saved(target)
         _write(target._value, value._value)
     elif not _is_traced(target):
-        place = place_of_caller()
         raise MutationError(
-            f"a traced function writes into a tensor from outside of it{', at ' + place if place else ''}. "
+            f"a traced function writes into a tensor from outside of it{at_caller()}. "
             f"Return the new value instead."
         )
     mark_written(target)
@@ -112,7 +109,7 @@ def may_overlap(a: np.ndarray, b: np.ndarray) -> bool:
         return True
 
 
-def _keep_saved(target: Tensor) -> None:
+def keep_saved(target: Tensor) -> None:
     """Before a write: inside of a functional transform, nodes keep what they have saved of the memory."""
     noted = saved_values()
     if noted is not None:
@@ -331,115 +328,3 @@ def in_place_view(function: Callable[..., Tensor], name: str) -> Callable[..., T
 
 _PLACE = ("_grad_fn", "_output_nr", "_requires_grad", "_view")
 """Where a tensor is on the tape, and of what it is a view."""
-
-
-def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
-    """Write the elements of `source`, which may broadcast; gradients flow to it, no more to the former."""
-    from .creation import as_tensor
-
-    require_assignable(self)
-    return assign(self, _replacing(self, as_tensor(source), "CopyBackwards"))
-
-
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one value everywhere."""
-    from .creation import scalar_tensor
-
-    require_assignable(self)
-    if is_local(self) and not isinstance(value, Tensor):
-        filler = local(np.asarray(value, self._value.dtype), Auxiliary)
-    else:
-        filler = value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype)
-    return assign(self, _replacing(self, filler, "FillBackward2"))
-
-
-def zero_(self: Tensor) -> Tensor:
-    """Write zeros."""
-    from .creation import scalar_tensor
-
-    require_assignable(self)
-    return assign(self, _replacing(self, scalar_tensor(0, dtype=self.dtype), "ZeroBackward0"))
-
-
-def _replacing(target: Tensor, value: Tensor, name: str) -> Tensor:
-    """The value, on the tape as what took the place of `target`, whose gradient from here on is zero."""
-    if is_recording():
-        if target.requires_grad:
-            return apply(where, True, fitted(value, target), target, grad_name=name)
-        if value.requires_grad:
-            return apply(identity, value, grad_name=name)
-    return value
-
-
-# --- x[index] = value -------------------------------------------------------------------------------------
-
-
-def set_item(self: Tensor, index: Any, value: Any) -> None:
-    """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
-    from .creation import as_tensor
-    from .functions.indexing import updated, view_at, without_leading
-    from .numpy_api.values import joined
-
-    value = joined(value)
-    if not isinstance(value, Tensor):
-        is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
-        array = np.asarray(value, self._value.dtype) if is_number else None
-        value = as_tensor(value, dtype=self.dtype) if array is None else local(array, Auxiliary)
-    if _is_basic(index):
-        shown = view_at(self, index)
-        if not _is_same_view(shown, value):
-            copy_(shown, without_leading(value, shown.ndim))
-        return
-    require_assignable(self)
-    if _is_plain(self, index, value):
-        require_writable(self)
-        _keep_saved(self)
-        self._value[unwrapped(index)] = value._value
-        mark_written(self)
-    elif _is_filled_mask(index, value):
-        mask = index
-        for _ in range(self.ndim - mask.ndim):
-            mask = apply(reshape, mask, shape=(*mask._value.shape, 1))
-        assign(self, apply(where, mask, _in_dtype(value, self), self, grad_name="IndexPutBackward0"))
-    else:
-        assign(self, updated(self, index, value))
-
-
-def _is_same_view(shown: Tensor, value: Tensor) -> bool:
-    """Whether a value is what is shown, and so written already: `x[i] += v` ends with `x[i] = x[i]`."""
-    one, other = shown._view, value._view
-    return one is not None and other is not None and one.base is other.base and one.steps == other.steps
-
-
-def _is_basic(index: Any) -> bool:
-    """Whether the index selects a view: no arrays in it."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(
-        part is None or part is Ellipsis or isinstance(part, slice)
-        or (isinstance(part, int | np.integer) and not isinstance(part, bool | Tensor))
-        for part in parts
-    )  # fmt: skip
-
-
-def _is_plain(self: Tensor, index: Any, value: Tensor) -> bool:
-    """Whether NumPy's own assignment does: nothing is traced, nothing recorded."""
-    if is_tracing() or type(self._value) is not ndarray or type(value._value) is not ndarray:
-        return False
-    return not (is_recording() and (self.requires_grad or value.requires_grad))
-
-
-def unwrapped(index: Any) -> Any:
-    """The index with arrays in the place of tensors."""
-    if isinstance(index, tuple):
-        return tuple(map(unwrapped, index))
-    return index._concrete("an index") if isinstance(index, Tensor) else index
-
-
-def _in_dtype(value: Tensor, target: Tensor) -> Tensor:
-    dtype = target._value.dtype
-    return value if value._value.dtype == dtype else apply(convert, value, dtype=dtype)
-
-
-def _is_filled_mask(index: Any, value: Tensor) -> bool:
-    """Whether one value goes to all places of a mask, so that their number does not matter."""
-    return isinstance(index, Tensor) and index._value.dtype == BOOL and index.ndim > 0 and value.ndim == 0

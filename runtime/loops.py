@@ -16,7 +16,7 @@ from ..tracer.trace import current_trace
 from .bodies import as_tensor
 from .modes import is_recording
 from .nodes import Edge, GradNode, edge_of, tensor_at
-from .tape import cut_off
+from .tape import apply, cut_off
 from .tensor import Tensor, make
 from .value_kinds import Auxiliary
 
@@ -106,4 +106,11 @@ class LoopBackward(GradNode):
         return dict(zip(found, map(as_tensor, values)))
 
 
-__all__ = ["LoopBackward", "LoopResults", "apply_loop"]
+def apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Any:
+    """An operator that is called on tensors."""
+    if operator is loop:
+        return apply_loop(operands, attributes)
+    return apply(operator, *operands, **attributes)
+
+
+__all__ = ["LoopBackward", "LoopResults", "apply_loop", "apply_operator"]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import GradientError, MutationError
-from ..tracer.origin import place_of_caller, user_frame
+from ..tracer.origin import at_caller, user_frame
 from ..tracer.trace import innermost
 from .differentiated import is_differentiated
 from .library_calls import library_call
@@ -75,7 +75,7 @@ def refuse_constant(tensor: Any, function: str) -> None:
     if is_differentiated(tensor):
         raise GradientError(
             f"{function}() makes a tensor without gradient of a value that depends on a differentiated "
-            f"argument{_at_caller()}. Use x.clone() or functions like pullback.stack, which keep it; where "
+            f"argument{at_caller()}. Use x.clone() or functions like pullback.stack, which keep it; where "
             "the values alone are meant, pass pullback.stop_gradient(x)."
         )
 
@@ -131,7 +131,7 @@ def _explained(asked: str, frame: FrameType | None) -> str:
         what = f"{name}() takes" if name else "float(), or a function written in C, makes"
         instead = "Leave float() out, and use functions of NumPy, as numpy.sin for math.sin"
     return (
-        f"{what} a plain number of a value that depends on a differentiated argument{_at_caller()}. A number "
+        f"{what} a plain number of a value that depends on a differentiated argument{at_caller()}. A number "
         f"has no gradient. {instead}; for the number alone, apply it to pullback.stop_gradient(x)."
     )
 
@@ -148,16 +148,11 @@ def _fail_to_store(tensor: Any) -> None:
     kind = GradientError if tensor.requires_grad else MutationError
     found = "a tensor that requires grad" if type(tensor._value) is np.ndarray else "a traced value"
     raise noted(
-        f"an element of a NumPy array is set to {found}{_at_caller()}. An ndarray can't hold that. Make the "
+        f"an element of a NumPy array is set to {found}{at_caller()}. An ndarray can't hold that. Make the "
         "array with numpy.zeros(..., like=tensor) or pullback.zeros, or pass it as an argument; to store the "
         "number alone, use pullback.stop_gradient(x) or x.detach().",
         kind,
     )
-
-
-def _at_caller() -> str:
-    place = place_of_caller()
-    return f", at {place}" if place else ""
 
 
 # --- what the caller does -----------------------------------------------------------------------------------

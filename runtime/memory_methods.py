@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import GradientError, ShapeError, UnsupportedError
-from . import dtypes, inplace
+from . import dtypes
 from .creation import as_tensor, empty
 from .functions import movement, parts
+from .functions.assignment import copy_
 from .tensor import Tensor, make
 
 
@@ -40,7 +41,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function returns for it."""
     _require_no_grad(self, "apply_")
     values = [callable(one) for one in self._array("apply_()").reshape(-1).tolist()]
-    return inplace.copy_(self, as_tensor(values, dtype=self.dtype).reshape(tuple(self.shape)))
+    return copy_(self, as_tensor(values, dtype=self.dtype).reshape(tuple(self.shape)))
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
@@ -49,7 +50,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     others = np.broadcast_to(tensor._array("map_()"), tuple(self.shape)).reshape(-1).tolist()
     pairs = zip(self._array("map_()").reshape(-1).tolist(), others)
     values = [callable(one, other) for one, other in pairs]
-    return inplace.copy_(self, as_tensor(values, dtype=self.dtype).reshape(tuple(self.shape)))
+    return copy_(self, as_tensor(values, dtype=self.dtype).reshape(tuple(self.shape)))
 
 
 def _require_no_grad(self: Tensor, function: str) -> None:

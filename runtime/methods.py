@@ -15,15 +15,17 @@ from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from . import (
     autograd,
+    copies,
     creation,
     dtypes,
     inplace,
+    loops,
     memory_methods,
     python_numbers,
     random_fills,
     sampling,
 )
-from .functions import METHODS, PUBLIC, movement
+from .functions import METHODS, PUBLIC, assignment, movement
 from .functions.common import array_dtype, is_operand
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
@@ -208,7 +210,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
             fill_diagonal_(self[start : start + columns], fill_value)
         return self
     places = np.arange(min(self.shape))
-    inplace.set_item(self, (places,) * self.ndim, fill_value)
+    assignment.set_item(self, (places,) * self.ndim, fill_value)
     return self
 
 
@@ -299,21 +301,32 @@ def _bind_in_place() -> None:
         _bind(f"{name}_", inplace.in_place_view(function, f"{name}_"))
     for name, function in BINARY.items():
         _bind(f"__i{name}__", _in_place_operator(f"__i{name}__", function))
-    written: tuple[Any, ...] = (inplace.copy_, inplace.fill_, inplace.zero_, detach_, fill_diagonal_)
+    written: tuple[Any, ...] = (assignment.copy_, assignment.fill_, assignment.zero_, detach_, fill_diagonal_)
     for method in written:
         _bind(method.__name__, method)
     for name, fill in random_fills.FILLS.items():
         _bind(name, fill)
     _bind("bernoulli", sampling.bernoulli)
     _bind("multinomial", sampling.multinomial)
-    IN_PLACE_FUNCTIONS.update(fill_=inplace.fill_, zero_=inplace.zero_, detach_=detach_)
-    _bind("__setitem__", inplace.set_item)
+    IN_PLACE_FUNCTIONS.update(fill_=assignment.fill_, zero_=assignment.zero_, detach_=detach_)
+    _bind("__setitem__", assignment.set_item)
+    _bind("_refresh_from", inplace.refresh_view)
+
+
+def _made(cls: type[Tensor], *arguments: Any, **options: Any) -> Tensor:
+    """What calling the class makes."""
+    return creation.legacy_tensor(*arguments, **options)
 
 
 def _bind_the_rest() -> None:
     for function in (detach, clone, contiguous, to, cpu, new_tensor):
         _bind(function.__name__, function)
     _bind("_detached", detach)  # what pullback itself calls, on tensors of every kind
+    _bind("__new__", staticmethod(_made))
+    _bind("apply", classmethod(loops.apply_operator))
+    _bind("__copy__", copies.copied)
+    _bind("__deepcopy__", copies.deeply_copied)
+    _bind("__reduce__", copies.pickled)
     _bind("type", type_)
     _bind("data", property(_data, _set_data, doc=_data.__doc__))
     _bind("backward", autograd.tensor_backward)

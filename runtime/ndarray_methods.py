@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..tracer.ops.elementwise import convert, identity
+from .conversion import require_numbers
 from .functions import METHODS
-from .functions.common import require_numbers
-from .inplace import fill_
+from .functions.assignment import fill_
 from .numpy_api.creation import FUNCTIONS
 from .numpy_api.methods import Flat
 from .tape import apply, copied_in_order

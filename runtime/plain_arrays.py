@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import ArgumentError
-from ..tracer.origin import place_of_caller
+from ..tracer.origin import at_caller
 
 FORBIDDEN = (np.ma.MaskedArray, np.matrix)
 _REMEDIES = {
@@ -31,5 +31,4 @@ def require_plain_array(value: Any, what: str) -> None:
     if not isinstance(value, FORBIDDEN):
         return
     found, remedy = next(texts for kind, texts in _REMEDIES.items() if isinstance(value, kind))
-    place = place_of_caller()
-    raise ArgumentError(f"{what} is {found}{', at ' + place if place else ''}. Pass {remedy}.")
+    raise ArgumentError(f"{what} is {found}{at_caller()}. Pass {remedy}.")

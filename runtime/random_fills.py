@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError
-from . import inplace
 from .asked import Asked
+from .functions.assignment import copy_
 from .sampling import Generator, drawn
 from .tensor import Tensor
 
@@ -27,7 +27,7 @@ def _filling(name: str, draw: Draw, doc: str, *, of_floats: bool = True) -> Call
             lambda rng: np.asarray(draw(rng, shape, dtype, *parameters, **named)).astype(dtype, copy=False),
             generator,
         )
-        return inplace.copy_(self, values)
+        return copy_(self, values)
 
     fill.__name__ = fill.__qualname__ = name
     fill.__doc__ = doc

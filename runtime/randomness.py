@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..tracer.errors import EagerOnlyError, TraceError
-from ..tracer.origin import place_of_caller
+from ..tracer.origin import at_caller
 from ..tracer.trace import is_tracing
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
@@ -120,9 +120,8 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _refuse(name: str) -> NoReturn:
-    place = place_of_caller()
     raise EagerOnlyError(
-        f"{name}() gives another value in every call{', at ' + place if place else ''}, and compiled code "
+        f"{name}() gives another value in every call{at_caller()}, and compiled code "
         "would keep that of its trace. Call it outside of the compiled function and pass its result in, or "
         "leave that function uncompiled."
     )
@@ -139,11 +138,9 @@ def _refused(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
 def _refused_stream(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         if is_tracing():
-            place = place_of_caller()
-            at = f", at {place}" if place else ""
             raise EagerOnlyError(
-                f"{name}() draws random numbers from {name.rpartition('.')[0]}{at}, which compiled code "
-                f"would repeat in every call. {REMEDY}."
+                f"{name}() draws random numbers from {name.rpartition('.')[0]}{at_caller()}, which compiled "
+                f"code would repeat in every call. {REMEDY}."
             )
         return real(*arguments, **options)
 

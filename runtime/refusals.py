@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from ..tracer.errors import ArgumentError, GradientError, PullbackError, UnsupportedError
-from ..tracer.origin import is_users_code, place_of_caller, place_of_line
+from ..tracer.origin import at_caller, at_place, is_users_code, place_of_line
 from .library_calls import call_at, library_call
 from .saved import saved_values
 
@@ -72,10 +72,6 @@ def has_remedy(call: str) -> bool:
     return any(part in call for part in REMEDIES)
 
 
-def at(place: str) -> str:
-    return f", at {place}" if place else ""
-
-
 # --- gradients ----------------------------------------------------------------------------------------------
 
 _refusals: ContextVar[list[PullbackError] | None] = ContextVar("refusals", default=None)
@@ -91,7 +87,7 @@ def array_refused() -> GradientError:
     )
     return noted(
         f"A NumPy array has no gradient, and {call or 'this'} makes one of a tensor that requires one"
-        f"{at(place_of_caller())}. {instead}."
+        f"{at_caller()}. {instead}."
     )
 
 
@@ -99,7 +95,7 @@ def number_refused(call: str) -> GradientError:
     """The error for a tensor with a gradient of which a library takes the number."""
     return noted(
         f"{call or 'a function of a library'} computes with plain numbers, and is given a value that depends "
-        f"on a differentiated argument{at(place_of_caller())}. A number has no gradient. {remedy(call)}; "
+        f"on a differentiated argument{at_caller()}. A number has no gradient. {remedy(call)}; "
         f"{FOR_THE_VALUE_ALONE}."
     )
 
@@ -156,7 +152,8 @@ def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
     kind = UnsupportedError if isinstance(error, AttributeError) else ArgumentError
     found = kind(
         f"{call or 'a library'} cannot take the tensor that stands for an array or a number here, since the "
-        f"function is differentiated or traced{at(place)}: {type(error).__name__}: {_shortened(str(error))}. "
+        f"function is differentiated or traced{at_place(place)}: {type(error).__name__}: "
+        f"{_shortened(str(error))}. "
         f"{remedy(call)}; where no gradient is needed, apply it to numpy.asarray(pullback.stop_gradient(x))."
     )
     found.__cause__ = error

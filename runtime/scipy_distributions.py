@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .conversion import holds_tensor, tensor_of
 from .functions import PUBLIC, linalg, parts
 from .numpy_api.ufuncs import OF_OTHERS
-from .numpy_api.values import averaged, holds_tensor, of_arrays, promoted, tensor_of
+from .numpy_api.values import averaged, of_arrays, promoted
 from .tensor import Tensor
 
 Density = Callable[..., Tensor]

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import UnsupportedError
+from .conversion import tensor_of
 from .functions import PUBLIC, decompositions, linalg, reduction
 from .functions.common import array_dtype, fail
 from .numpy_api.front import FUNCTIONS
-from .numpy_api.values import as_python_number, averaged, promoted, tensor_of
+from .numpy_api.values import as_python_number, averaged, promoted
 from .tensor import Tensor
 
 # --- scipy.special ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from . import randomness
+from .conversion import holds_tensor, joined
 from .functions import PUBLIC
 from .functions.stopping import stop_gradient
 from .lost_gradients import PULLBACK_NAMES, RENAMED
@@ -26,7 +27,7 @@ from .numpy_api.applying import JOINERS, Vectorized, enumerated
 from .numpy_api.creation import CREATION, JOINING, OF_SEVERAL, full
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.polynomials import SERIES
-from .numpy_api.values import as_python_number, holds_tensor, joined, of_arrays
+from .numpy_api.values import as_python_number, of_arrays
 from .python_numbers import is_of_numbers
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..tracer.errors import EagerOnlyError
-from ..tracer.origin import place_of_caller
+from ..tracer.origin import at_caller
 from ..tracer.trace import is_tracing
 
 MOST_STEPS = 100
@@ -77,10 +77,9 @@ class Counted:
         """The value, for whoever computes with it outside of a trace."""
         if not is_tracing():
             return self._value
-        place = place_of_caller()
         raise EagerOnlyError(
             f"a number that the function changes where it is reached from outside decides what is computed"
-            f"{', at ' + place if place else ''}. Add to it and compare it alone, pass it as an argument, or "
+            f"{at_caller()}. Add to it and compare it alone, pass it as an argument, or "
             "return the new one."
         )
 

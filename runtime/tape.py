@@ -15,7 +15,6 @@ import numpy as np
 from ..tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
 from ..tracer.graph import Node, lift, make_node
 from ..tracer.operator import Operator
-from ..tracer.ops.control import loop
 from ..tracer.ops.elementwise import identity, stop_gradient
 from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
 from ..tracer.trace import Trace, current_trace, innermost
@@ -313,16 +312,5 @@ def unwrap(operand: Any) -> Any:
         return operand._value
     return operand
 
-
-def _apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Any:
-    if operator is loop:
-        from .loops import apply_loop
-
-        return apply_loop(operands, attributes)
-    return apply(operator, *operands, **attributes)
-
-
-# An operator called on tensors comes back here.
-Tensor.apply = classmethod(_apply_operator)  # type: ignore[method-assign, assignment]
 
 __all__ = ["LeakedTraceError", "apply", "record", "unwrap", "wrap"]

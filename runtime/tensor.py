@@ -18,13 +18,10 @@ import numpy as np
 
 from ..tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
 from ..tracer.operator import Operator
-from ..tracer.ops.elementwise import identity
-from ..tracer.ops.movement import reshape
-from ..tracer.origin import file_name, place_of_caller, user_frame
+from ..tracer.origin import at_caller, file_name, user_frame
 from ..tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
-from .differentiated import is_differentiated
 from .memory_order import is_in_order
 from .printing import format_scalar, format_tensor
 
@@ -172,12 +169,10 @@ class Tensor(Asked):
         def __getitem__(self, index: Any) -> Tensor: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
+        def __reduce__(self) -> tuple[Any, ...]: ...
+        def _refresh_from(self, view: View) -> None: ...
+
         def __getattr__(self, name: str) -> Any: ...
-
-    def __new__(cls, *arguments: Any, **options: Any) -> Any:
-        from .creation import legacy_tensor
-
-        return legacy_tensor(*arguments, **options)
 
     # --- what it is -------------------------------------------------------------------------------------
 
@@ -361,9 +356,7 @@ class Tensor(Asked):
         """Of a view: notice what was written through its base or another view."""
         view = self._view
         if view is not None and view.seen != self._cell[0]:
-            from .inplace import refresh_view
-
-            refresh_view(self, view)
+            self._refresh_from(view)
 
     # --- as a sequence, as text -------------------------------------------------------------------------
 
@@ -394,55 +387,6 @@ class Tensor(Asked):
             grad_fn_name=name,
             default_float=dtypes.default_float().name,
         )
-
-    # --- copies -----------------------------------------------------------------------------------------
-
-    def _as_copied_value(self) -> Tensor | None:
-        """A copy with the tensor's gradient, where it stands for a value of the user's code; else None."""
-        from .tape import apply, of_kind
-
-        is_traced = innermost() is not None and not self.requires_grad
-        if not self._is_torch or is_differentiated(self) or is_traced:
-            return of_kind(apply(identity, self), type(self))
-        return None
-
-    def __copy__(self) -> Tensor:
-        """NumPy's arrays are copied; PyTorch's tensors show the same memory."""
-        from .tape import apply
-
-        own = self._as_copied_value()
-        if own is None:
-            return _restore(*self.__reduce__()[1])
-        return apply(reshape, self, shape=tuple(self._value.shape)) if self._is_torch else own
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if id(self) in memo:
-            return memo[id(self)]
-        own = self._as_copied_value()
-        if own is not None:
-            memo[id(self)] = own
-            return own
-        if self.grad_fn is not None:
-            raise GradientError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
-                "the moment; detach() it first."
-            )
-        copied = make(np.array(self._array("copy.deepcopy()")), type(self))
-        copied._requires_grad = self._requires_grad
-        memo[id(self)] = copied
-        if self._grad is not None:
-            copied._grad = self._grad.__deepcopy__(memo)
-        return copied
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if is_differentiated(self):
-            raise GradientError(
-                f"pickle keeps no gradient, and this value depends on a differentiated argument"
-                f"{_at(place_of_caller())}. Use copy.deepcopy(x), or pickle pullback.stop_gradient(x)."
-            )
-        if self.grad_fn is not None:
-            raise GradientError("only leaf tensors can be pickled; detach() it first.")
-        return _restore, (self._array("pickle"), self._requires_grad, self._grad)
 
 
 class TorchTensor(Tensor):
@@ -482,13 +426,6 @@ def make(value: Any, kind: type[Tensor] = TorchTensor) -> Tensor:
     return tensor
 
 
-def _restore(array: np.ndarray, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    tensor = make(array)
-    tensor._requires_grad = requires_grad
-    tensor._grad = grad
-    return tensor
-
-
 # --- versions -----------------------------------------------------------------------------------------
 
 
@@ -503,12 +440,12 @@ def mark_written(tensor: Tensor) -> None:
 def require_writable(tensor: Tensor) -> None:
     """MutationError for an argument of the function that is being traced."""
     if tensor._frozen:
-        raise MutationError(f"{tensor._frozen}{_at(place_of_caller())}.")
+        raise MutationError(f"{tensor._frozen}{at_caller()}.")
     trace = innermost()
     if trace is not None and trace.bodies and _is_older(tensor, trace.bodies[-1]):
         raise MutationError(
             "The body of a loop or a choice writes into a tensor from outside of it"
-            f"{_at(place_of_caller())}. Make it a carry, write into a clone() of it, and return that."
+            f"{at_caller()}. Make it a carry, write into a clone() of it, and return that."
         )
 
 
@@ -524,10 +461,6 @@ def describe(place: tuple[str, int]) -> str:
     """`model.py:5  x += 1`"""
     filename, line = place
     return f"{file_name(filename)}:{line}  {linecache.getline(filename, line).strip()}".rstrip()
-
-
-def _at(place: str) -> str:
-    return f", at {place}" if place else ""
 
 
 def is_tensor(obj: object) -> bool:

@@ -23,7 +23,7 @@ from ..tracer.graph import Node, constant
 from ..tracer.ops.elementwise import identity, stop_gradient
 from ..tracer.ops.movement import concatenate, reshape
 from ..tracer.trace import innermost, is_tracing
-from . import autograd
+from .autograd import pull_back
 from .compiled import CompiledFunction, CompiledMethod, function_name
 from .differentiated import differentiating
 from .flatten import flatten, is_container, leaf_paths, path_text, unflatten
@@ -273,27 +273,6 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
         return ((shown, inputs.shown(aux, keep)), slope) if has_aux else (shown, slope)
 
     return value_and_gradient
-
-
-def pull_back(
-    outputs: Sequence[Tensor],
-    inputs: Sequence[Tensor],
-    cotangents: Sequence[Tensor | None],
-    create_graph: bool = True,
-    retain_graph: bool | None = None,
-) -> tuple[Tensor | None, ...]:
-    """The gradient of each input; None where the outputs do not depend on it."""
-    recorded = [(output, one) for output, one in zip(outputs, cotangents) if output.requires_grad]
-    if not recorded or not inputs:
-        return (None,) * len(inputs)
-    return autograd.grad(
-        [output for output, _ in recorded],
-        list(inputs),
-        [one for _, one in recorded],
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
 
 
 _closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()

@@ -16,6 +16,7 @@ from ..tracer.forks import before_forks, new_lock
 from ..tracer.interpret import evaluate_graph
 from ..tracer.ops.movement import reshape
 from ..tracer.trace import innermost
+from .autograd import pull_back
 from .engine import accumulate
 from .inplace import may_overlap, require_assignable
 from .modes import is_recording
@@ -336,7 +337,6 @@ class Variant:
     def gradient_function(self) -> Callable[..., Any]:
         """The gradient as a compiled function of inputs and cotangents, with a backward of its own."""
         from .compiled import CompiledFunction
-        from .transforms import pull_back
 
         graph, wrt, recorded = self.traced.graph, self.wrt, self.pair.cotangent_outputs
         on_tape = self.traced.gradient

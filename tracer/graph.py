@@ -17,7 +17,7 @@ from .errors import EagerOnlyError, GraphError, LeakedTraceError, PullbackError
 from .operator import Operator, Value
 from .ops import creation
 from .ops import elementwise as e
-from .origin import UNKNOWN, Origin, current_origin, place_of_caller
+from .origin import UNKNOWN, Origin, at_caller, current_origin
 from .spec import BOOL, FromShape, Spec
 
 next_serial = itertools.count().__next__
@@ -146,9 +146,8 @@ def make_node(
 
 
 def _refuse(operator: Operator) -> NoReturn:
-    place = place_of_caller()
     raise EagerOnlyError(
-        f"{operator.name}() has no form in compiled code{', at ' + place if place else ''}. Call it outside "
+        f"{operator.name}() has no form in compiled code{at_caller()}. Call it outside "
         "of the compiled function and pass its result in, or leave that function uncompiled."
     )
 

@@ -7,12 +7,15 @@ import linecache
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import CodeType, FrameType
+from typing import Any, NoReturn
+
+from .errors import PullbackError
 
 # The folders of this distribution: frames in them are not the user's. In a checkout they are the top-level
 # folders, installed they are sub-packages; examples are user code.
@@ -140,6 +143,30 @@ def place_of_caller() -> str:
     """`model.py:5  hidden = pb.tanh(x)`: for error messages; empty where there is no source."""
     frame = calling_frame()
     return "" if frame is None else place_of_line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def at_place(place: str) -> str:
+    """`, at model.py:5  x += 1` for the middle of a sentence; nothing for no place."""
+    return f", at {place}" if place else ""
+
+
+def at_caller() -> str:
+    """`at_place` of the user's line that is being executed."""
+    return at_place(place_of_caller())
+
+
+def fail(error: type[PullbackError], message: str) -> NoReturn:
+    """Raise `error` with the user's line under the message."""
+    place = place_of_caller()
+    raise error(f"{message}\n  at {place}" if place else message)
+
+
+def placed(function: Callable[[], Any]) -> Any:
+    """The result of `function`; pullback's errors in it get the user's line."""
+    try:
+        return function()
+    except PullbackError as error:
+        fail(type(error), str(error))
 
 
 def place_of_line(filename: str, line: int) -> str:

@@ -12,7 +12,6 @@ from ...tracer.errors import (
     ArgumentError,
     DimensionError,
     DTypeError,
-    PullbackError,
     ShapeError,
     UnsupportedError,
 )
@@ -20,9 +19,10 @@ from ...tracer.graph import Node
 from ...tracer.operator import Operator
 from ...tracer.ops import creation
 from ...tracer.ops import elementwise as e
-from ...tracer.origin import place_of_caller
+from ...tracer.origin import fail, placed
 from ...tracer.spec import BOOL, INT64, Spec, normalised_dim, normalised_dims, require_supported
 from .. import dtypes
+from ..conversion import array_dtype, as_dtype
 from ..foreign import how_to_pass
 from ..tape import apply, standing_for
 from ..tensor import Tensor
@@ -42,23 +42,6 @@ TORCH_NAMES = {
     "float16": "Half", "float32": "Float", "float64": "Double",
 }  # fmt: skip
 """How PyTorch's messages call dtypes."""
-
-# --- errors -------------------------------------------------------------------------------------------
-
-
-def fail(error: type[PullbackError], message: str) -> NoReturn:
-    """Raise `error` with the user's line under the message."""
-    place = place_of_caller()
-    raise error(f"{message}\n  at {place}" if place else message)
-
-
-def placed(function: Callable[[], Any]) -> Any:
-    """The result of `function`; pullback's errors in it get the user's line."""
-    try:
-        return function()
-    except PullbackError as error:
-        fail(type(error), str(error))
-
 
 # --- arguments ----------------------------------------------------------------------------------------
 
@@ -172,10 +155,6 @@ def all_dims(dim: Dims, ndim: int, function: str) -> tuple[int, ...]:
 # --- dtypes -------------------------------------------------------------------------------------------
 
 
-def array_dtype(x: Tensor) -> np.dtype:
-    return cast(np.dtype, x._value.dtype)
-
-
 def torch_name(x: Tensor) -> str:
     return TORCH_NAMES[array_dtype(x).name]
 
@@ -187,24 +166,6 @@ def spec(x: Tensor) -> Spec:
 def is_traced(x: Tensor) -> bool:
     """Whether the tensor's elements are not known yet."""
     return isinstance(x._value, Node)
-
-
-def as_dtype(x: Tensor, dtype: np.dtype) -> Tensor:
-    """x in a dtype: itself if it has it."""
-    if x._value.dtype == dtype:
-        return x
-    require_numbers(dtype)
-    return apply(e.convert, x, dtype=dtype)
-
-
-def require_numbers(dtype: np.dtype) -> None:
-    """DTypeError for what no Tensor holds: strings, objects, complex numbers, dates."""
-    if dtype.kind not in "biuf":
-        fail(
-            DTypeError,
-            f"dtype {dtype} is not supported on a Tensor; expected a bool, integer or real floating dtype. "
-            "Where no gradient is needed, use numpy.asarray(pullback.stop_gradient(x)).",
-        )
 
 
 def default_float() -> np.dtype:

@@ -11,11 +11,11 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
-from ..inplace import copy_
 from ..modes import no_grad
 from ..tape import apply
 from ..tensor import Tensor
 from .arithmetic import pow
+from .assignment import copy_
 from .common import array_dtype, as_dtype, elementwise, fail, floating
 from .movement import reshape_to
 from .padding import padded

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
+from ..conversion import holds_tensor, tensor_of
 from ..functions import PUBLIC, joining, movement
 from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.indexing import updated
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import holds_tensor, of_arrays, promoted, tensor_of
+from .values import of_arrays, promoted
 
 Function = Callable[..., Any]
 

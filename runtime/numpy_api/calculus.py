@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, parts, reduction
 from ..functions.common import array_dtype, as_dtype, fail
 from ..tensor import Tensor
 from .functions import implements
-from .values import promoted, tensor_of
+from .values import promoted
 
 LONGEST_WRITTEN_OUT = 32
 """Kernels up to this size are convolved as a sum of shifted products; longer ones as windows times kernel."""

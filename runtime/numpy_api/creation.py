@@ -16,6 +16,7 @@ import numpy as np
 from ...tracer.ops.elementwise import identity
 from ...tracer.ops.movement import expand, reshape
 from ...tracer.spec import SUPPORTED
+from ..conversion import holds_tensor, joined, tensor_of
 from ..creation import size_of
 from ..functions.common import as_dtype
 from ..local import local
@@ -23,7 +24,6 @@ from ..tape import apply, copied_in_order
 from ..tensor import Tensor
 from ..value_kinds import NumpyTensor, as_kind, settled
 from .functions import FUNCTIONS
-from .values import holds_tensor, joined, tensor_of
 
 Creation = Callable[..., Any]
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
+from ..conversion import tensor_of
 from ..functions import PUBLIC, decompositions, least_squares, statistics
 from ..functions.common import array_dtype, fail, filled
 from ..functions.linalg import inverse, symmetric
 from ..tensor import Tensor
 from .functions import implements
-from .values import averaged, promoted, tensor_of
+from .values import averaged, promoted
 
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))

@@ -19,14 +19,16 @@ from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import innermost
+from ..conversion import tensor_of
 from ..foreign import PandasObject
 from ..functions import PUBLIC
+from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..library_calls import inside_of_library, public_name
 from ..tape import wrap
 from ..tensor import Tensor
 from ..value_kinds import NumpyScalar, PythonNumber, as_kind, settled
-from .values import calls_from_scipy, tensor_of, without_tensors
+from .values import calls_from_scipy, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -214,8 +216,6 @@ def written(result: Any, out: Any, function: str) -> Any:
     if isinstance(out, tuple):
         (out,) = out
     if isinstance(out, Tensor):
-        from ..inplace import copy_
-
         return copy_(out, result)
     if is_traced(result) or result.requires_grad:
         fail(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
+from ..conversion import tensor_of
 from ..functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
@@ -20,7 +21,7 @@ from ..library_calls import public_name
 from ..tape import copied_in_order
 from ..tensor import Tensor
 from .front import FUNCTIONS, converted
-from .values import averaged, known, promoted, tensor_of
+from .values import averaged, known, promoted
 
 F = TypeVar("F", bound=Callable[..., Any])
 

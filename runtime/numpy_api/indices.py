@@ -9,12 +9,13 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ..asked import Asked
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, selection
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tape import wrap
 from ..tensor import Tensor
 from .functions import implements
-from .values import averaged, known, promoted, tensor_of
+from .values import averaged, known, promoted
 
 # --- places -------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ import numpy as np
 from ...tracer.ops.elementwise import identity
 from ..asked import Asked
 from ..functions import METHODS
+from ..functions.assignment import copy_
 from ..functions.common import NUMBERS, array_dtype
-from ..inplace import copy_, require_assignable, update
+from ..inplace import require_assignable, update
 from ..nodes import next_sequence
 from ..tape import apply
 from ..tensor import Tensor

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..conversion import holds_tensor, tensor_of
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype
 from ..functions.ordering import between
 from ..tape import wrap
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import averaged, holds_tensor, known, tensor_of
+from .values import averaged, known
 
 SLOPES = {
     "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0, "median_unbiased": 1 / 3,

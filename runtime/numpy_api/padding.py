@@ -8,12 +8,13 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
+from ..conversion import tensor_of
 from ..functions import joining, movement, parts, selection
 from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.padding import padded
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import averaged, tensor_of
+from .values import averaged
 
 Widths = list[tuple[int, int]]
 MODES = {"edge": "replicate", "reflect": "reflect", "wrap": "circular", "symmetric": "symmetric"}

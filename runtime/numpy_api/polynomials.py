@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ..asked import Asked
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining
 from ..functions.common import array_dtype, as_dtype, fail, is_traced
 from ..functions.linalg import solved
@@ -16,7 +17,7 @@ from ..tape import wrap
 from ..tensor import Tensor
 from .calculus import convolve
 from .functions import implements
-from .values import averaged, promoted, tensor_of
+from .values import averaged, promoted
 
 
 @implements(np.polyval)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, parts, reduction, statistics
 from ..functions.common import array_dtype, as_dtype, filled, scalar_of
 from ..tensor import Tensor
 from .functions import implements
-from .values import averaged, promoted, tensor_of
+from .values import averaged, promoted
 
 
 def _axes(axis: Any) -> Any:

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ...tracer.spec import INT64
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, parts, selection, statistics
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import promoted, tensor_of
+from .values import promoted
 
 # --- by condition -------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
 from ..lost_gradients import refuse_constant
@@ -18,7 +19,7 @@ from ..tape import wrap
 from ..tensor import Tensor
 from .calculus import linspace
 from .functions import FUNCTIONS, implements
-from .values import averaged, known, promoted, tensor_of
+from .values import averaged, known, promoted
 
 # --- sets ---------------------------------------------------------------------------------------------------
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
+from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, parts, reduction, special
 from ..functions.common import array_dtype, as_dtype, fail
 from ..library_calls import public_name
 from ..tape import wrap
 from ..tensor import Tensor
 from .front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, RENAMED, called, converted, unknown
-from .values import averaged, known, promoted, tensor_of
+from .values import averaged, known, promoted
 
 FLOAT64 = np.dtype("float64")
 

@@ -1,4 +1,4 @@
-"""What NumPy's functions take for arrays: Tensors, ndarrays, numbers, nested lists that hold Tensors."""
+"""What NumPy's functions share: promotion of what they take for arrays, and the kind of what they give."""
 
 from __future__ import annotations
 
@@ -9,41 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.ops.movement import reshape
+from ..conversion import array_dtype, as_dtype, tensor_of
 from ..flatten import flatten, unflatten
-from ..functions.common import array_dtype, as_dtype, require_numbers
-from ..functions.joining import stack
-from ..plain_arrays import require_plain_array
-from ..tape import apply, of_kind, standing_for
+from ..tape import apply, of_kind
 from ..tensor import Tensor
-from ..value_kinds import NumpyTensor, PythonNumber, as_kind, kind_of_result
-
-
-def holds_tensor(data: Any) -> bool:
-    """Whether data for an array have a Tensor among them."""
-    return isinstance(data, Tensor) or (isinstance(data, list | tuple) and any(map(holds_tensor, data)))
-
-
-def joined(data: Any) -> Any:
-    """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
-    if not isinstance(data, list | tuple) or not holds_tensor(data):
-        return data
-    rows = [tensor_of(one) for one in data]
-    dtype = np.result_type(*map(array_dtype, rows))  # in a list Python's numbers are not weak
-    return as_kind(stack([as_dtype(x, dtype) for x in rows], 0), NumpyTensor)
-
-
-def tensor_of(value: Any) -> Tensor:
-    """The value as a Tensor."""
-    if isinstance(value, Tensor):
-        return value
-    value = joined(value)
-    if isinstance(value, Tensor):
-        return value
-    if not isinstance(value, bool | int | float | np.generic):
-        require_plain_array(value, "an operand")
-        value = np.asarray(value)
-        require_numbers(value.dtype)
-    return standing_for(value)
+from ..value_kinds import NumpyTensor, PythonNumber, kind_of_result
 
 
 def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:

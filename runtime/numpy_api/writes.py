@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import DTypeError, GradientError, UnsupportedError
+from ..conversion import tensor_of
 from ..functions import PUBLIC
+from ..functions.assignment import copy_, set_item
 from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.indexing import updated
 from ..functions.movement import broadcast_to
 from ..functions.selection import index_put
-from ..inplace import copy_, set_item
 from ..tensor import Tensor
 from .functions import implements
-from .values import tensor_of
 
 
 def _target(array: Any, function: str) -> Tensor:
