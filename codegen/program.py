@@ -20,6 +20,7 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
+from .account import Account
 from .blas import OneThread
 from .machine import compile as machine
 from .machine import store
@@ -27,12 +28,13 @@ from .machine.calls import caller
 from .machine.memory import POISONED, SMALLEST_KEPT, allocator
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
+from .nests.accounting import account_of
 from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
 from .whole_calls import MULTIPLYING, NAMES_OF_MODULES
-from .writing.explain import explain_plan
+from .writing.explain import explain
 from .writing.layout import LINE_LENGTH, Module
 
 RECURSION_LIMIT = 100_000
@@ -110,9 +112,15 @@ class Program:
         """The file that holds `source`."""
         return store.write_source(self.source, self.stem)
 
+    @property
+    def account(self) -> Account:
+        """The loops, what is stored and why, what calls a library."""
+        names = stage_names(self.name, self._plan.stages)
+        return account_of(self.title, self._plan, names, self.notes)
+
     def explain(self) -> str:
-        """The loops, what is stored, what calls a library: as text."""
-        return "\n".join((explain_plan(self.title, self._plan), *self.notes))
+        """The account in words."""
+        return explain(self.account)
 
     # --- execution ----------------------------------------------------------------------------------------
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from ..codegen.account import Account
+from ..codegen.writing.explain import explain
 from ..tracer.errors import GradientError
 from ..tracer.graph import Graph, Node
 from .flatten import flatten, is_container, unflatten
@@ -21,7 +23,7 @@ from .tracing import Traced
 from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
-    from ..codegen.pipeline import Pair
+    from ..codegen.pipeline import Pair, Program
     from .paths import Path, Paths
 
 
@@ -45,6 +47,34 @@ class Known:
     @classmethod
     def of_path(cls, paths: Paths, path: Path) -> Known:
         return cls(path.traced, tuple(paths.programs(path)), paths)
+
+
+@dataclass(frozen=True)
+class Backward:
+    """A backward function: what it is handed, and what was decided for it."""
+
+    account: Account
+    handed_over: tuple[str, ...]
+    """The inputs, results and further values that the forward function hands to it, and why, line by line."""
+
+    def __str__(self) -> str:
+        return "\n".join((*self.handed_over, explain(self.account)))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a compiled function runs for some arguments; printed, it is what `explain()` says."""
+
+    name: str
+    notes: tuple[str, ...]
+    """Arguments, captured arrays, constants of the trace and known paths, line by line."""
+    forward: tuple[Account, ...]
+    """Of the functions that compute the result, in their order: several where values decide."""
+    backward: tuple[Backward, ...]
+    """Of the functions that compute the gradient, if `forward` does not."""
+
+    def __str__(self) -> str:
+        return "\n".join((*self.notes, *map(explain, self.forward), *map(str, self.backward)))
 
 
 class Inspection:
@@ -108,23 +138,50 @@ class Inspection:
         except GradientError:  # it writes into an argument that would require one
             return known.programs
 
+    def programs(self, *args: Any, **kwargs: Any) -> tuple[Program, ...]:
+        """The generated programs that compute the result for such arguments, in their order.
+
+        There are several where values decide. Each has `source`, `graph`, `account` and `run_uncompiled`.
+
+        Example:
+            >>> (program,) = CompiledFunction(lambda x: 2 * x).programs(np.ones(2))
+            >>> program.run_uncompiled([np.ones(2)])
+            (array([2., 2.]),)
+        """
+        return tuple(one.forward for one in self._known_for(args, kwargs).programs)
+
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The traced graph for such arguments; it prints as text, one operator a line."""
         return self._known_for(args, kwargs).traced.graph
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    @overload
+    def explain(self, *args: Any, as_data: Literal[False] = False, **kwargs: Any) -> str: ...
+
+    @overload
+    def explain(self, *args: Any, as_data: Literal[True], **kwargs: Any) -> Explanation: ...
+
+    def explain(self, *args: Any, as_data: bool = False, **kwargs: Any) -> str | Explanation:
         """How the function runs for such arguments: inputs, loops, what is saved, what is a constant.
 
         Where values decide, it lists the known paths with their guards, and how often each has run.
+
+        Args:
+            as_data: give what the text says as data, e.g. `.forward[0].arrays`.
+
+        Example:
+            >>> double = CompiledFunction(lambda x: 2 * x)
+            >>> double.explain(np.ones(3), as_data=True).forward[0].statements[0].reason
+            'an output'
         """
         known = self._known_for(args, kwargs)
-        lines = [*_input_lines(known.traced), *_path_lines(known)]
-        lines += [one.forward.explain() for one in known.programs]
-        if not known.is_gradient:
-            for one in self._differentiated(known, args, kwargs):
-                if one.differentiable:
-                    lines += [*_saved_lines(one, one.pair), one.pair.backward.explain()]
-        return "\n".join(lines)
+        pairs = () if known.is_gradient else self._differentiated(known, args, kwargs)
+        found = Explanation(
+            known.traced.name,
+            (*_input_lines(known.traced), *_path_lines(known)),
+            tuple(one.forward.account for one in known.programs),
+            tuple(_backward(one, one.pair) for one in pairs if one.differentiable),
+        )
+        return found if as_data else str(found)
 
 
 def _asking_for_gradients(
@@ -186,6 +243,10 @@ def _joined(sources: Iterable[str]) -> str:
 
 def _commented(traced: Traced) -> str:
     return "\n".join(f"#   {line}" for line in traced.guards.lines())
+
+
+def _backward(variant: Variant, pair: Pair | TapePair) -> Backward:
+    return Backward(pair.backward.account, tuple(_saved_lines(variant, pair)))
 
 
 def _saved_lines(variant: Variant, pair: Pair | TapePair) -> list[str]:

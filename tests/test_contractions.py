@@ -26,7 +26,7 @@ def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> s
     arrays = normals(*shapes)
     positions = tuple(range(len(arrays)))
     both = pb.value_and_grad(pb.compile(function), argnums=positions)
-    program = both._known_for(tuple(arrays), {}).programs[0].forward
+    program = both.programs(*arrays)[0]
     value, gradients = pb.value_and_grad(function, argnums=positions)(*arrays)
     for found, wanted in zip(program.run_uncompiled(arrays), (value, *gradients), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
@@ -36,7 +36,7 @@ def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> s
 def value_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
     """The source of the value alone, once compared."""
     arrays = normals(*shapes)
-    program = pb.compile(function)._known_for(tuple(arrays), {}).programs[0].forward
+    program = pb.compile(function).programs(*arrays)[0]
     (found,) = program.run_uncompiled(arrays)
     np.testing.assert_allclose(found, function(*arrays), rtol=1e-10, atol=1e-12)
     return program.source
@@ -188,7 +188,7 @@ def test_a_sum_that_a_loop_reads_stays_in_the_loop() -> None:
 def test_zero_times_nan_is_nan() -> None:
     """BLAS does not multiply by a factor of 0."""
     x = np.full((20, 20), np.nan)
-    program = pb.compile(lambda x: 0.0 * (x @ x))._known_for((x,), {}).programs[0].forward
+    program = pb.compile(lambda x: 0.0 * (x @ x)).programs(x)[0]
     assert np.isnan(program.run_uncompiled([x])[0]).all()
 
 

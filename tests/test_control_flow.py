@@ -358,7 +358,7 @@ def test_source_runs_uncompiled(name: str) -> None:
     arrays = drawn(shapes, 1)
     compiled = pb.compile(pb.value_and_grad(function, tuple(range(len(shapes)))))
     value, gradients = compiled(*arrays)
-    program = compiled._known_for(tuple(arrays), {}).programs[0].forward
+    program = compiled.programs(*arrays)[0]
     for one, other in zip(program.run_uncompiled(arrays), [value, *gradients]):
         agree(one, other)
 

@@ -7,26 +7,11 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.nests import lending
-from pullback.codegen.program import Program
 
 
 @pytest.fixture(autouse=True)
 def everything_is_lent(monkeypatch):
     monkeypatch.setattr(lending, "SMALLEST_LENT", 1)
-
-
-@pytest.fixture
-def plans(monkeypatch):
-    """The plans of the programs that are run while a test runs."""
-    found = {}
-    run = Program.__call__
-
-    def watched(program, arrays):
-        found[id(program)] = program._plan
-        return run(program, arrays)
-
-    monkeypatch.setattr(Program, "__call__", watched)
-    return found
 
 
 def descended(w1, w2, x):
@@ -55,27 +40,28 @@ def arrays():
 
 
 @pytest.mark.parametrize("function", [descended, slopes_of_products])
-def test_what_is_lent_changes_no_result(function, plans):
-    found, expected = pb.compile(function, parallel=True)(*arrays()), function(*arrays())
-    for one, other in zip(found, expected):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-    assert any(plan.loans for plan in plans.values())
-    for plan in plans.values():
-        require_disjoint(plan)
+def test_what_is_lent_changes_no_result(function):
+    compiled = pb.compile(function, parallel=True)
+    for found, expected in zip(compiled(*arrays()), function(*arrays())):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    accounts = compiled.explain(*arrays(), as_data=True).forward
+    assert any(array.lies_in for account in accounts for array in account.arrays)
+    for account in accounts:
+        require_disjoint(account)
 
 
-def require_disjoint(plan):
+def require_disjoint(account):
     """No two arrays of one function share bytes, and none changes before its last reader has read it."""
-    places = {}
-    for node in plan.filled:
-        loan = plan.loans.get(node)
-        owner, start = (loan.owner, loan.offset) if loan else (node, 0)
-        used = [place for place, stage in enumerate(plan.stages) if node in stage.arrays]
-        is_output = any(output.node is node for output in plan.outputs)
-        places[node] = (owner, start, plan.storage_spec(node).nbytes, used, is_output)
-        assert start + places[node][2] <= plan.storage_spec(owner).nbytes
-    for one, other in itertools.combinations(places.values(), 2):
-        overlap = one[0] is other[0] and one[1] < other[1] + other[2] and other[1] < one[1] + one[2]
+    sizes = {array.name: array.nbytes for array in account.arrays}
+    places = []
+    for array in account.arrays:
+        owner = array.lies_in or array.name
+        used = [number for number, function in enumerate(account.functions) if array.name in function.arrays]
+        stop = array.offset + array.nbytes
+        places.append((owner, array.offset, stop, used, array.is_output))
+        assert stop <= sizes[owner]
+    for one, other in itertools.combinations(places, 2):
+        overlap = one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
         if overlap and one[3] and other[3]:
             first, then = sorted((one, other), key=lambda place: place[3][0])
             assert first[3][-1] < then[3][0] and not first[4]

@@ -178,8 +178,9 @@ def test_layers_and_what_follows_them_are_one_function_over_rows() -> None:
 def test_loops_have_more_parts_than_threads_and_products_have_not() -> None:
     given = []
     for function in (total, lambda x, w: x @ w.T):
-        program = pb.compile(function, parallel=True)._known_for((MATRIX, WEIGHT), {}).programs[0].forward
-        given += [(one.parts_per_thread, "gemm" in one.called) for one in program._plan.stages if one.shared]
+        (account,) = pb.compile(function, parallel=True).explain(MATRIX, WEIGHT, as_data=True).forward
+        functions = [one for one in account.functions if one.is_shared]
+        given += [(one.parts_per_thread, "gemm" in one.called) for one in functions]
     assert given == [(4, False), (1, True)]
 
 

@@ -232,7 +232,7 @@ def traced_without_constants(function: Function) -> Graph:
 
 def test_a_gradient_in_a_trace_has_one_loop_forward_and_one_back() -> None:
     slope = pb.value_and_grad(pb.compile(network), argnums=(0, 1, 2))
-    program = slope._known_for(tuple(arrays(*SHAPES)), {}).programs[0].forward
+    program = slope.programs(*arrays(*SHAPES))[0]
     assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
 
 

@@ -32,7 +32,7 @@ def compared(program: Any, x: Array) -> str:
     direction, step = np.random.default_rng(1).standard_normal(x.shape), 1e-6
     ahead, behind = (loss(x + sign * step * direction, weights) for sign in (1, -1))
     assert np.sum(gradient * direction) == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-7)
-    code = both._known_for((x, weights), {}).programs[0].forward
+    code = both.programs(x, weights)[0]
     for found, wanted in zip(code.run_uncompiled((x, weights)), (value, gradient), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
     return code.source

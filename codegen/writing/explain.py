@@ -1,152 +1,83 @@
-"""What the code generator decided, and by which figures, as text."""
+"""The account of a program in words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from pullback.tracer.graph import Node
-from pullback.tracer.ops.control import loop_result
-
-from ..nests.cost import EXPENSIVE, arithmetic
-from ..nests.expression import Select, parts
-from ..nests.tree import Item, Loop, Root
-from ..whole_calls import operations_of_call
-
-if TYPE_CHECKING:
-    from ..nests.plan import Plan
+from ..account import Account, Array, LoopNest, Statement, Step, numbered
 
 VERBS = {
     "call": "{name} into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
     "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
     "update": "write at indices into", "overwrite": "write a part of",
-    "check": "compare positions with the extent of", "trips": "count of steps",
+    "check": "compare positions with the extent of what they index",
+    "trips": "count of steps of the next loop, which data decides",
 }  # fmt: skip
 
 
-def explain_plan(title: str, plan: Plan) -> str:
+def explain(account: Account) -> str:
     """The loops with what they move and compute, each value that is stored and why, and the memory."""
-    lines = [title]
-    for item in plan.tree.items:
-        lines.append(f"  {_cost_line(item, plan)}")
-        lines.extend(_item_lines(item, plan, 2))
-    return "\n".join([*lines, *_memory_lines(plan)])
+    arrays = {one.name: one for one in account.arrays}
+    lines = [account.title]
+    for step in account.steps:
+        lines.append(f"  {_cost_line(step)}")
+        lines.extend(_lines(step.work, arrays, 2))
+    return "\n".join([*lines, *_memory_lines(account), *account.notes])
 
 
-def _cost_line(item: Item, plan: Plan) -> str:
-    """Bytes to and from arrays, each array once, and operations: what the item must cost at least."""
-    roots = list(_roots_in(item))
-    made = {root.node for root in roots if root.kind not in ("view", "check")}
-    read = {load.node for root in roots for load in root.reads} - made
-    reads, writes = (
-        sum(plan.storage_spec(node).nbytes for node in some if node in plan.names) for some in (read, made)
+def _cost_line(step: Step) -> str:
+    threads = ", shared between threads" if step.is_shared else ""
+    return (
+        f"reads {_bytes(step.bytes_read)}, writes {_bytes(step.bytes_written)}, "
+        f"{_count(step.operations)} operations{threads}"
     )
-    operations = sum(map(_operations, roots))
-    threads = (
-        ", shared between threads"
-        if any(stage.shared and item in stage.items for stage in plan.stages)
-        else ""
-    )
-    return f"reads {_bytes(reads)}, writes {_bytes(writes)}, {_count(operations)} operations{threads}"
 
 
-def _roots_in(item: Item) -> Iterator[Root]:
-    if isinstance(item, Root):
-        yield item
-    else:
-        for one in item.items:
-            yield from _roots_in(one)
-
-
-def _operations(root: Root) -> int:
-    """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
-    if root.kind == "call":
-        if root.product is None:
-            return operations_of_call(root.node)
-        return 2 * math.prod(root.product.indices.extents.values())
-    points = math.prod(axis.extent.value for axis in root.axes)
-    own = arithmetic(root.value, set()) if root.value is not None else 0
-    return points * (own + (root.kind in ("reduce", "scatter", "scan")))
-
-
-def _item_lines(item: Item, plan: Plan, depth: int) -> list[str]:
+def _lines(work: LoopNest | Statement, arrays: dict[str, Array], depth: int) -> list[str]:
     indent = "  " * depth
-    if isinstance(item, Loop):
-        inner = [line for one in item.items for line in _item_lines(one, plan, depth + 1)]
-        if item.once:
-            return [f"{indent}if that is 1", *inner]
-        if item.goes_on:
-            return [f"{indent}loop while its condition is true", *inner]
-        counted = item.extent.find().is_counted
-        over = "the iterations of the block" if item.outer else str(item.extent.value)
-        over = "the steps counted" if counted else over
-        blocks = f", in blocks of {item.block}" if item.block else ""
-        return [f"{indent}loop over {over}{blocks}", *inner]
-    return [f"{indent}{_root_line(item, plan)}"]
+    if isinstance(work, Statement):
+        return [f"{indent}{_statement_line(work, arrays)}"]
+    inner = [line for one in work.body for line in _lines(one, arrays, depth + 1)]
+    return [f"{indent}{_loop_line(work)}", *inner]
 
 
-def _root_line(root: Root, plan: Plan) -> str:
-    node = root.node
-    origin = f"  # {node.origin.place}" if node.origin.line else ""
-    verb = VERBS[root.kind].format(name=node.operator.name)
-    if root.kind == "trips":
-        return f"{verb} of the next loop, which data decides{origin}"
-    if root.kind == "check":
-        return f"{verb} what they index{origin}"
-    name = plan.names.get(node)
-    kept = f"array {name} ({_spec_text(node, plan)})" if name else "a local variable"
-    border = (
-        "; border apart" if root.value and any(isinstance(one, Select) for one in parts(root.value)) else ""
-    )
-    return f"{verb} {kept}: {_reason(root, plan)}{border}{origin}"
+def _loop_line(loop: LoopNest) -> str:
+    if loop.kind == "choice":
+        return "if that is 1"
+    if loop.kind == "while":
+        return "loop while its condition is true"
+    over = {"counted": "the steps counted", "block": "the iterations of the block"}
+    blocks = f", in blocks of {loop.block}" if loop.block else ""
+    return f"loop over {over.get(loop.kind, loop.trip_count)}{blocks}"
 
 
-def _spec_text(node: Node, plan: Plan) -> str:
-    """Shape and dtype; what data decides is `steps`."""
-    spec = plan.storage_spec(node)
-    if node not in plan.growing:
-        return str(spec)
-    return f"{spec.dtype}[{', '.join(['steps', *map(str, spec.shape[1:])])}]"
+def _statement_line(statement: Statement, arrays: dict[str, Array]) -> str:
+    verb = VERBS[statement.kind].format(name=statement.operator)
+    origin = f"  # {statement.place}" if statement.place else ""
+    if not statement.reason:
+        return f"{verb}{origin}"
+    array = arrays.get(statement.array or "")
+    kept = f"array {array.name} ({_spec(array)})" if array else "a local variable"
+    border = "; border apart" if statement.border_apart else ""
+    return f"{verb} {kept}: {statement.reason}{border}{origin}"
 
 
-def _reason(root: Root, plan: Plan) -> str:
-    """Why a value has a place of its own."""
-    node, tree = root.node, plan.tree
-    is_stack = node.operator is loop_result and node not in tree.rows
-    if node in plan.residuals or (is_stack and not any(output.node is node for output in plan.outputs)):
-        each = ", a row each step" if root.steps else ""
-        return f"taped for backward{each}" if node in plan.residuals else f"a tape{each}"
-    if any(output.node is node for output in plan.outputs):
-        return "an output"
-    if root.kind != "store":
-        return {"view": "the same memory", "call": "a product of matrices"}.get(
-            root.kind if root.kind != "call" or root.product else "", "complete after its loop"
-        )
-    readers = [one for one in tree.roots if any(load.node is node for load in one.reads)]
-    call = next((one for one in readers if one.kind == "call"), None)
-    if call is not None:
-        return f"an operand of {call.node.operator.name}"
-    effort = arithmetic(root.value, set()) if root.value is not None else 0
-    dear = "dear" if effort >= EXPENSIVE else "long"
-    places, operations = _number(len(readers), "place"), _number(effort, "operation")
-    return f"read in {places}, too {dear} to compute again ({operations})"
+def _spec(array: Array) -> str:
+    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
-def _memory_lines(plan: Plan) -> Iterable[str]:
-    scratch = [node for node in plan.filled if not any(output.node is node for output in plan.outputs)]
-    own = [node for node in scratch if node not in plan.loans]
-    if scratch:
-        total = sum(plan.storage_spec(node).nbytes for node in own)
-        yield f"  scratch: {_bytes(total)} in {_number(len(own), 'array')}"
-    for node, loan in plan.loans.items():
-        array = f"{plan.names[node]} ({_spec_text(node, plan)})"
-        yield f"    {array} lies in {plan.names[loan.owner]} while that is not in use"
-    for node, owner in plan.shared.items():
-        ends_here = any(output.node is owner for output in plan.outputs)
-        first, then = (node, owner) if ends_here else (owner, node)
-        values = f"{first.operator.name}, then of {then.operator.name}"
-        yield f"    {plan.names[owner]} ({node.spec}) holds the results of {values}"
+def _memory_lines(account: Account) -> Iterator[str]:
+    own = [one for one in account.scratch if not one.lies_in]
+    if account.scratch:
+        yield f"  scratch: {_bytes(sum(one.nbytes for one in own))} in {numbered(len(own), 'array')}"
+    for one in account.arrays:
+        if one.lies_in:
+            yield f"    {one.name} ({_spec(one)}) lies in {one.lies_in} while that is not in use"
+    for one in account.arrays:
+        if one.holds:
+            first, *others = one.holds
+            values = ", then of ".join((first, *others))
+            yield f"    {one.name} ({_spec(one)}) holds the results of {values}"
 
 
 def _bytes(number: float) -> str:
@@ -165,7 +96,3 @@ def _scaled(number: float, units: Sequence[str]) -> str:
             return f"{number:.3g}{unit}"
         number /= 1000
     return f"{number:.3g}{largest}"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,148 @@
+"""The account of a planned program: what was decided, and by which figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from pullback.tracer.graph import Node
+from pullback.tracer.ops.control import loop_result
+
+from ..account import Account, Array, Function, LoopNest, Statement, Step, numbered
+from ..whole_calls import operations_of_call
+from .cost import EXPENSIVE, arithmetic
+from .expression import Select, parts
+from .plan import Plan
+from .tree import Item, Loop, Root
+
+
+def account_of(title: str, plan: Plan, function_names: list[str], notes: tuple[str, ...] = ()) -> Account:
+    """The account of a program that is planned."""
+    functions = tuple(
+        Function(
+            name,
+            stage.shared is not None,
+            stage.parts_per_thread,
+            stage.called,
+            tuple(plan.names[node] for node in stage.arrays),
+        )
+        for name, stage in zip(function_names, plan.stages)
+    )
+    steps = tuple(_step(item, plan) for item in plan.tree.items)
+    return Account(title, steps, functions, tuple(_array(node, plan) for node in plan.filled), notes)
+
+
+# --- work -------------------------------------------------------------------------------------------------
+
+
+def _step(item: Item, plan: Plan) -> Step:
+    """With the bytes to and from arrays, each array once."""
+    roots = list(_roots_in(item))
+    made = {root.node for root in roots if root.kind not in ("view", "check")}
+    read = {load.node for root in roots for load in root.reads} - made
+    reads, writes = (
+        sum(plan.storage_spec(node).nbytes for node in some if node in plan.names) for some in (read, made)
+    )
+    is_shared = any(stage.shared and item in stage.items for stage in plan.stages)
+    return Step(_work(item, plan), reads, writes, sum(map(_operations, roots)), is_shared)
+
+
+def _roots_in(item: Item) -> Iterator[Root]:
+    if isinstance(item, Root):
+        yield item
+    else:
+        for one in item.items:
+            yield from _roots_in(one)
+
+
+def _operations(root: Root) -> float:
+    """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
+    if root.kind == "call":
+        if root.product is None:
+            return operations_of_call(root.node)
+        return 2 * math.prod(root.product.indices.extents.values())
+    points = math.prod(axis.extent.value for axis in root.axes)
+    own = arithmetic(root.value, set()) if root.value is not None else 0
+    return points * (own + (root.kind in ("reduce", "scatter", "scan")))
+
+
+def _work(item: Item, plan: Plan) -> LoopNest | Statement:
+    if isinstance(item, Root):
+        return _statement(item, plan)
+    body = tuple(_work(one, plan) for one in item.items)
+    return LoopNest(_kind_of_loop(item), item.extent.value, item.block, body)
+
+
+def _kind_of_loop(loop: Loop) -> str:
+    if loop.once:
+        return "choice"
+    if loop.goes_on:
+        return "while"
+    if loop.extent.find().is_counted:
+        return "counted"
+    return "block" if loop.outer else "iterations"
+
+
+def _statement(root: Root, plan: Plan) -> Statement:
+    node = root.node
+    choices = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
+    reason = "" if root.kind in ("trips", "check") else _reason(root, plan)
+    place = node.origin.place if node.origin.line else ""
+    return Statement(root.kind, node.operator.name, plan.names.get(node), reason, place, choices)
+
+
+def _reason(root: Root, plan: Plan) -> str:
+    """Why a value has a place of its own."""
+    node, tree = root.node, plan.tree
+    is_stack = node.operator is loop_result and node not in tree.rows
+    if node in plan.residuals or (is_stack and not _is_output(node, plan)):
+        each = ", a row each step" if root.steps else ""
+        return f"taped for backward{each}" if node in plan.residuals else f"a tape{each}"
+    if _is_output(node, plan):
+        return "an output"
+    if root.kind != "store":
+        return {"view": "the same memory", "call": "a product of matrices"}.get(
+            root.kind if root.kind != "call" or root.product else "", "complete after its loop"
+        )
+    readers = [one for one in tree.roots if any(load.node is node for load in one.reads)]
+    call = next((one for one in readers if one.kind == "call"), None)
+    if call is not None:
+        return f"an operand of {call.node.operator.name}"
+    effort = arithmetic(root.value, set()) if root.value is not None else 0
+    dear = "dear" if effort >= EXPENSIVE else "long"
+    return (
+        f"read in {numbered(len(readers), 'place')}, too {dear} to compute again "
+        f"({numbered(effort, 'operation')})"
+    )
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+def _is_output(node: Node, plan: Plan) -> bool:
+    return any(output.node is node for output in plan.outputs)
+
+
+def _array(node: Node, plan: Plan) -> Array:
+    spec, loan = plan.storage_spec(node), plan.loans.get(node)
+    shape: tuple[int | str, ...] = ("steps", *spec.shape[1:]) if node in plan.growing else spec.shape
+    return Array(
+        plan.names[node],
+        spec.dtype.name,
+        shape,
+        spec.nbytes,
+        _is_output(node, plan),
+        plan.tree.rows.get(node, 0),
+        plan.names[loan.owner] if loan else "",
+        loan.offset if loan else 0,
+        _held_in_turn(node, plan),
+    )
+
+
+def _held_in_turn(node: Node, plan: Plan) -> tuple[str, ...]:
+    """The operators of the values that share the array of a node, the first one first."""
+    others = [one.operator.name for one, owner in plan.shared.items() if owner is node]
+    if not others:
+        return ()
+    own = node.operator.name
+    return (*others, own) if _is_output(node, plan) else (own, *others)
