@@ -95,12 +95,6 @@ class Asked(Value):
             refuse_loss(self, "tolist()")
         return self._concrete("tolist()").tolist()
 
-    def tobytes(self, order: Any = "C") -> bytes:
-        """The memory of an ndarray of these elements, as bytes."""
-        if self.requires_grad:
-            refuse_loss(self, "tobytes()")
-        return self._concrete("tobytes()").tobytes(order)
-
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The ndarray itself, sharing memory; `force` detaches a tensor that requires grad.
 

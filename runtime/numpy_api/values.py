@@ -15,7 +15,7 @@ from ..functions.joining import stack
 from ..plain_arrays import require_plain_array
 from ..tape import apply, of_kind, standing_for
 from ..tensor import Tensor
-from ..value_kinds import NumpyTensor, PythonNumber, as_kind, kind_of_result
+from ..value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_result
 
 
 def holds_tensor(data: Any) -> bool:
@@ -43,7 +43,9 @@ def tensor_of(value: Any) -> Tensor:
         require_plain_array(value, "an operand")
         value = np.asarray(value)
         require_numbers(value.dtype)
-    return standing_for(value)
+    found = standing_for(value)
+    is_strong = type(found) is PythonNumber and type(value) not in (bool, int, float)
+    return as_kind(found, NumpyScalar) if is_strong else found
 
 
 def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:
