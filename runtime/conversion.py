@@ -13,7 +13,7 @@ from ..tracer.origin import fail
 from .plain_arrays import require_plain_array
 from .tape import apply, standing_for
 from .tensor import Tensor
-from .value_kinds import NumpyTensor, as_kind
+from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind
 
 
 def array_dtype(x: Tensor) -> np.dtype:
@@ -67,4 +67,6 @@ def tensor_of(value: Any) -> Tensor:
         require_plain_array(value, "an operand")
         value = np.asarray(value)
         require_numbers(value.dtype)
-    return standing_for(value)
+    found = standing_for(value)
+    is_strong = type(found) is PythonNumber and type(value) not in (bool, int, float)
+    return as_kind(found, NumpyScalar) if is_strong else found

@@ -375,6 +375,7 @@ def _bind_numpy() -> None:
         torch = getattr(Tensor, name, None)
         _bind(name, of_numpy(torch, method), NumpyTensor)
         _bind(name, of_torch(name, torch, method))
+    _bind("size", property(Tensor.numel), NumpyTensor)
     operators = numpy_operators(METHODS)
     for name, method in operators.items():
         _bind(name, method, NumpyTensor)

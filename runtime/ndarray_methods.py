@@ -15,6 +15,7 @@ from ..tracer.ops.elementwise import convert, identity
 from .conversion import require_numbers
 from .functions import METHODS
 from .functions.assignment import fill_
+from .lost_gradients import refuse_loss
 from .numpy_api.creation import FUNCTIONS
 from .numpy_api.methods import Flat
 from .tape import apply, copied_in_order
@@ -59,6 +60,13 @@ def astype(
 def fill(self: Tensor, value: Any) -> None:
     """Write one value everywhere."""
     fill_(self, value)
+
+
+def tobytes(self: Tensor, order: Any = "C") -> bytes:
+    """The memory of an ndarray of these elements, as bytes."""
+    if self.requires_grad:
+        refuse_loss(self, "tobytes()")
+    return self._concrete("tobytes()").tobytes(order)
 
 
 def dot(self: Tensor, tensor: Any) -> Tensor:
@@ -129,4 +137,5 @@ NDARRAY_METHODS: dict[str, Any] = {
     "ptp": ptp, "conj": itself, "conjugate": itself, "size": property(size), "real": property(itself),
     "imag": property(imag), "flat": property(flat), "cumsum": cumulated("cumsum"),
     "cumprod": cumulated("cumprod"), "std": with_ddof("std"), "var": with_ddof("var"),
+    "tobytes": tobytes,
 }  # fmt: skip

@@ -212,7 +212,8 @@ class Signature:
                 kinds.append(NumpyTensor)
                 continue
             is_static = place in places or (type(leaf) in VARYING and self._is_constant(leaf, call))
-            concrete = (isinstance(leaf, (*ARRAYS, *VARYING)) and not is_static) or place in differentiated
+            varies = isinstance(leaf, ARRAYS) or type(leaf) in VARYING
+            concrete = (varies and not is_static) or place in differentiated
             concrete = concrete and type(leaf) is not bool
             if concrete:
                 given.append(leaf)
@@ -238,9 +239,10 @@ class Signature:
     def _array_key(self, leaf: Any, arrays: list[Any], call: Call) -> Key:
         """What an array adds to the key; the array itself, ready for programs, is added to `arrays`."""
         value = leaf
-        if type(leaf) in VARYING:
+        number = next((kind for kind in VARYING if isinstance(leaf, kind)), None)
+        if number is not None and not isinstance(leaf, ARRAYS):
             arrays.append(np.asarray(leaf))
-            return (VARYING[type(leaf)],)
+            return (VARYING[number],)
         if isinstance(leaf, Tensor):
             asked = leaf.requires_grad and is_recording()
             value = leaf._value

@@ -116,6 +116,12 @@ class View:
         self.of_several = ""
         """The function, if it is one of several views that PyTorch's function gives at once."""
 
+    def copy(self) -> View:
+        """The same for another tensor, which looks for itself."""
+        copied = View(self.base, self.steps, self.seen, self.tracks)
+        copied.of_several = self.of_several
+        return copied
+
 
 class Tensor(Asked):
     """An array with a gradient: the state that tensors of all kinds have."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -222,10 +222,12 @@ class _Run:
             written = self._written(len(arguments))
             outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
-            guards = Guards(self.trace.guards)
+            asked = [guard.node for guard in self.trace.guards]
+            if not pulled.gradients:
+                shared = self.trace.share_captured((*outputs, *asked))
+                outputs, asked = list(shared[: len(outputs)]), list(shared[len(outputs) :])
+            guards = Guards([replace(guard, node=node) for guard, node in zip(self.trace.guards, asked)])
         outputs += guards.outputs
-        if not pulled.gradients:
-            outputs = list(self.trace.share_captured(outputs))
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used

@@ -9,6 +9,7 @@ import numpy as np
 
 from .flatten import Results
 from .places import Reading
+from .refusals import explaining_errors
 from .signature import Call
 from .substitution import Substitution
 from .tape import standing_for
@@ -30,7 +31,8 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     args, kwargs = call.rebuild(leaves)
     given = [*call.arrays, *(source.value for source in reading.sources)]
     try:
-        value = substitution.root(0, function)(*args, **kwargs)
+        with explaining_errors():
+            value = substitution.root(0, function)(*args, **kwargs)
     finally:
         substitution.write_back(lambda value: _as_before(value, reading))
     results = Results(value, name)

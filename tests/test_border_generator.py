@@ -98,17 +98,33 @@ def test_what_is_called_once_too_often_is_found() -> None:
         checks.compare_calls(checks.expected(), run_calls(COUNTS, lambda f: lambda x: (f(x), f(x))[1]))
 
 
-def test_a_wrong_gradient_is_found() -> None:
-    def shifted(function: Any, places: tuple[int, ...]) -> Any:
+def shifted(distance: float) -> Callable[..., Any]:
+    """A transform that is wrong by so much in each element of the gradient."""
+
+    def transform(function: Any, places: tuple[int, ...]) -> Any:
         def call(x: Any) -> Any:
             value, (gradient,) = pb.value_and_grad(function, places)(x)
-            return value, (gradient + 1.0,)
+            return value, (gradient + distance,)
 
         return call
 
+    return transform
+
+
+def test_a_wrong_gradient_is_found() -> None:
     with pytest.raises(Differs) as found:
-        Checks(SQUARE).compare_gradient(shifted)
+        Checks(SQUARE).compare_gradient(shifted(1.0))
     assert found.value.status == "gradient"
+
+
+@pytest.mark.parametrize("arguments", ["np.array([-1.0, 0.5])", "np.array([-1.0, 0.5], dtype=np.float32)"])
+def test_at_a_kink_the_slopes_between_its_sides_are_right(arguments: str) -> None:
+    clipped = Checks(Case("def f(x):\n    return np.clip(x, -1, 1).sum() + (x ** 2).sum()", (arguments,)))
+    for distance in (0.0, -0.3):
+        clipped.compare_gradient(shifted(distance))
+    for distance in (0.3, -0.9):
+        with pytest.raises(Differs):
+            clipped.compare_gradient(shifted(distance))
 
 
 def test_a_finding_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:

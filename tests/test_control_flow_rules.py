@@ -423,6 +423,22 @@ def test_a_body_does_not_fill_an_array_from_outside() -> None:
         pb.compile(program)(np.ones(2))
 
 
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda f, x: pb.cond(x.sum() > 0, f, f, x),
+        lambda f, x: pb.map(f, pb.stack([x, x * 2.0])),
+    ],
+)
+def test_a_body_reads_one_matrix_in_two_other_shapes(choose: Callable[[Function, Any], Any]) -> None:
+    def both(x: Any) -> Any:
+        return (np.repeat(x, 2) ** 2).sum() + np.cumsum(x).sum()
+
+    x = np.arange(8.0).reshape(2, 4)
+    found = pb.compile(lambda x: choose(both, x))(x)
+    np.testing.assert_allclose(found, choose(both, x))
+
+
 def test_a_loop_solves_for_the_same_right_hand_side() -> None:
     systems, side = np.random.default_rng(0).normal(size=(3, 2, 2)), np.ones(2)
 

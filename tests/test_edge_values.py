@@ -240,6 +240,33 @@ def test_the_next_number_has_the_derivative_of_the_number() -> None:
     require_as_in_pytorch(lambda lib, a, b: lib.nextafter(a, b), np.array([1.0, 2]), np.array([2.0, 1]))
 
 
+@pytest.mark.parametrize(
+    "clipped",
+    [
+        lambda x: pb.clamp(x, -1, 1), lambda x: np.clip(x, -1, 1), lambda x: x.clip(-1.0, 1.0),
+        lambda x: np.clip(x, -np.ones_like(x), np.ones_like(x)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_at_a_bound_clipping_has_pytorchs_gradient_however_it_is_taken(clipped: Any, dtype: Any) -> None:
+    x = np.array([-2.0, -1.0, 0.5, 1.0, 3.0], dtype)
+    leaf = torch.tensor(x, requires_grad=True)
+    torch.clamp(leaf, -1, 1).sum().backward()
+    expected = leaf.grad.numpy()
+
+    def total(x: Any) -> Any:
+        return clipped(x).sum()
+
+    def by_tangents(x: Any) -> Any:
+        return np.array([pb.jvp(total, (x,), (one,))[1] for one in np.eye(5, dtype=dtype)])
+
+    of_rows = pb.vmap(pb.grad(total))
+    found = [pb.grad(total)(x), pb.grad(pb.compile(total))(x), pb.compile(pb.grad(total))(x)]
+    found += [pb.vjp(total, x)[1](dtype(1))[0], by_tangents(x), of_rows(x[None])[0]]
+    for one in found:
+        np.testing.assert_array_equal(one, expected)
+
+
 def test_heaviside_has_the_gradient_of_its_value_at_zero() -> None:
     values = pb.tensor([0.5, 0.25], requires_grad=True)
     pb.heaviside(pb.tensor([0.0, 1.0]), values).sum().backward()

@@ -275,3 +275,15 @@ def test_dimensions_of_size_1_in_front_of_what_is_written_are_dropped() -> None:
     x = np.array([[[1.0, 2.0, 3.0]]])
     for function in (filled, pb.compile(filled)):
         np.testing.assert_allclose(pb.grad(function)(x), [[[2.0, 32.0, 108.0]]])
+
+
+def test_a_view_that_is_taken_as_an_array_shows_what_was_written() -> None:
+    def program(x: Any) -> Any:
+        copied = x.copy()
+        reversed_one = copied[::-1]
+        copied[0] = 9.0
+        doubled = np.vectorize(lambda number: 2 * number)(reversed_one)
+        return reversed_one.sum() + doubled.sum()
+
+    for x in (np.array([1.5, 0.5]), pb.tensor([1.5, 0.5])):
+        assert float(pb.compile(program)(x)) == float(program(x)) == 28.5

@@ -567,6 +567,28 @@ def vectorized(x: np.ndarray) -> Any:
     return (bent * sums).sum() + sum(places) + np.vectorize(np.sqrt)(2.0)
 
 
+@pytest.mark.parametrize(
+    "called",
+    [
+        lambda f, x: np.vectorize(f)(x),
+        lambda f, x: np.vectorize(f, otypes=[np.float32])(x),
+        lambda f, x: np.vectorize(lambda t: (t, f(t)))(x)[1],
+        lambda f, x: np.apply_along_axis(lambda row: f(row[0]), 1, x[:, None]),
+    ],
+)
+@pytest.mark.parametrize("least", [0, 0.0])
+def test_the_first_result_of_a_function_of_numbers_has_the_dtype_of_all(called: Any, least: Any) -> None:
+    def program(x: Any) -> Any:
+        return 1.0 * called(lambda t: t if t > 0 else least, x)
+
+    single = np.array([1.5, -2.5], np.float32)
+    for x in (np.array([-1.5, 2.5, 0.5]), single, -single):
+        expected = program(x)
+        for found in (pb.compile(program)(x), pb.vjp(program, x)[0]):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_functions_of_numbers_are_vectorized() -> None:
     check(vectorized, random(3))
 

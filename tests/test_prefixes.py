@@ -150,6 +150,18 @@ def test_globals_constants_and_closures_reach_all_prefixes() -> None:
     np.testing.assert_allclose(compiled(X).detach().numpy(), reaching(pb.tensor(X)).detach().numpy())
 
 
+def test_a_question_about_one_of_several_equal_constants() -> None:
+    def counted(x, y):
+        first = np.array([y[0], 1.0, 2.0])
+        rows = np.argwhere(x > 0).shape[0]
+        second = np.array([y[0], 1.0])
+        return rows * first if np.array_equal(second, second) else second
+
+    compiled = pb.compile(counted)
+    for x in (X, -X, X - 1, -X):
+        np.testing.assert_array_equal(compiled(x, X), counted(x, X))
+
+
 def test_second_derivatives() -> None:
     def f(x):
         y = pb.sin(x) * x

@@ -71,3 +71,22 @@ def test_writes_into_arguments_arrive() -> None:
     with pytest.warns(UserWarning, match="runs uncompiled"):
         pb.compile(fill)(x)
     np.testing.assert_allclose(x, [1.2660658777520082] * 2 + [1.0])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_bytes_of_an_array_are_numpys(order: Any) -> None:
+    def read(x: Any) -> Any:
+        return np.frombuffer(x.tobytes(order)) * x.size
+
+    def noisy(x: Any) -> Any:
+        return read(x) + np.random.default_rng(0).normal(size=x.size)
+
+    for function in (read, noisy):
+        for x in (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2).T):
+            np.testing.assert_array_equal(pb.compile(function)(x), function(x))
+
+
+def test_what_an_array_has_and_a_tensor_lacks_is_explained() -> None:
+    refused = pytest.raises(pb.errors.UnsupportedError, match="x.byteswap cannot take the tensor")
+    with pytest.warns(UserWarning, match="runs uncompiled"), refused:
+        pb.compile(lambda x: (pb.i0(x), x.byteswap()))(np.ones(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,14 @@ X = np.array([1.0, 2.0, 4.0])
 X32 = X.astype(np.float32)
 TABLE = np.arange(6.0).reshape(2, 3) ** 2
 W = pb.tensor([1.0, 2.0, 3.0], dtype=pb.float64)
+
+
+class Level(enum.IntEnum):
+    TWO = 2
+
+
+class Length(float):
+    pass
 
 
 def add_one(number: Any) -> Any:
@@ -63,6 +72,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a Tensor on the left": (lambda x: (W * x).std(), (X,)),
     "a constant Tensor": (lambda x: x.sum() * pb.tensor([1.0, 2.0]), (X,)),
     "a Python float": (lambda x, a: a * x, (X32, 2.0)),
+    "a class of ints": (lambda x: [Level.TWO * x, x[0] + Level.TWO, np.maximum(x, Level.TWO)], (X32,)),
+    "a class of floats": (lambda x: [x - Length(2), np.where(x > 1, x, Length(0.5)), -x], (X32,)),
+    "a size": (lambda x: [x * x.size, x.mean() + x.size], (X32,)),
+    "a number beside a Tensor's size": (lambda x: np.float32(2) * x.size * x, (W,)),
     "a number of NumPy's": (lambda x, a: a * x, (X32, np.float64(2.0))),
     "an array of no dimensions": (lambda x, a: a * x, (X32, np.array(2.0))),
     "a sum beside an array": (lambda x, y: x.sum() * y, (X, X32)),
@@ -143,6 +156,13 @@ def test_a_transform_gives_what_the_plain_call_does(name: str) -> None:
     ones = like_ones(value)
     for gradient, argument in zip(pull(ones), arguments):
         assert isinstance(gradient, pb.Tensor) is isinstance(argument, pb.Tensor)
+
+
+@pytest.mark.parametrize("number", [Level.TWO, Length(0.5)])
+def test_a_number_of_a_class_is_an_argument_like_others(number: Any) -> None:
+    require_same(pb.compile(lambda x, number: x * number)(X32, number), X32 * number)
+    value, slope = pb.compile(pb.value_and_grad(lambda x: x * Length(3)))(Length(0.5))
+    assert (value, slope) == (1.5, 3)
 
 
 def test_public_functions_take_arrays_and_numbers() -> None:

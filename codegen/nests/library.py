@@ -156,12 +156,14 @@ def with_shared_operands(roots: Sequence[Root], same: Mapping[Node, Node]) -> li
 
 
 def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
-    """For copies of one value that are made in the same loops around calls, or outside of them, the first."""
+    """For copies of one value that calls alone read, in the same loops around them or outside, the first."""
     around_calls = {loop for root in roots if root.kind == "call" for loop in root.path}
+    taken = {load.node for root in roots if root.kind == "call" for load in root.reads}
+    taken -= {load.node for root in roots if root.kind != "call" for load in root.reads}
     first: dict[tuple[Node, tuple[Loop, ...]], Node] = {}
     same: dict[Node, Node] = {}
     for root in roots:
-        if root.node.operator is identity:
+        if root.node.operator is identity and root.node in taken:
             around = tuple(loop for loop in root.path if loop in around_calls)
             kept = first.setdefault((root.node.operands[0], around), root.node)
             if kept is not root.node:

@@ -22,6 +22,13 @@ from .values import of_arrays, promoted
 Function = Callable[..., Any]
 
 
+def _stacked(results: Sequence[Any], dtype: np.dtype | None = None) -> Tensor:
+    """Results of a function that is called again and again as one array, in the dtype of the first one."""
+    tensors = [tensor_of(one) for one in results]
+    dtype = array_dtype(tensors[0]) if dtype is None else dtype
+    return joining.stack([as_dtype(one, dtype) for one in tensors], 0)
+
+
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
     """What a function gives of each row along a dimension, in the place of the row."""
@@ -30,7 +37,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **option
     rows = movement.movedim(x, axis, -1)
     outside = tuple(rows.shape[:-1])
     found = [func1d(row, *args, **options) for row in rows.reshape(-1, rows.shape[-1])]
-    results = joining.stack(promoted(found), 0)
+    results = _stacked(found)
     inside = tuple(results.shape[1:])
     results = results.reshape((*outside, *inside))
     count = len(inside)
@@ -111,7 +118,7 @@ class Vectorized:
         ]
         found = [self._called(given, len(args), names, row) for row in zip(*flat)]
         if isinstance(found[0], tuple):
-            return tuple(self._shaped(list(one), shape) for one in zip(*found))
+            return tuple(self._shaped(one, shape, place) for place, one in enumerate(zip(*found)))
         return self._shaped(found, shape)
 
     def _inner(self, arrays: Sequence[Tensor]) -> list[int]:
@@ -128,9 +135,9 @@ class Vectorized:
             **{name: value for name, value in chosen.items() if isinstance(name, str)},
         )
 
-    @staticmethod
-    def _shaped(results: list[Any], shape: tuple[int, ...]) -> Tensor:
-        rows = joining.stack(promoted(results), 0)
+    def _shaped(self, results: Sequence[Any], shape: tuple[int, ...], place: int = 0) -> Tensor:
+        """The results of all elements as an array."""
+        rows = _stacked(results, np.dtype(self._real.otypes[place]) if self._real.otypes else None)
         return of_arrays(rows.reshape((*shape, *rows.shape[1:])))
 
 

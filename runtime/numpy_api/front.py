@@ -155,13 +155,14 @@ def _call_where(
 
 
 def _weak(value: Any) -> Any:
-    """What NumPy's promotion takes for an input: a dtype, or the type of a Python number."""
+    """What NumPy's promotion takes for an input: a dtype, or the type of a Python number.
+
+    NumPy knows Python's own numbers alone as weak, no subclass as `enum.IntEnum`.
+    """
     if isinstance(value, Tensor):
         dtype = array_dtype(value)
         return WEAK.get(dtype.kind, dtype) if type(value) is PythonNumber else dtype
-    if isinstance(value, NUMBERS) and not isinstance(value, np.generic):
-        return np.dtype(bool) if isinstance(value, bool) else int if isinstance(value, int) else float
-    return np.asarray(value).dtype
+    return type(value) if type(value) in (int, float) else np.asarray(value).dtype
 
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:

@@ -34,6 +34,7 @@ def polyval(p: Any, x: Any) -> Tensor:
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """Columns of powers, the highest first unless `increasing`."""
     values = tensor_of(x)
+    values = as_dtype(values, np.promote_types(array_dtype(values), int))
     count = values.shape[0] if N is None else N
     columns = [values**power if power else values * 0 + 1 for power in range(count)]
     return joining.stack(columns if increasing else columns[::-1], 1)
@@ -104,10 +105,14 @@ def poly(seq_of_zeros: Any) -> Tensor:
     zeros = averaged(seq_of_zeros)
     if zeros.ndim != 1:
         fail(UnsupportedError, "numpy.poly: the characteristic polynomial of a matrix is not supported.")
-    found = wrap(np.ones(1))
+    found = one = wrap(np.ones(1, array_dtype(zeros)))
     for place in range(zeros.shape[0]):
-        found = convolve(found, joining.cat([wrap(np.ones(1)), -zeros[place : place + 1]], 0))
+        found = convolve(found, joining.cat([one, -zeros[place : place + 1]], 0))
     return found
+
+
+def in_double(value: Any) -> Tensor:
+    return as_dtype(tensor_of(value), np.dtype("float64"))
 
 
 @implements(np.polyfit)
@@ -120,18 +125,17 @@ def polyfit(
     """
     if full:
         fail(UnsupportedError, "numpy.polyfit: full is not supported on a Tensor.")
-    at, values = averaged(x), averaged(y)
-    weights = None if w is None else averaged(w)
+    precision = np.finfo(array_dtype(averaged(x))).eps
+    at, values = in_double(x), in_double(y)  # as `vander` is
+    weights = None if w is None else in_double(w)
     if weights is not None:
         values = values * (weights if values.ndim == 1 else weights[:, None])
     if not any(one is not None and (is_traced(one) or one.requires_grad) for one in (at, weights)):
         shares = 1.0 if weights is None else Asked.numpy(weights)[:, None]
         table = np.vander(Asked.numpy(at), deg + 1) * shares
         scale = np.sqrt((table * table).sum(axis=0))
-        cut = len(table) * np.finfo(table.dtype).eps if rcond is None else rcond
-        return PUBLIC["matmul"](
-            as_dtype(wrap(np.linalg.pinv(table / scale, cut) / scale[:, None]), array_dtype(values)), values
-        )
+        cut = len(table) * precision if rcond is None else rcond
+        return PUBLIC["matmul"](wrap(np.linalg.pinv(table / scale, cut) / scale[:, None]), values)
     powers = vander(at, deg + 1)
     powers = powers if weights is None else powers * weights[:, None]
     scale = PUBLIC["sqrt"](PUBLIC["sum"](powers * powers, 0))
