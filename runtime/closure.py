@@ -45,7 +45,7 @@ from .objects import (
     special_methods,
     wrapped_by,
 )
-from .places import ABSENT, Holder, Key, Number, Place, Reading, Source, StandIn
+from .places import ABSENT, NOTHING, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM
 from .reader import Reader
@@ -59,11 +59,11 @@ LIMIT = 2000
 """Places that are explored at most; what lies beyond is guarded by identity."""
 
 
-def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]] = frozenset()) -> Reading:
+def explore(roots: Sequence[tuple[Any, str]], changed: Changed = NOTHING) -> Reading:
     """Explore a function and the objects among its static arguments, each with what to call it.
 
     Args:
-        numbers: plain values that the function changes, by the identity of what holds them, and key.
+        changed: what the function changes.
 
     Raises:
         TraceError: it reaches what can't be read without using it up.
@@ -72,7 +72,7 @@ def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]
     names: frozenset[str] = frozenset()
     stand_ins, reads_all, may_miss = JOINED, False, False
     while True:
-        explorer = _Explorer(names, stand_ins, reads_all, may_miss, numbers)
+        explorer = _Explorer(names, stand_ins, reads_all, may_miss, changed)
         reached = tuple(explorer.root(root, label) for root, label in roots)
         wanted = WRITABLE if explorer.is_writing else JOINED
         found = wanted, explorer.reads_all, explorer.may_miss
@@ -90,7 +90,7 @@ class _Explorer:
         stand_ins: for the parts of NumPy that are reached.
         reads_all: whether it reads attributes of objects by names that it computes.
         may_miss: whether it goes on where an object lacks an attribute.
-        numbers: what the function changes.
+        changed: what the function changes.
     """
 
     def __init__(
@@ -99,13 +99,14 @@ class _Explorer:
         stand_ins: StandIns,
         reads_all: bool,
         may_miss: bool,
-        numbers: frozenset[tuple[int, Any]],
+        changed: Changed,
     ) -> None:
         self.names = names
         self.stand_ins = stand_ins
         self.all_attributes = self.reads_all = reads_all
         self.guards_missing = self.may_miss = may_miss
-        self.changed = numbers
+        self.changed = changed.numbers
+        self.written = changed.containers
         self.is_writing = False
         self.attribute_names: set[str] = set()
         self.reader = Reader()
@@ -172,10 +173,14 @@ class _Explorer:
         if known is not None:
             reader.guard(f"{variable} is not {known.variable}")
             return known
+        if id(value) in self.written:
+            return self._written(value, variable, label)
         if type(value) in CONTAINERS or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._container(value, variable, label)
         if type(value) in (set, frozenset) and not all(map(_is_plain, value)):
             return self._set(value, variable, label)
+        if type(value) is set:
+            self._holder("items", value, variable, label)
         if is_opaque_instance(value) or is_own_container(value):
             self._guard_content(value, variable, label)
             return None
@@ -356,6 +361,12 @@ class _Explorer:
                 index = repr(key) if isinstance(key, int | str) else reader.constant(key)
                 self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
         return holder
+
+    def _written(self, value: Any, variable: str, label: str) -> Holder:
+        """A container that is written and not read: what it holds is no matter of guards."""
+        self.reader.is_shareable = False  # another function object writes into its own
+        self.reader.guard(f"type({variable}) is not {self.reader.constant(type(value))}")
+        return self._holder("written", value, variable, label)
 
     def _guard_plain(self, value: Any, variable: str, label: str) -> None:
         """A guard on many plain values at once."""

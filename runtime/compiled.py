@@ -117,6 +117,8 @@ class CompiledFunction(Inspection):
         """Of the last call: what tells whether arguments are like its, the default dtype, the entry, and what
         puts arrays in the places of Python's numbers."""
         self._newest: Variant | Paths | None = None
+        self._written: dict[int, Any] = {}
+        """The containers that traces have changed, by identity."""
         self._lock = new_reentrant_lock()
         self._counters = Counters()
         self._misses = self._later_misses = self._traces = self._evicted_hits = 0
@@ -206,7 +208,7 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
-            shared = shared_programs.find(self, call)
+            shared = None if self._written else shared_programs.find(self, call)
             if shared is not None:
                 result = shared.run(call.arrays)
                 if result is not STALE:
@@ -276,8 +278,9 @@ class CompiledFunction(Inspection):
             ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
                 stands for them, which one of NumPy's may not take.
         """
+        known = len(self._written)
         try:
-            traced = trace_call(self.__wrapped__, call, self.name, answers)
+            traced = trace_call(self.__wrapped__, call, self.name, answers, self._written)
         except EagerOnlyError:
             raise
         except Exception as error:
@@ -285,6 +288,10 @@ class CompiledFunction(Inspection):
                 raise ConstantNeeded({ALL}, error) from None
             raise
         self._traces += 1
+        if len(self._written) > known:  # which other traces may have read
+            self._latest = NO_CALL
+            for entry in self._entries.values():
+                entry.clear()
         return traced
 
     def _trace_only(self, call: Call) -> Traced:
@@ -318,6 +325,11 @@ class CompiledFunction(Inspection):
         self._entries[call.key] = entry
         self._latest = NO_CALL
         return entry
+
+    def holds(self, call: Call, made: Paths) -> bool:
+        """Whether calls like this one still find it."""
+        entry = self._entries.get(call.key)
+        return entry is not None and made in entry.variants
 
     def _share(self, call: Call, made: Variant | Paths) -> None:
         """Let other functions that are made of the same code find it."""
@@ -527,8 +539,8 @@ def compile(
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a
     call first takes it, then found again by the guards. Numbers that the function reaches and changes
-    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing, filling a
-    cache) happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()`
+    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing, `log.append(n)`)
+    happen once for each trace, and the function must not read what it writes so. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()`
     put the exact value into the path, so that each new value is a new path: compare tensors instead of
     numbers.
 

@@ -145,6 +145,7 @@ class Paths:
                     path.calls += 1
                 if result is not STALE:
                     self._enter(path, paths, start)
+                    self._stay()
                     function._share(self.call, self)
                 return result
         if unknown.guard is not None and not function._warned:
@@ -181,7 +182,12 @@ class Paths:
     # --- the tree -----------------------------------------------------------------------------------------
 
     def _paths_with(self, path: Path) -> list[Path]:
-        """All paths, this one in the place of one with the same answers."""
+        """All paths, this one in the place of one with the same answers.
+
+        None but this one, if it is the first to change a container that the others may have read.
+        """
+        if not self.function.holds(self.call, self):
+            return [path]
         for former in (one for one in self.paths if one.key == path.key):
             path.calls += former.calls
         return [*(one for one in self.paths if one.key != path.key), path]
@@ -191,6 +197,11 @@ class Paths:
         self.drops_gradients = any(one.traced.dropped for one in paths)
         self.traces += 1
         self.streams.update(dict.fromkeys(path.traced.streams))
+
+    def _stay(self) -> None:
+        """Be found by calls, also after the other paths have gone."""
+        if not self.function.holds(self.call, self):
+            self.function._keep(self.call, self)
 
     # --- inspection ---------------------------------------------------------------------------------------
 
@@ -204,6 +215,7 @@ class Paths:
             if self.traces < self.function.max_paths:
                 paths = self._paths_with(path)
                 self._enter(path, paths, self._prefixes.plan(paths))
+                self._stay()
             return path
 
     def _known_path_of(self, leaves: Sequence[Any]) -> Path | None:

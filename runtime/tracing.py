@@ -22,13 +22,13 @@ from .flatten import Results, is_container
 from .guards import Guards
 from .modes import is_recording
 from .nodes import have_own_backward, next_sequence, targets_behind
-from .places import Reading, Source
+from .places import NOTHING, Changed, Reading, Source
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM, Streams, refuse_moved
 from .refusals import explaining_errors
 from .signature import EXACT, Call, conform, spec_of_leaf
 from .state import Updates
-from .substitution import ChangedNumbers, Substitution
+from .substitution import ChangesFound, Substitution
 from .tensor import Tensor, make
 from .value_kinds import PythonNumber, kind_of_value
 
@@ -93,12 +93,17 @@ class Traced:
 
 
 def trace_call(
-    function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray] = ()
+    function: Callable[..., Any],
+    call: Call,
+    name: str,
+    answers: Sequence[np.ndarray] = (),
+    containers: dict[int, Any] | None = None,
 ) -> Traced:
     """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
 
     Args:
         answers: to the first questions that the function asks of traced values.
+        containers: those that other traces have changed, by identity; this one adds its own.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -106,27 +111,31 @@ def trace_call(
         LeakedTraceError: it stores a traced value outside.
         TraceError: it calls itself without end.
     """
-    numbers: frozenset[tuple[int, Any]] = frozenset()
+    written = {} if containers is None else containers
+    changed = Changed(containers=written)
     while True:
         try:
-            return _Run(function, call, name, answers, numbers).traced()
-        except ChangedNumbers as changed:
-            if changed.places <= numbers or len(numbers) > MOST_NUMBERS:
+            return _Run(function, call, name, answers, changed).traced(written)
+        except ChangesFound as error:
+            found = error.found
+            if (
+                found.numbers <= changed.numbers and found.containers.keys() <= changed.containers.keys()
+            ) or len(changed.numbers) > MOST_NUMBERS:
                 raise MutationError(
                     f"{name} changes numbers that it reaches from outside at other places in every trace. "
                     "Return the new values instead."
                 ) from None
-            numbers |= changed.places
+            changed |= found
 
 
 def explore_call(
-    function: Callable[..., Any], call: Call, name: str, numbers: frozenset[tuple[int, Any]] = frozenset()
+    function: Callable[..., Any], call: Call, name: str, changed: Changed = NOTHING
 ) -> tuple[Reading, list[int]]:
     """What a call reaches: the first root is the function, the others are the static leaves at positions."""
     statics = explored_leaves(call)
     names = call.leaf_names() if statics else []
     roots = [(function, name), *((call.leaves[index], names[index]) for index in statics)]
-    return explore(roots, numbers), statics
+    return explore(roots, changed), statics
 
 
 def explored_leaves(call: Call) -> list[int]:
@@ -158,14 +167,14 @@ class _Run:
         call: Call,
         name: str,
         answers: Sequence[np.ndarray],
-        numbers: frozenset[tuple[int, Any]],
+        changed: Changed,
     ) -> None:
         self.function = function
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.reading, self.statics = explore_call(function, call, name, numbers)
-        self.substitution = Substitution(self.reading, self._replacement)
+        self.reading, self.statics = explore_call(function, call, name, changed)
+        self.substitution = Substitution(self.reading, self._replacement, name)
         self.source_nodes: dict[Source, Node] = {}
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
@@ -176,22 +185,27 @@ class _Run:
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
 
-    def traced(self) -> Traced:
-        """The trace; where there is none, what it has changed and drawn is put back."""
+    def traced(self, written: dict[int, Any]) -> Traced:
+        """The trace; where there is none, what it has changed and drawn is put back.
+
+        Args:
+            written: gets the containers that it has changed, by identity.
+        """
         streams = Streams(self.reading.streams)
         try:
             traced = self._traced()
             refuse_moved(streams, self.name)
         except BaseException as error:
             self.substitution.put_back()
-            if streams.moved() or isinstance(error, PullbackError | ChangedNumbers):
+            if streams.moved() or isinstance(error, PullbackError | ChangesFound):
                 for stream, state in self.trace.streams.items():
                     stream.set_state(state)
             if isinstance(error, Exception):
                 refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
-            if isinstance(error, EagerOnlyError | ChangedNumbers):
+            if isinstance(error, EagerOnlyError | ChangesFound):
                 self._refuse_to_run_again()
             raise
+        written.update(self.substitution.commit())
         return traced
 
     def _refuse_to_run_again(self) -> None:
@@ -358,7 +372,7 @@ class _Run:
                     "@compile(static_argnames=...)."
                 ) from None
         self._check_arguments(before, _contents((args, kwargs)))
-        substitution.check(self.name)
+        substitution.check()
         return result
 
     def _written(self, arguments: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     As in a trace the function gets a Tensor in the place of each array, also of those that it reaches.
     """
     reading, statics = explore_call(function, call, name)
-    substitution = Substitution(reading, lambda source: standing_for(source.value))
+    substitution = Substitution(reading, lambda source: standing_for(source.value), name)
     leaves = [standing_for(leaf) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
     for position, index in enumerate(statics, 1):
         leaves[index] = substitution.root(position, leaves[index])
