@@ -489,7 +489,8 @@ class _Explorer:
                 at = namespace, name
                 self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
                 continue
-            self.reader.guard_binding(f"{name!r} in {variables}")
+            is_made = name in names.stored  # perhaps by the first call
+            (self.reader.guard_binding if is_made else self.reader.guard)(f"{name!r} in {variables}")
             stand_in = self.stand_ins.of(vars(builtins).get(name), self.names)
             if stand_in is not None:
                 holder.children.append((("global", name), StandIn(stand_in)))

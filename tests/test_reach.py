@@ -508,3 +508,29 @@ def test_methods_and_properties_that_are_replaced_in_their_class(monkeypatch: py
     np.testing.assert_allclose(compiled(X), 3 * X)
     monkeypatch.setattr(Patched, "scaled", lambda self, x: x + 1)
     np.testing.assert_allclose(compiled(X), X + 1)
+
+
+SHADOWED: dict[str, tuple[str, Callable[..., Any]]] = {
+    "sum": ("def f(x): return sum(x)", lambda x: x * 100),
+    "len": ("def f(x): return len([1, 2]) * x", lambda x: 7),
+    "max": ("def f(x): return max(x.sum(), 2.0)", lambda *given: given[0] * 0),
+    "abs": ("def helper(x): return abs(x)\ndef f(x): return helper(x)", lambda x: x * 0),
+    "range": ("def f(x): return [float(i) * x for i in range(3)][-1]", lambda n: [5]),
+    "math": ("def f(x):\n  try: return x * math\n  except NameError: return x", 2.0),
+}
+
+
+@pytest.mark.parametrize("name", SHADOWED)
+def test_a_global_that_comes_to_hide_a_builtin(name: str) -> None:
+    text, instead = SHADOWED[name]
+    namespace: dict[str, Any] = {"__name__": "users"}
+    exec(text, namespace)
+    plain = namespace["f"]
+    compiled = pb.compile(plain)
+    x = np.arange(1.0, 4.0)
+    before = compiled(x)
+    namespace[name] = instead
+    np.testing.assert_allclose(compiled(x), plain(x))
+    assert not np.array_equal(compiled(x), before)
+    del namespace[name]
+    np.testing.assert_allclose(compiled(x), before)
