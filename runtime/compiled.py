@@ -539,10 +539,10 @@ def compile(
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a
     call first takes it, then found again by the guards. Numbers that the function reaches and changes
-    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing, `log.append(n)`)
-    happen once for each trace, and the function must not read what it writes so. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()`
-    put the exact value into the path, so that each new value is a new path: compare tensors instead of
-    numbers.
+    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing,
+    `log.append(n)`) happen once for each trace, and the function must not read what it writes so. `bool()`
+    has two answers; `float()`, `item()`, `tolist()` and `numpy()` put the exact value into the path, so that
+    each new value is a new path: compare tensors instead of numbers.
 
     Args:
         function: what to compile; its Python code runs once for each kind of arguments and each path.

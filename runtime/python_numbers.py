@@ -73,6 +73,21 @@ def _arithmetic(name: str, reflected: bool) -> Method:
     return method
 
 
+def _repeating(general: Method) -> Method:
+    """A product with a number of NumPy's or Python's, where `n * [a, b]` is a longer list."""
+
+    @functools.wraps(general)
+    def method(self: NumpyScalar, other: Any) -> Any:
+        if type(other) not in SEQUENCES:
+            return general(self, other)
+        return other * (operator.index(self) if _is_whole(self) else 1.0)  # the latter raises as Python does
+
+    return method
+
+
+SEQUENCES = (list, tuple, str, bytes)
+
+
 def _power(base: Any, exponent: Any, compute: Callable[[], Any]) -> Any:
     if base == 0 and exponent < 0:
         operator.pow(0.0, -1.0)
@@ -140,6 +155,9 @@ def bind() -> None:
         for reflected in (False, True):
             method = _arithmetic(name, reflected)
             setattr(PythonNumber, method.__name__, method)
+    for name in ("__mul__", "__rmul__"):
+        for kind in (NumpyScalar, PythonNumber):
+            setattr(kind, name, _repeating(getattr(kind, name)))
     setattr(NumpyScalar, "__hash__", _hash)  # noqa: B010
     setattr(NumpyScalar, "__round__", _round)  # noqa: B010
     for name in ("as_integer_ratio", "hex", "is_integer"):

@@ -26,11 +26,11 @@ from .places import NOTHING, Changed, Reading, Source
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM, Streams, refuse_moved
 from .refusals import explaining_errors
-from .signature import EXACT, Call, conform, spec_of_leaf
+from .signature import EXACT, Call, conform, is_number, spec_of_leaf
 from .state import Updates
 from .substitution import ChangesFound, Substitution
 from .tensor import Tensor, make
-from .value_kinds import PythonNumber, kind_of_value
+from .value_kinds import kind_of_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,7 +326,7 @@ class _Run:
             if isinstance(leaf, Tensor):
                 leaf.refresh()
             self.trace.values.give(node, conform(leaf))
-            if kind is PythonNumber and not self.is_differentiated(label):
+            if is_number(leaf) and not self.is_differentiated(label):
                 self.trace.numbers[node] = label
         tensor = make(node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
