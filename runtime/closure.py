@@ -107,7 +107,7 @@ class _Explorer:
         self.guards_missing = self.may_miss = may_miss
         self.changed = changed.numbers
         self.written = changed.containers
-        self.is_writing = False
+        self.is_writing = self.asks_identity = False
         self.attribute_names: set[str] = set()
         self.reader = Reader()
         self.sources: list[Source] = []
@@ -144,6 +144,7 @@ class _Explorer:
             tuple(self.streams),
             self.reader,
             self.reader.read(),
+            self.asks_identity,
         )
 
     # --- one place ------------------------------------------------------------------------------------
@@ -448,6 +449,7 @@ class _Explorer:
         self.attribute_names |= names.attributes
         self.reads_all |= names.reads_all
         self.may_miss |= names.may_miss
+        self.asks_identity |= names.asks_identity
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in names.stored]
         if not IMPORTED.isdisjoint(imports(function.__code__)):

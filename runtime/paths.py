@@ -78,6 +78,7 @@ class Paths:
         self.drops_gradients = False
         """Whether some path drops a gradient as PyTorch does, for which a transform is refused."""
         self._prefixes = Prefixes(function._variant)
+        self.identities_hold = variant.traced.identities_hold
         first = Path(function, variant.traced, calls)
         first.variant = variant
         self._enter(first, [first], self._prefixes.plan([first]))
@@ -88,6 +89,7 @@ class Paths:
         other.function, other.paths, other.traces = function, paths, len(paths)
         other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
         other.streams = dict(self.streams)
+        other.identities_hold = paths[-1].traced.identities_hold
         other._prefixes = None if function is None else Prefixes(function._variant)
         return other
 
@@ -111,6 +113,8 @@ class Paths:
 
     def _run(self, leaves: Sequence[Any]) -> Any:
         known = self.traces
+        if self.identities_hold is not None and not self.identities_hold(leaves):
+            return STALE
         if self.drops_gradients:
             self._refuse_drop(leaves)
         try:

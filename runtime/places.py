@@ -107,3 +107,5 @@ class Reading:
     """Generators of random numbers, with what to call them."""
     reader: Reader
     read: Read | None
+    asks_identity: bool = False
+    """Whether the code asks if two values are one object."""

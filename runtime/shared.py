@@ -132,7 +132,8 @@ def _is_shareable(traced: Traced) -> bool:
 
 def _bare_reading(reading: Reading) -> Reading:
     sources = tuple(Source(None, source.label) for source in reading.sources)  # type: ignore[arg-type]
-    return Reading((), sources, (), (), (), (), reading.reader.without_values(), None)
+    reader = reading.reader.without_values()
+    return Reading((), sources, (), (), (), (), reader, None, reading.asks_identity)
 
 
 def _bare(traced: Traced) -> Traced:

@@ -81,7 +81,7 @@ class Call:
 
     def with_arrays(self, arrays: Sequence[Any]) -> Call:
         """The call with other arrays in the places of its own."""
-        waiting = iter(map(_given, self.kinds, arrays))
+        waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
         leaves = [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
         return replace(self, leaves=leaves, arrays=list(arrays))
 

@@ -20,6 +20,7 @@ from .closure import explore
 from .differentiated import differentiating, is_differentiated
 from .flatten import Results, is_container
 from .guards import Guards
+from .identities import Pattern, held_by, pattern_of, require_alike, shared
 from .modes import is_recording
 from .nodes import have_own_backward, next_sequence, targets_behind
 from .places import NOTHING, Changed, Reading, Source
@@ -83,8 +84,17 @@ class Traced:
     """Whether `constants` are arrays that the trace alone has: no user's that change."""
     updates: Updates | None = None
     """What a call does to numbers that the function reaches and changes."""
+    identities: Pattern | None = None
+    """Which of the arguments, then of the sources, are one object, where the function asks."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
+
+    @property
+    def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
+        """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
+        if self.identities is None or self.hands_on:
+            return None
+        return held_by(self.reading, len(self.argument_names), self.identities)
 
     @property
     def first_guard(self) -> int:
@@ -176,6 +186,8 @@ class _Run:
         self.reading, self.statics = explore_call(function, call, name, changed)
         self.substitution = Substitution(self.reading, self._replacement, name)
         self.source_nodes: dict[Source, Node] = {}
+        self.source_tensors: dict[Source, Tensor] = {}
+        """The stand-ins of those that are arguments as well."""
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
         self.takes_tensors = bool(tensors)
@@ -224,6 +236,8 @@ class _Run:
             if described.is_array
         ]
         inputs = [node for _, node, _ in self.stand_ins]
+        if self.reading.asks_identity:
+            arguments = self._shared(arguments)
         for source in self.reading.sources:
             value = source.value._value if isinstance(source.value, Tensor) else source.value
             node = self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
@@ -280,7 +294,24 @@ class _Run:
             dropped=self.trace.dropped,
             owns_constants=self.trace.owns_captured(),
             updates=self._updates(),
+            identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
         )
+
+    def _identified(self) -> list[Any]:
+        """What may be one object: the array arguments, then what the function reaches."""
+        given = [leaf for leaf, one in zip(self.call.leaves, self.leaves) if one.is_array]
+        return [*given, *(source.value for source in self.reading.sources)]
+
+    def _shared(self, arguments: list[Tensor]) -> list[Tensor]:
+        """The stand-ins of the arguments, one for those that are one object."""
+        values = self._identified()
+        names = [one.name for one in self.leaves if one.is_array]
+        labels = [*names, *(source.label for source in self.reading.sources)]
+        require_alike(self.name, values, labels, set(filter(self.is_differentiated, names)))
+        for source, first in zip(self.reading.sources, pattern_of(values)[len(arguments) :]):
+            if first < len(arguments):
+                self.source_tensors[source] = arguments[first]
+        return shared(values[: len(arguments)], arguments)
 
     def _updates(self) -> Updates | None:
         numbers = self.substitution.numbers()
@@ -346,6 +377,8 @@ class _Run:
 
     def _replacement(self, source: Source) -> Tensor:
         value, label = source.value, source.label
+        if source in self.source_tensors:
+            return self.source_tensors[source]
         return self._stand_in(value, kind_of_value(value), label, label, self.source_nodes[source])
 
     def _run(self, arguments: Sequence[Tensor]) -> Any:

@@ -184,6 +184,14 @@ class Variant:
     # --- runners: closures with everything that a call needs in local variables -------------------------
 
     def _make_runner(self) -> Runner:
+        run = self._unasked_runner()
+        held = self.traced.identities_hold
+        if held is None:
+            return run
+        return lambda leaves: run(leaves) if held(leaves) else STALE
+
+    def _unasked_runner(self) -> Runner:
+        """A runner for arrays of which as many are one object as when they were traced."""
         traced = self.traced
         core = self._recording_core() if self.differentiable else self._core()
         reading, sources = traced.reading.read, traced.sources
