@@ -31,6 +31,7 @@ from ..tracer.spec import SUPPORTED
 from .code_names import names_of, place_of_name
 from .contents import PLAIN_TYPES, Content, Unreadable
 from .dtypes import DType
+from .memoised import CACHED
 from .modes import is_grad_enabled
 from .objects import (
     CONTAINERS,
@@ -418,7 +419,8 @@ class _Explorer:
             return holder
         wrapped = wrapped_by(value)
         if wrapped is not None:
-            holder = self._holder("wrapper", value, variable, label)
+            kind = "cached" if isinstance(value, CACHED) else "wrapper"
+            holder = self._holder(kind, value, variable, label)
             self._child(holder, "__wrapped__", wrapped, variable, ".__wrapped__", label)
             return holder
         if isinstance(value, ModuleType) or (isinstance(value, type) and not is_opaque(value.__module__)):
@@ -538,7 +540,7 @@ class _Explorer:
             static = getattr(static, "fget", getattr(static, "__func__", static))
             if isinstance(static, functools.cached_property):
                 static = static.func
-            if isinstance(static, FunctionType):
+            if isinstance(static, FunctionType | CACHED):
                 self._guard_method(kind, name, static)
                 method = self._object(static, self.reader.constant(static), f"{label}.{name}")
                 if method is not None and name not in special:
@@ -559,9 +561,9 @@ class _Explorer:
             self._guard_missing(missing, variable)
         return holder
 
-    def _guard_method(self, kind: type, name: str, function: FunctionType) -> None:
+    def _guard_method(self, kind: type, name: str, function: Any) -> None:
         """A guard on what a user's class has for a method or a property."""
-        if (kind, name) in self._guarded_methods or not is_users(function):
+        if (kind, name) in self._guarded_methods or not is_users(inspect.unwrap(function)):
             return
         self._guarded_methods.add((kind, name))
         found, expression = getattr(kind, name), f"{self.reader.constant(kind)}.{name}"

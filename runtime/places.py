@@ -61,7 +61,7 @@ class Holder:
         seen = set() if seen is None else seen
         if id(self) in seen:
             return False
-        if self.kind == "written":
+        if self.kind in ("written", "cached"):
             return True
         seen.add(id(self))
         return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..tracer.graph import Node
 from ..tracer.trace import innermost
 from .functions import PUBLIC
 from .functions.common import fail
+from .lost_gradients import refuse_loss
 from .tensor import Tensor, TorchTensor
 from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 
@@ -132,6 +134,9 @@ def _with_plain_exponent(exponent: Any) -> Any:
 
 
 def _hash(self: Any) -> int:
+    """As of the number, by which a cache may give what was computed for another one, without a gradient."""
+    if self.requires_grad:
+        refuse_loss(self, "hash()", sys._getframe(1))
     return hash(self._one("hash()"))
 
 

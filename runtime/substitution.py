@@ -21,6 +21,7 @@ from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
 from .code_names import names_of
 from .containers import Written
+from .memoised import Memoised
 from .objects import CONTAINERS, attributes_of, is_opaque
 from .places import ABSENT, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
 from .state import Counted
@@ -290,6 +291,10 @@ class Substitution:
         """A compiled function inside a trace is its Python function."""
         self._enter(place, dict(self._children(place))["__wrapped__"])
 
+    def _copy_cached(self, place: Holder) -> None:
+        copied = self._enter(place, Memoised(place.value))
+        copied.function = dict(self._children(place)).get("__wrapped__", place.value.__wrapped__)
+
     def _copy_namespace(self, place: Holder) -> None:
         if isinstance(place.value, ModuleType):
             copied: Any = self._enter(place, ModuleType(place.value.__name__))
@@ -345,12 +350,20 @@ class Substitution:
                 continue
             if not isinstance(key, tuple):
                 object.__setattr__(copied, key, value)
-            elif hasattr(copied, "__dict__") and isinstance(value, FunctionType):
+            elif _is_computed_once(original, key[1], value):
+                continue
+            elif hasattr(copied, "__dict__") and isinstance(value, FunctionType | Memoised):
                 copied.__dict__[key[1]] = _bound(original, key[1], value, copied)
         self._watch(place, copied)
 
 
-def _bound(original: Any, name: str, function: FunctionType, instance: Any) -> Any:
+def _is_computed_once(original: Any, name: str, function: Any) -> bool:
+    """Whether a function is that of a `cached_property`, and reaches nothing that a trace replaces."""
+    static = getattr(type(original), name, None)
+    return isinstance(static, functools.cached_property) and static.func is function
+
+
+def _bound(original: Any, name: str, function: Any, instance: Any) -> Any:
     """The copied function as the class would give it out: a method, a classmethod's, or the function."""
     static = next(vars(base)[name] for base in type(original).__mro__ if name in vars(base))
     if isinstance(static, staticmethod):
