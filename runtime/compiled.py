@@ -208,7 +208,7 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
-            shared = None if self._written else shared_programs.find(self, call)
+            call, shared = self._find_shared(call)
             if shared is not None:
                 result = shared.run(call.arrays)
                 if result is not STALE:
@@ -237,6 +237,25 @@ class CompiledFunction(Inspection):
             self._share(call, self._enter(call, variant, calls=1))
             self._misses += 1
             return result
+
+    def _find_shared(self, call: Call) -> tuple[Call, Variant | Paths | None]:
+        """What another function object has left, and the call in its form: with the constants of that one."""
+        if self._written:
+            return call, None
+        found = shared_programs.find(self, call)
+        known, signature = self.signature.constants, self.signature
+        constants = known | shared_programs.constants_of(self)
+        if found is not None or constants == known:
+            return call, found
+        signature.constants = constants
+        args, kwargs = call.rebuild(call.leaves)
+        again = signature.call(args, kwargs)
+        found = shared_programs.find(self, again)
+        if found is None:
+            signature.constants = known
+            return call, None
+        self._latest = NO_CALL
+        return again, found
 
     def call_with_constants(self, call: Call, needed: ConstantNeeded) -> Any:
         """A call in which some of the numbers are constants from now on: structure needs them."""
