@@ -19,7 +19,7 @@ from ..tracer.uninterrupted import uninterrupted
 from . import dtypes
 from .collection import paused_collection
 from .entry import Entry
-from .front import numbers_as_arrays, plain_call
+from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
 from .paths import Paths
@@ -180,7 +180,7 @@ class CompiledFunction(Inspection):
             if result is not STALE:
                 if are_arrays and fits and len(leaves) == count:
                     kinds = tuple(map(type, args))
-                    self._latest = entry.matching(leaves), key[0], entry, numbers_as_arrays(kinds)
+                    self._latest = entry.matching(leaves), key[0], entry, _numbers_as_arrays(kinds)
                 return result
             entry.hits -= 1
         return self._call_in_general(args, kwargs)
@@ -473,6 +473,12 @@ class CompiledFunction(Inspection):
 
     def __reduce__(self) -> str:
         return getattr(self, "__qualname__", self.name)  # by name, as Python pickles functions
+
+
+def _numbers_as_arrays(kinds: tuple[type, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    from ..codegen.machine.calls import numbers_as_arrays
+
+    return numbers_as_arrays(kinds, LARGEST)
 
 
 @functools.cache
