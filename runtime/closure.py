@@ -31,6 +31,7 @@ from ..tracer.spec import SUPPORTED
 from .code_names import names_of, place_of_name
 from .contents import PLAIN_TYPES, Content, Unreadable
 from .dtypes import DType
+from .memoised import CACHED
 from .modes import is_grad_enabled
 from .objects import (
     CONTAINERS,
@@ -45,7 +46,7 @@ from .objects import (
     special_methods,
     wrapped_by,
 )
-from .places import ABSENT, Holder, Key, Number, Place, Reading, Source, StandIn
+from .places import ABSENT, NOTHING, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM
 from .reader import Reader
@@ -59,11 +60,11 @@ LIMIT = 2000
 """Places that are explored at most; what lies beyond is guarded by identity."""
 
 
-def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]] = frozenset()) -> Reading:
+def explore(roots: Sequence[tuple[Any, str]], changed: Changed = NOTHING) -> Reading:
     """Explore a function and the objects among its static arguments, each with what to call it.
 
     Args:
-        numbers: plain values that the function changes, by the identity of what holds them, and key.
+        changed: what the function changes.
 
     Raises:
         TraceError: it reaches what can't be read without using it up.
@@ -72,7 +73,7 @@ def explore(roots: Sequence[tuple[Any, str]], numbers: frozenset[tuple[int, Any]
     names: frozenset[str] = frozenset()
     stand_ins, reads_all, may_miss = JOINED, False, False
     while True:
-        explorer = _Explorer(names, stand_ins, reads_all, may_miss, numbers)
+        explorer = _Explorer(names, stand_ins, reads_all, may_miss, changed)
         reached = tuple(explorer.root(root, label) for root, label in roots)
         wanted = WRITABLE if explorer.is_writing else JOINED
         found = wanted, explorer.reads_all, explorer.may_miss
@@ -90,7 +91,7 @@ class _Explorer:
         stand_ins: for the parts of NumPy that are reached.
         reads_all: whether it reads attributes of objects by names that it computes.
         may_miss: whether it goes on where an object lacks an attribute.
-        numbers: what the function changes.
+        changed: what the function changes.
     """
 
     def __init__(
@@ -99,14 +100,15 @@ class _Explorer:
         stand_ins: StandIns,
         reads_all: bool,
         may_miss: bool,
-        numbers: frozenset[tuple[int, Any]],
+        changed: Changed,
     ) -> None:
         self.names = names
         self.stand_ins = stand_ins
         self.all_attributes = self.reads_all = reads_all
         self.guards_missing = self.may_miss = may_miss
-        self.changed = numbers
-        self.is_writing = False
+        self.changed = changed.numbers
+        self.written = changed.containers
+        self.is_writing = self.asks_identity = False
         self.attribute_names: set[str] = set()
         self.reader = Reader()
         self.sources: list[Source] = []
@@ -143,6 +145,7 @@ class _Explorer:
             tuple(self.streams),
             self.reader,
             self.reader.read(),
+            self.asks_identity,
         )
 
     # --- one place ------------------------------------------------------------------------------------
@@ -172,10 +175,14 @@ class _Explorer:
         if known is not None:
             reader.guard(f"{variable} is not {known.variable}")
             return known
+        if id(value) in self.written:
+            return self._written(value, variable, label)
         if type(value) in CONTAINERS or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._container(value, variable, label)
         if type(value) in (set, frozenset) and not all(map(_is_plain, value)):
             return self._set(value, variable, label)
+        if type(value) is set:
+            self._holder("items", value, variable, label)
         if is_opaque_instance(value) or is_own_container(value):
             self._guard_content(value, variable, label)
             return None
@@ -357,6 +364,12 @@ class _Explorer:
                 self._child(holder, key, ABSENT, variable, f"[{index}]", f"{label}[{key!r}]")
         return holder
 
+    def _written(self, value: Any, variable: str, label: str) -> Holder:
+        """A container that is written and not read: what it holds is no matter of guards."""
+        self.reader.is_shareable = False  # another function object writes into its own
+        self.reader.guard(f"type({variable}) is not {self.reader.constant(type(value))}")
+        return self._holder("written", value, variable, label)
+
     def _guard_plain(self, value: Any, variable: str, label: str) -> None:
         """A guard on many plain values at once."""
         found = [item for _, item in _items(value)]
@@ -406,7 +419,8 @@ class _Explorer:
             return holder
         wrapped = wrapped_by(value)
         if wrapped is not None:
-            holder = self._holder("wrapper", value, variable, label)
+            kind = "cached" if isinstance(value, CACHED) else "wrapper"
+            holder = self._holder(kind, value, variable, label)
             self._child(holder, "__wrapped__", wrapped, variable, ".__wrapped__", label)
             return holder
         if isinstance(value, ModuleType) or (isinstance(value, type) and not is_opaque(value.__module__)):
@@ -437,6 +451,7 @@ class _Explorer:
         self.attribute_names |= names.attributes
         self.reads_all |= names.reads_all
         self.may_miss |= names.may_miss
+        self.asks_identity |= names.asks_identity
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in names.stored]
         if not IMPORTED.isdisjoint(imports(function.__code__)):
@@ -478,7 +493,8 @@ class _Explorer:
                 at = namespace, name
                 self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
                 continue
-            self.reader.guard_binding(f"{name!r} in {variables}")
+            is_made = name in names.stored  # perhaps by the first call
+            (self.reader.guard_binding if is_made else self.reader.guard)(f"{name!r} in {variables}")
             stand_in = self.stand_ins.of(vars(builtins).get(name), self.names)
             if stand_in is not None:
                 holder.children.append((("global", name), StandIn(stand_in)))
@@ -524,7 +540,7 @@ class _Explorer:
             static = getattr(static, "fget", getattr(static, "__func__", static))
             if isinstance(static, functools.cached_property):
                 static = static.func
-            if isinstance(static, FunctionType):
+            if isinstance(static, FunctionType | CACHED):
                 self._guard_method(kind, name, static)
                 method = self._object(static, self.reader.constant(static), f"{label}.{name}")
                 if method is not None and name not in special:
@@ -545,9 +561,9 @@ class _Explorer:
             self._guard_missing(missing, variable)
         return holder
 
-    def _guard_method(self, kind: type, name: str, function: FunctionType) -> None:
+    def _guard_method(self, kind: type, name: str, function: Any) -> None:
         """A guard on what a user's class has for a method or a property."""
-        if (kind, name) in self._guarded_methods or not is_users(function):
+        if (kind, name) in self._guarded_methods or not is_users(inspect.unwrap(function)):
             return
         self._guarded_methods.add((kind, name))
         found, expression = getattr(kind, name), f"{self.reader.constant(kind)}.{name}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import dis
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -12,6 +14,9 @@ READING_ALL = frozenset(
     ("vars", "__dict__", "dir", "asdict", "astuple", "fields", "attrgetter", "methodcaller", "__getstate__")
 )
 """Names by which code gets at attributes that it does not name."""
+
+IDENTITY = frozenset(("id", "is_", "is_not"))
+"""Names of functions that tell whether two values are one object."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class CodeNames:
     """Whether attributes are read whose names are not known."""
     may_miss: bool
     """Whether it goes on where an attribute that it reads is missing."""
+    asks_identity: bool
+    """Whether it asks if two values are one object."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -47,6 +54,7 @@ def names_of(code: CodeType) -> CodeNames:
         elif "ATTR" in instruction.opname or "METHOD" in instruction.opname:
             attributes.add(instruction.argval)
     reads_all |= not READING_ALL.isdisjoint(loaded.keys() | attributes)
+    asks_identity = not IDENTITY.isdisjoint(loaded.keys() | attributes) or _compares_objects(instructions)
     may_miss = bool(code.co_exceptiontable) or not loaded.keys().isdisjoint(("hasattr", "getattr"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -56,9 +64,21 @@ def names_of(code: CodeType) -> CodeNames:
             attributes |= inner.attributes
             reads_all |= inner.reads_all
             may_miss |= inner.may_miss
+            asks_identity |= inner.asks_identity
         elif isinstance(constant, str) and constant.isidentifier():
             attributes.add(constant)
-    return CodeNames(tuple(loaded), frozenset(attributes), tuple(stored), reads_all, may_miss)
+    return CodeNames(
+        tuple(loaded), frozenset(attributes), tuple(stored), reads_all, may_miss, asks_identity
+    )
+
+
+def _compares_objects(instructions: Sequence[dis.Instruction]) -> bool:
+    """Whether there is an `is` that does not compare with None or another constant, or a built-in type."""
+    for former, one in itertools.pairwise(instructions):
+        is_plain = former.opname == "LOAD_CONST" or former.argval in vars(builtins)
+        if one.opname == "IS_OP" and not is_plain:
+            return True
+    return False
 
 
 def _names_constant(following: Sequence[dis.Instruction]) -> bool:

@@ -19,7 +19,7 @@ from ..tracer.uninterrupted import uninterrupted
 from . import dtypes
 from .collection import paused_collection
 from .entry import Entry
-from .front import numbers_as_arrays, plain_call
+from .front import plain_call
 from .inspection import Inspection, Known
 from .modes import is_recording
 from .paths import Paths
@@ -117,6 +117,8 @@ class CompiledFunction(Inspection):
         """Of the last call: what tells whether arguments are like its, the default dtype, the entry, and what
         puts arrays in the places of Python's numbers."""
         self._newest: Variant | Paths | None = None
+        self._written: dict[int, Any] = {}
+        """The containers that traces have changed, by identity."""
         self._lock = new_reentrant_lock()
         self._counters = Counters()
         self._misses = self._later_misses = self._traces = self._evicted_hits = 0
@@ -178,7 +180,7 @@ class CompiledFunction(Inspection):
             if result is not STALE:
                 if are_arrays and fits and len(leaves) == count:
                     kinds = tuple(map(type, args))
-                    self._latest = entry.matching(leaves), key[0], entry, numbers_as_arrays(kinds)
+                    self._latest = entry.matching(leaves), key[0], entry, _numbers_as_arrays(kinds)
                 return result
             entry.hits -= 1
         return self._call_in_general(args, kwargs)
@@ -206,7 +208,7 @@ class CompiledFunction(Inspection):
                 if result is not STALE:
                     entry.hits += 1
                     return result
-            shared = shared_programs.find(self, call)
+            call, shared = self._find_shared(call)
             if shared is not None:
                 result = shared.run(call.arrays)
                 if result is not STALE:
@@ -235,6 +237,25 @@ class CompiledFunction(Inspection):
             self._share(call, self._enter(call, variant, calls=1))
             self._misses += 1
             return result
+
+    def _find_shared(self, call: Call) -> tuple[Call, Variant | Paths | None]:
+        """What another function object has left, and the call in its form: with the constants of that one."""
+        if self._written:
+            return call, None
+        found = shared_programs.find(self, call)
+        known, signature = self.signature.constants, self.signature
+        constants = known | shared_programs.constants_of(self)
+        if found is not None or constants == known:
+            return call, found
+        signature.constants = constants
+        args, kwargs = call.rebuild(call.leaves)
+        again = signature.call(args, kwargs)
+        found = shared_programs.find(self, again)
+        if found is None:
+            signature.constants = known
+            return call, None
+        self._latest = NO_CALL
+        return again, found
 
     def call_with_constants(self, call: Call, needed: ConstantNeeded) -> Any:
         """A call in which some of the numbers are constants from now on: structure needs them."""
@@ -276,8 +297,9 @@ class CompiledFunction(Inspection):
             ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
                 stands for them, which one of NumPy's may not take.
         """
+        known = len(self._written)
         try:
-            traced = trace_call(self.__wrapped__, call, self.name, answers)
+            traced = trace_call(self.__wrapped__, call, self.name, answers, self._written)
         except EagerOnlyError:
             raise
         except Exception as error:
@@ -285,6 +307,10 @@ class CompiledFunction(Inspection):
                 raise ConstantNeeded({ALL}, error) from None
             raise
         self._traces += 1
+        if len(self._written) > known:  # which other traces may have read
+            self._latest = NO_CALL
+            for entry in self._entries.values():
+                entry.clear()
         return traced
 
     def _trace_only(self, call: Call) -> Traced:
@@ -318,6 +344,11 @@ class CompiledFunction(Inspection):
         self._entries[call.key] = entry
         self._latest = NO_CALL
         return entry
+
+    def holds(self, call: Call, made: Paths) -> bool:
+        """Whether calls like this one still find it."""
+        entry = self._entries.get(call.key)
+        return entry is not None and made in entry.variants
 
     def _share(self, call: Call, made: Variant | Paths) -> None:
         """Let other functions that are made of the same code find it."""
@@ -444,6 +475,12 @@ class CompiledFunction(Inspection):
         return getattr(self, "__qualname__", self.name)  # by name, as Python pickles functions
 
 
+def _numbers_as_arrays(kinds: tuple[type, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    from ..codegen.machine.calls import numbers_as_arrays
+
+    return numbers_as_arrays(kinds, LARGEST)
+
+
 @functools.cache
 def _class_for(base: Any, count: int) -> Any:
     call = plain_call(count)
@@ -527,10 +564,10 @@ def compile(
     Where Python asks for a value (`if x.sum() > 0`, `while`, `assert`, `float(t)`, `t.item()`, `x[:int(n)]`),
     the answer is a guard, and each way through the function is a path with code of its own: traced when a
     call first takes it, then found again by the guards. Numbers that the function reaches and changes
-    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing, filling a
-    cache) happen once for each trace. `bool()` has two answers; `float()`, `item()`, `tolist()` and `numpy()`
-    put the exact value into the path, so that each new value is a new path: compare tensors instead of
-    numbers.
+    (`self.nfev += 1`) are read and written by each call; Python's other side effects (printing,
+    `log.append(n)`) happen once for each trace, and the function must not read what it writes so. `bool()`
+    has two answers; `float()`, `item()`, `tolist()` and `numpy()` put the exact value into the path, so that
+    each new value is a new path: compare tensors instead of numbers.
 
     Args:
         function: what to compile; its Python code runs once for each kind of arguments and each path.

@@ -52,7 +52,7 @@ class Content:
 
     def __init__(self, value: Any) -> None:
         self._kind = type(value)
-        self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in _parts(value)]
+        self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts_of(value)]
         self.streams = [part for part in self._parts if isinstance(part, RANDOM)]
 
     def is_of(self, value: Any) -> bool:
@@ -60,7 +60,7 @@ class Content:
         if type(value) is not self._kind:
             return False
         try:
-            now = list(_parts(value))
+            now = list(parts_of(value))
         except Unreadable:
             return False
         return len(now) == len(self._parts) and all(map(_same, self._parts, now))
@@ -91,7 +91,7 @@ def _same(one: Any, other: Any) -> bool:
     return isinstance(one, (*PLAIN_TYPES, np.generic, np.dtype, frozenset, tuple)) and bool(one == other)
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def parts_of(value: Any) -> Iterator[Any]:
     """Types, numbers, arrays and objects without parts that it is made of, in an order of its own."""
     seen: set[int] = set()
     kept: list[Any] = []

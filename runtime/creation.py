@@ -307,7 +307,7 @@ def full(
         >>> full((2,), 3)
         tensor([3, 3])
     """
-    shape = size_of((size,) if isinstance(size, int) else size, "full")
+    shape = size_of((size,) if isinstance(size, int | np.integer) else size, "full")
     if isinstance(fill_value, Tensor):
         filler = _constant(fill_value, "full")
         if dtype is None and isinstance(filler, NumpyScalar):

@@ -18,14 +18,15 @@ class Entry:
     """The variants of one key: more than one where values that the function reaches have differed."""
 
     __slots__ = ("_matches", "former", "hits", "run", "variants")
+    variants: tuple[Variant | Paths | Uncompiled, ...]
+    run: Callable[[Any], Any]
     SIBLINGS = 8
 
     def __init__(self) -> None:
-        self.variants: tuple[Variant | Paths | Uncompiled, ...] = ()
+        self.clear()
         self.hits = 0
         self.former = 0
         """The hits at the last eviction round, to tell whether it has been used since."""
-        self.run: Callable[[Any], Any] = lambda leaves: STALE
         self._matches: Callable[..., bool] | None = None
 
     def matching(self, arrays: Sequence[ndarray]) -> Callable[..., bool]:
@@ -39,6 +40,11 @@ class Entry:
     def add(self, variant: Variant | Paths | Uncompiled) -> None:
         self.variants = (variant, *self.variants[: self.SIBLINGS - 1])
         self.settle()
+
+    def clear(self) -> None:
+        """Forget the variants; the hits stay."""
+        self.variants = ()
+        self.run = lambda leaves: STALE
 
     def settle(self) -> None:
         """Call the one variant directly, once it has its own fast runner."""

@@ -2,8 +2,8 @@
 
 A call of a small function costs a microsecond. Machine code compares the arguments with those of the last
 call; where they differ, a loop over three of them would be slow. So for each arity there is one generated
-`__call__`; read `TEMPLATE`, which is all of it. Where there are Python's numbers among the arguments, another
-generated function puts arrays in their places first.
+`__call__`; read `TEMPLATE`, which is all of it. Where there are Python's numbers among the arguments, machine
+code puts arrays in their places first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..tracer import trace
 from . import dtypes
-from .signature import LARGEST, Conformed
+from .signature import Conformed
 from .variant import STALE
 
 MOST = 32
@@ -70,31 +70,3 @@ def plain_call(count: int) -> Callable[..., Any] | None:
     place = os.path.join(os.path.dirname(__file__), f"<call with {count} arguments>")  # no user's code
     exec(compile(text, place, "exec"), namespace)
     return namespace["__call__"]
-
-
-NO_ARGUMENTS: tuple[()] = ()
-"""Which match no call's."""
-
-
-@lru_cache(maxsize=256)
-def numbers_as_arrays(kinds: tuple[type, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """From the arguments of a call to those of a program: arrays in the places of floats and integers.
-
-    Args:
-        kinds: the types of the arguments; what has other numbers among them gives NO_ARGUMENTS.
-    """
-    names = [f"a{position}" for position in range(len(kinds))]
-    tests = [f"len(args) == {len(kinds)}"]
-    for position, kind in enumerate(kinds):
-        if kind in (float, int):
-            tests.append(f"type(args[{position}]) is {kind.__name__}")
-        if kind is int:
-            tests.append(f"-{LARGEST} <= args[{position}] <= {LARGEST}")
-    given = [f"asarray({name})" if kind in (float, int) else name for name, kind in zip(names, kinds)]
-    text = (
-        f"def with_arrays(args):\n    if not ({' and '.join(tests)}): return NO_ARGUMENTS\n"
-        f"    {', '.join(names)}, = args\n    return ({', '.join(given)},)\n"
-    )
-    namespace: dict[str, Any] = {"NO_ARGUMENTS": NO_ARGUMENTS, "asarray": np.asarray}
-    exec(compile(text, os.path.join(os.path.dirname(__file__), "<numbers as arrays>"), "exec"), namespace)
-    return namespace["with_arrays"]

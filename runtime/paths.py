@@ -78,6 +78,7 @@ class Paths:
         self.drops_gradients = False
         """Whether some path drops a gradient as PyTorch does, for which a transform is refused."""
         self._prefixes = Prefixes(function._variant)
+        self.identities_hold = variant.traced.identities_hold
         first = Path(function, variant.traced, calls)
         first.variant = variant
         self._enter(first, [first], self._prefixes.plan([first]))
@@ -88,6 +89,7 @@ class Paths:
         other.function, other.paths, other.traces = function, paths, len(paths)
         other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
         other.streams = dict(self.streams)
+        other.identities_hold = paths[-1].traced.identities_hold
         other._prefixes = None if function is None else Prefixes(function._variant)
         return other
 
@@ -111,6 +113,8 @@ class Paths:
 
     def _run(self, leaves: Sequence[Any]) -> Any:
         known = self.traces
+        if self.identities_hold is not None and not self.identities_hold(leaves):
+            return STALE
         if self.drops_gradients:
             self._refuse_drop(leaves)
         try:
@@ -145,6 +149,7 @@ class Paths:
                     path.calls += 1
                 if result is not STALE:
                     self._enter(path, paths, start)
+                    self._stay()
                     function._share(self.call, self)
                 return result
         if unknown.guard is not None and not function._warned:
@@ -181,7 +186,12 @@ class Paths:
     # --- the tree -----------------------------------------------------------------------------------------
 
     def _paths_with(self, path: Path) -> list[Path]:
-        """All paths, this one in the place of one with the same answers."""
+        """All paths, this one in the place of one with the same answers.
+
+        None but this one, if it is the first to change a container that the others may have read.
+        """
+        if not self.function.holds(self.call, self):
+            return [path]
         for former in (one for one in self.paths if one.key == path.key):
             path.calls += former.calls
         return [*(one for one in self.paths if one.key != path.key), path]
@@ -191,6 +201,11 @@ class Paths:
         self.drops_gradients = any(one.traced.dropped for one in paths)
         self.traces += 1
         self.streams.update(dict.fromkeys(path.traced.streams))
+
+    def _stay(self) -> None:
+        """Be found by calls, also after the other paths have gone."""
+        if not self.function.holds(self.call, self):
+            self.function._keep(self.call, self)
 
     # --- inspection ---------------------------------------------------------------------------------------
 
@@ -204,6 +219,7 @@ class Paths:
             if self.traces < self.function.max_paths:
                 paths = self._paths_with(path)
                 self._enter(path, paths, self._prefixes.plan(paths))
+                self._stay()
             return path
 
     def _known_path_of(self, leaves: Sequence[Any]) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,22 @@ from .tensor import Tensor
 
 ABSENT: Any = object()
 """The value of an attribute that the function makes."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a function changes of what it reaches."""
+
+    numbers: frozenset[tuple[int, Any]] = frozenset()
+    """Plain values, by the identity of what holds them, and key."""
+    containers: Mapping[int, Any] = field(default_factory=dict)
+    """Lists, dicts and sets, by identity."""
+
+    def __or__(self, other: Changed) -> Changed:
+        return Changed(self.numbers | other.numbers, {**self.containers, **other.containers})
+
+
+NOTHING = Changed()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,10 +57,12 @@ class Holder:
     children: list[tuple[Any, Place]] = field(default_factory=list)
 
     def is_copied(self, seen: set[int] | None = None) -> bool:
-        """Whether an array or a stand-in is reached through this object; cycles end the search."""
+        """Whether what a trace replaces is reached through this object; cycles end the search."""
         seen = set() if seen is None else seen
         if id(self) in seen:
             return False
+        if self.kind in ("written", "cached"):
+            return True
         seen.add(id(self))
         return any(not isinstance(child, Holder) or child.is_copied(seen) for _, child in self.children)
 
@@ -88,3 +107,5 @@ class Reading:
     """Generators of random numbers, with what to call them."""
     reader: Reader
     read: Read | None
+    asks_identity: bool = False
+    """Whether the code asks if two values are one object."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..tracer.graph import Node
 from ..tracer.trace import innermost
 from .functions import PUBLIC
 from .functions.common import fail
+from .lost_gradients import refuse_loss
 from .tensor import Tensor, TorchTensor
 from .value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 
@@ -73,6 +75,21 @@ def _arithmetic(name: str, reflected: bool) -> Method:
     return method
 
 
+def _repeating(general: Method) -> Method:
+    """A product with a number of NumPy's or Python's, where `n * [a, b]` is a longer list."""
+
+    @functools.wraps(general)
+    def method(self: NumpyScalar, other: Any) -> Any:
+        if type(other) not in SEQUENCES:
+            return general(self, other)
+        return other * (operator.index(self) if _is_whole(self) else 1.0)  # the latter raises as Python does
+
+    return method
+
+
+SEQUENCES = (list, tuple, str, bytes)
+
+
 def _power(base: Any, exponent: Any, compute: Callable[[], Any]) -> Any:
     if base == 0 and exponent < 0:
         operator.pow(0.0, -1.0)
@@ -117,6 +134,9 @@ def _with_plain_exponent(exponent: Any) -> Any:
 
 
 def _hash(self: Any) -> int:
+    """As of the number, by which a cache may give what was computed for another one, without a gradient."""
+    if self.requires_grad:
+        refuse_loss(self, "hash()", sys._getframe(1))
     return hash(self._one("hash()"))
 
 
@@ -140,6 +160,9 @@ def bind() -> None:
         for reflected in (False, True):
             method = _arithmetic(name, reflected)
             setattr(PythonNumber, method.__name__, method)
+    for name in ("__mul__", "__rmul__"):
+        for kind in (NumpyScalar, PythonNumber):
+            setattr(kind, name, _repeating(getattr(kind, name)))
     setattr(NumpyScalar, "__hash__", _hash)  # noqa: B010
     setattr(NumpyScalar, "__round__", _round)  # noqa: B010
     for name in ("as_integer_ratio", "hex", "is_integer"):

@@ -14,7 +14,7 @@ import numpy as np
 from ..tracer.errors import UnsupportedError
 from .conversion import tensor_of
 from .functions import PUBLIC, decompositions, linalg, reduction
-from .functions.common import array_dtype, fail
+from .functions.common import INTEGERS, array_dtype, fail
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.values import as_python_number, averaged, promoted
 from .tensor import Tensor
@@ -42,7 +42,7 @@ def logsumexp(
 def softmax(x: Any, axis: Any = None) -> Tensor:
     """exp(x) / sum(exp(x))."""
     values = averaged(x)
-    if isinstance(axis, int):
+    if isinstance(axis, INTEGERS):
         return PUBLIC["softmax"](values, axis)
     return PUBLIC["exp"](values - logsumexp(values, axis, keepdims=True))
 
@@ -50,7 +50,7 @@ def softmax(x: Any, axis: Any = None) -> Tensor:
 def log_softmax(x: Any, axis: Any = None) -> Tensor:
     """x - logsumexp(x)."""
     values = averaged(x)
-    if isinstance(axis, int):
+    if isinstance(axis, INTEGERS):
         return PUBLIC["log_softmax"](values, axis)
     return values - logsumexp(values, axis, keepdims=True)
 

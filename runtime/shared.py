@@ -41,7 +41,14 @@ class SharedPrograms:
 
     def __init__(self) -> None:
         self._shelves: OrderedDict[Any, tuple[Variant | Paths, ...]] = OrderedDict()
+        self._constants: OrderedDict[Any, frozenset[str]] = OrderedDict()
+        """Of which numbers functions of a kind have turned out to need the value."""
         self._lock = threading.Lock()
+
+    def constants_of(self, function: CompiledFunction) -> frozenset[str]:
+        """The numbers that were constants in programs of functions that are made of the same code."""
+        with self._lock:
+            return self._constants.get(kind_of(function.__wrapped__), frozenset())
 
     def find(self, function: CompiledFunction, call: Call) -> Variant | Paths | None:
         """What another function object has left for a call like this one, for this function object."""
@@ -65,6 +72,10 @@ class SharedPrograms:
         bare = _rebuilt(made, None, call, _bare)
         reader = _traced(bare).reading.reader
         with self._lock:
+            if function.signature.constants:
+                self._constants[key[0]] = self._constants.get(key[0], frozenset()) | frozenset(
+                    function.signature.constants
+                )
             others = [
                 one
                 for one in self._shelves.get(key, ())
@@ -72,8 +83,9 @@ class SharedPrograms:
             ]
             self._shelves[key] = (bare, *others[: MOST_ALIKE - 1])
             self._shelves.move_to_end(key)
-            while len(self._shelves) > MOST_KEYS:
-                self._shelves.popitem(last=False)
+            for one in (self._shelves, self._constants):
+                while len(one) > MOST_KEYS:
+                    one.popitem(last=False)
 
     def forget(self, function: CompiledFunction) -> None:
         """Drop what functions like this one have left."""
@@ -81,10 +93,12 @@ class SharedPrograms:
         with self._lock:
             for key in [key for key in self._shelves if key[0] == kind]:
                 del self._shelves[key]
+            self._constants.pop(kind, None)
 
     def clear(self) -> None:
         with self._lock:
             self._shelves.clear()
+            self._constants.clear()
 
 
 shared_programs = SharedPrograms()
@@ -132,7 +146,8 @@ def _is_shareable(traced: Traced) -> bool:
 
 def _bare_reading(reading: Reading) -> Reading:
     sources = tuple(Source(None, source.label) for source in reading.sources)  # type: ignore[arg-type]
-    return Reading((), sources, (), (), (), (), reading.reader.without_values(), None)
+    reader = reading.reader.without_values()
+    return Reading((), sources, (), (), (), (), reader, None, reading.asks_identity)
 
 
 def _bare(traced: Traced) -> Traced:

@@ -81,7 +81,7 @@ class Call:
 
     def with_arrays(self, arrays: Sequence[Any]) -> Call:
         """The call with other arrays in the places of its own."""
-        waiting = iter(map(_given, self.kinds, arrays))
+        waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
         leaves = [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
         return replace(self, leaves=leaves, arrays=list(arrays))
 
@@ -211,7 +211,7 @@ class Signature:
                 is_array.append(True)
                 kinds.append(NumpyTensor)
                 continue
-            is_static = place in places or (type(leaf) in VARYING and self._is_constant(leaf, call))
+            is_static = place in places or (is_number(leaf) and self._is_constant(leaf, call))
             varies = isinstance(leaf, ARRAYS) or type(leaf) in VARYING
             concrete = (varies and not is_static) or place in differentiated
             concrete = concrete and type(leaf) is not bool
@@ -260,7 +260,7 @@ class Signature:
         own = (NumpyScalar,) if isinstance(value, np.generic) else ()
         return *own, arrays[-1].dtype, value.shape
 
-    def _is_constant(self, number: float, call: Call) -> bool:
+    def _is_constant(self, number: Any, call: Call) -> bool:
         """Whether structure needs the value of the number that is looked at."""
         if type(number) is int and not -LARGEST <= number <= LARGEST:
             return True
@@ -268,7 +268,8 @@ class Signature:
 
     def has_numbers(self, call: Call) -> bool:
         """Whether numbers of a call are operands that might be constants."""
-        return any(kind is PythonNumber for kind in call.kinds) and ALL not in self.constants
+        operands = zip(call.leaves, call.is_array)
+        return ALL not in self.constants and any(flag and is_number(leaf) for leaf, flag in operands)
 
     def _static_key(self, leaf: Any, call: Call) -> Key:
         if type(leaf) is float:
@@ -319,7 +320,14 @@ class Conformed(list[Any]):
 
 def _given(kind: type[Tensor], array: Any) -> Any:
     """What the function is given where a program gets an array: a number, or the array."""
-    return array.item() if kind is PythonNumber and type(array) is ndarray else array
+    if type(array) is not ndarray or not issubclass(kind, NumpyScalar):
+        return array
+    return array.item() if kind is PythonNumber else array[()]
+
+
+def is_number(leaf: Any) -> bool:
+    """Whether structure may need the value of an operand: a number of Python's, an integer of NumPy's."""
+    return type(leaf) in VARYING or issubclass(type(leaf), np.integer)
 
 
 def tensor_key(kind: type[Tensor], asked: bool) -> Any:

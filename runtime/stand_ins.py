@@ -19,6 +19,7 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from . import randomness
+from .containers import Written
 from .conversion import holds_tensor, joined
 from .functions import PUBLIC
 from .functions.stopping import stop_gradient
@@ -236,7 +237,7 @@ def _type_called() -> Any:
     """What is called in place of `type`: what stands for an array or a number has the type of that."""
 
     def call(*arguments: Any, **options: Any) -> Any:
-        if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted):
+        if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written):
             return arguments[0].__class__
         found = type(*arguments, **options)
         return stand_in if found is type else found

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..tracer.errors import EagerOnlyError
 from ..tracer.origin import at_caller
-from ..tracer.trace import is_tracing
+from ..tracer.trace import innermost, is_tracing
 
 MOST_STEPS = 100
 """That a float, whose additions round, is followed through."""
@@ -64,7 +64,9 @@ class Counted:
         return type(self._value)
 
     def _with(self, step: int | float) -> Counted:
-        steps = self._steps
+        steps, trace = self._steps, innermost()
+        if trace is not None and trace.bodies:  # which are traced once, and run as often as they do
+            self._refuse()
         if all(type(one) is int for one in (self._value, step, *steps[-1:])):
             steps, last = steps[:-1], (steps or (0,))[-1] + step
         else:

@@ -20,8 +20,10 @@ from typing import Any
 from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
 from .code_names import names_of
-from .objects import attributes_of, is_opaque
-from .places import ABSENT, Holder, Key, Number, Place, Reading, Source, StandIn
+from .containers import Written
+from .memoised import Memoised
+from .objects import CONTAINERS, attributes_of, is_opaque
+from .places import ABSENT, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
 from .state import Counted
 from .tensor import Tensor
 
@@ -48,25 +50,27 @@ class _Watched:
         return [*found, *(key for key in new if self.kind == "items" or type(now[key]) in STATE)]
 
 
-class ChangedNumbers(Exception):
-    """A trace whose function has changed plain values that it reaches: where they are."""
+class ChangesFound(Exception):
+    """A trace whose function has changed plain values or containers that it reaches, which was not known."""
 
-    def __init__(self, places: frozenset[tuple[int, Any]]) -> None:
-        super().__init__(len(places))
-        self.places = places
+    def __init__(self, found: Changed) -> None:
+        super().__init__()
+        self.found = found
 
 
 class Substitution:
     """Copies of the places of a `Reading`, made once each; `replacement` says what stands for an array."""
 
-    def __init__(self, reading: Reading, replacement: Callable[[Source], Any]) -> None:
+    def __init__(self, reading: Reading, replacement: Callable[[Source], Any], function: str) -> None:
         self._reading = reading
+        self._function = function
         self._replacement = replacement
         self._copies: dict[int, Any] = {}
         self._tensors: dict[Source, Any] = {}
         self._variables: dict[int, dict[str, Any]] = {}
         self._cells: dict[int, CellType] = {}
         self._counted: dict[Number, Any] = {}
+        self._written: list[Written] = []
         self._watched: list[_Watched] = []
         self._originals = [
             (holder.value, _content(holder.value), holder.kind == "items")
@@ -86,24 +90,33 @@ class Substitution:
         place = self._reading.roots[position]
         return value if place is None else self._rebuild(place)
 
-    def check(self, function: str) -> None:
+    def check(self) -> None:
         """Raise where the traced function wrote to what it reaches, or stored a traced value there.
 
         Raises:
-            ChangedNumbers: what it changed are plain values alone, which a call can read and write.
-            MutationError: a list, dict, attribute or global variable was changed.
+            ChangesFound: what it changed are plain values, which a call can read and write, and containers.
+            MutationError: an attribute or a global variable was changed, or a container was read as well.
             LeakedTraceError: a traced value was stored in one.
         """
+        function = self._function
+        for written in self._written:
+            written.check()
         numbers: set[tuple[int, Any]] = set()
+        containers: dict[int, Any] = {}
         for one in self._watched:
             for key in one.changed():
                 if not self._is_number(one, key):
+                    if type(one.original) in (*CONTAINERS, set) and one.kind == "items":
+                        containers[id(one.original)] = one.original
+                        break
                     raise MutationError(
                         f"{function} changes {one.label} while it is traced. A compiled function runs its "
                         "Python code only when it is traced, so the change would not happen in later calls. "
                         "Return the new value instead."
                     )
                 numbers.add((id(one.original), key))
+        if containers:
+            raise ChangesFound(Changed(frozenset(numbers), containers))
         for namespace, name in self._reading.stored_globals:
             _refuse_traced(function, f"the global variable {name}", namespace.get(name))
         for holder in self._reading.holders:
@@ -116,7 +129,11 @@ class Substitution:
                     _refuse_traced(function, where, _content(cell).get(0))
         unknown = numbers - {(id(one.owner), one.key) for one in self._reading.numbers}
         if unknown:
-            raise ChangedNumbers(frozenset(numbers))
+            raise ChangesFound(Changed(frozenset(numbers)))
+
+    def commit(self) -> dict[int, Any]:
+        """Write into the user's containers what the trace has written; those containers, by identity."""
+        return {id(one.container): one.container for one in self._written if one.commit()}
 
     def _is_number(self, one: _Watched, key: Any) -> bool:
         now, before = _content(one.current).get(key, ABSENT), one.before.get(key, ABSENT)
@@ -274,6 +291,10 @@ class Substitution:
         """A compiled function inside a trace is its Python function."""
         self._enter(place, dict(self._children(place))["__wrapped__"])
 
+    def _copy_cached(self, place: Holder) -> None:
+        copied = self._enter(place, Memoised(place.value))
+        copied.function = dict(self._children(place)).get("__wrapped__", place.value.__wrapped__)
+
     def _copy_namespace(self, place: Holder) -> None:
         if isinstance(place.value, ModuleType):
             copied: Any = self._enter(place, ModuleType(place.value.__name__))
@@ -305,6 +326,10 @@ class Substitution:
                 copied[keys.get(id(key), key)] = value
         self._watch(place, copied)
 
+    def _copy_written(self, place: Holder) -> None:
+        written = self._enter(place, Written(place.value, self._function, place.label))
+        self._written.append(written)
+
     def _copied_keys(self, place: Holder) -> dict[int, Any]:
         """By the id of each key of a dict, or element of a set, its copy."""
         found = [(key.value, child) for key, child in place.children if isinstance(key, Key)]
@@ -325,12 +350,20 @@ class Substitution:
                 continue
             if not isinstance(key, tuple):
                 object.__setattr__(copied, key, value)
-            elif hasattr(copied, "__dict__") and isinstance(value, FunctionType):
+            elif _is_computed_once(original, key[1], value):
+                continue
+            elif hasattr(copied, "__dict__") and isinstance(value, FunctionType | Memoised):
                 copied.__dict__[key[1]] = _bound(original, key[1], value, copied)
         self._watch(place, copied)
 
 
-def _bound(original: Any, name: str, function: FunctionType, instance: Any) -> Any:
+def _is_computed_once(original: Any, name: str, function: Any) -> bool:
+    """Whether a function is that of a `cached_property`, and reaches nothing that a trace replaces."""
+    static = getattr(type(original), name, None)
+    return isinstance(static, functools.cached_property) and static.func is function
+
+
+def _bound(original: Any, name: str, function: Any, instance: Any) -> Any:
     """The copied function as the class would give it out: a method, a classmethod's, or the function."""
     static = next(vars(base)[name] for base in type(original).__mro__ if name in vars(base))
     if isinstance(static, staticmethod):
@@ -344,6 +377,8 @@ def _content(value: Any) -> dict[Any, Any]:
         return dict(value)
     if isinstance(value, list | tuple | deque):
         return dict(enumerate(value))
+    if isinstance(value, set):
+        return {id(one): one for one in value}
     if isinstance(value, CellType):
         try:
             return {0: value.cell_contents}
@@ -369,6 +404,9 @@ def _refill(holder: Any, before: dict[Any, Any], is_container: bool) -> None:
         if isinstance(holder, dict):
             holder.clear()
             holder.update(before)
+        elif isinstance(holder, set):
+            holder.clear()
+            holder.update(before.values())
         elif not isinstance(holder, tuple):
             holder.clear()
             holder.extend(before.values())

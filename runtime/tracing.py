@@ -20,17 +20,18 @@ from .closure import explore
 from .differentiated import differentiating, is_differentiated
 from .flatten import Results, is_container
 from .guards import Guards
+from .identities import Pattern, held_by, pattern_of, require_alike, shared
 from .modes import is_recording
 from .nodes import have_own_backward, next_sequence, targets_behind
-from .places import Reading, Source
+from .places import NOTHING, Changed, Reading, Source
 from .plain_arrays import require_plain_array
 from .randomness import RANDOM, Streams, refuse_moved
 from .refusals import explaining_errors
-from .signature import EXACT, Call, conform, spec_of_leaf
+from .signature import EXACT, Call, conform, is_number, spec_of_leaf
 from .state import Updates
-from .substitution import ChangedNumbers, Substitution
+from .substitution import ChangesFound, Substitution
 from .tensor import Tensor, make
-from .value_kinds import PythonNumber, kind_of_value
+from .value_kinds import kind_of_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,17 @@ class Traced:
     """Whether `constants` are arrays that the trace alone has: no user's that change."""
     updates: Updates | None = None
     """What a call does to numbers that the function reaches and changes."""
+    identities: Pattern | None = None
+    """Which of the arguments, then of the sources, are one object, where the function asks."""
     hands_on: bool = False
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
+
+    @property
+    def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
+        """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
+        if self.identities is None or self.hands_on:
+            return None
+        return held_by(self.reading, len(self.argument_names), self.identities)
 
     @property
     def first_guard(self) -> int:
@@ -93,12 +103,17 @@ class Traced:
 
 
 def trace_call(
-    function: Callable[..., Any], call: Call, name: str, answers: Sequence[np.ndarray] = ()
+    function: Callable[..., Any],
+    call: Call,
+    name: str,
+    answers: Sequence[np.ndarray] = (),
+    containers: dict[int, Any] | None = None,
 ) -> Traced:
     """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
 
     Args:
         answers: to the first questions that the function asks of traced values.
+        containers: those that other traces have changed, by identity; this one adds its own.
 
     Raises:
         OutputError: it returns what is no tensor.
@@ -106,27 +121,31 @@ def trace_call(
         LeakedTraceError: it stores a traced value outside.
         TraceError: it calls itself without end.
     """
-    numbers: frozenset[tuple[int, Any]] = frozenset()
+    written = {} if containers is None else containers
+    changed = Changed(containers=written)
     while True:
         try:
-            return _Run(function, call, name, answers, numbers).traced()
-        except ChangedNumbers as changed:
-            if changed.places <= numbers or len(numbers) > MOST_NUMBERS:
+            return _Run(function, call, name, answers, changed).traced(written)
+        except ChangesFound as error:
+            found = error.found
+            if (
+                found.numbers <= changed.numbers and found.containers.keys() <= changed.containers.keys()
+            ) or len(changed.numbers) > MOST_NUMBERS:
                 raise MutationError(
                     f"{name} changes numbers that it reaches from outside at other places in every trace. "
                     "Return the new values instead."
                 ) from None
-            numbers |= changed.places
+            changed |= found
 
 
 def explore_call(
-    function: Callable[..., Any], call: Call, name: str, numbers: frozenset[tuple[int, Any]] = frozenset()
+    function: Callable[..., Any], call: Call, name: str, changed: Changed = NOTHING
 ) -> tuple[Reading, list[int]]:
     """What a call reaches: the first root is the function, the others are the static leaves at positions."""
     statics = explored_leaves(call)
     names = call.leaf_names() if statics else []
     roots = [(function, name), *((call.leaves[index], names[index]) for index in statics)]
-    return explore(roots, numbers), statics
+    return explore(roots, changed), statics
 
 
 def explored_leaves(call: Call) -> list[int]:
@@ -158,15 +177,17 @@ class _Run:
         call: Call,
         name: str,
         answers: Sequence[np.ndarray],
-        numbers: frozenset[tuple[int, Any]],
+        changed: Changed,
     ) -> None:
         self.function = function
         self.call = call
         self.name = name
         self.leaves = call.described()
-        self.reading, self.statics = explore_call(function, call, name, numbers)
-        self.substitution = Substitution(self.reading, self._replacement)
+        self.reading, self.statics = explore_call(function, call, name, changed)
+        self.substitution = Substitution(self.reading, self._replacement, name)
         self.source_nodes: dict[Source, Node] = {}
+        self.source_tensors: dict[Source, Tensor] = {}
+        """The stand-ins of those that are arguments as well."""
         tensors = [one for one in call.arrays if isinstance(one, Tensor)]
         tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
         self.takes_tensors = bool(tensors)
@@ -176,22 +197,27 @@ class _Run:
         self.differentiated: list[Tensor] = []
         """The stand-ins of what depends on an argument of a transform around the call."""
 
-    def traced(self) -> Traced:
-        """The trace; where there is none, what it has changed and drawn is put back."""
+    def traced(self, written: dict[int, Any]) -> Traced:
+        """The trace; where there is none, what it has changed and drawn is put back.
+
+        Args:
+            written: gets the containers that it has changed, by identity.
+        """
         streams = Streams(self.reading.streams)
         try:
             traced = self._traced()
             refuse_moved(streams, self.name)
         except BaseException as error:
             self.substitution.put_back()
-            if streams.moved() or isinstance(error, PullbackError | ChangedNumbers):
+            if streams.moved() or isinstance(error, PullbackError | ChangesFound):
                 for stream, state in self.trace.streams.items():
                     stream.set_state(state)
             if isinstance(error, Exception):
                 refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
-            if isinstance(error, EagerOnlyError | ChangedNumbers):
+            if isinstance(error, EagerOnlyError | ChangesFound):
                 self._refuse_to_run_again()
             raise
+        written.update(self.substitution.commit())
         return traced
 
     def _refuse_to_run_again(self) -> None:
@@ -210,6 +236,8 @@ class _Run:
             if described.is_array
         ]
         inputs = [node for _, node, _ in self.stand_ins]
+        if self.reading.asks_identity:
+            arguments = self._shared(arguments)
         for source in self.reading.sources:
             value = source.value._value if isinstance(source.value, Tensor) else source.value
             node = self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
@@ -268,7 +296,24 @@ class _Run:
             dropped=self.trace.dropped,
             owns_constants=self.trace.owns_captured(),
             updates=self._updates(),
+            identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
         )
+
+    def _identified(self) -> list[Any]:
+        """What may be one object: the array arguments, then what the function reaches."""
+        given = [leaf for leaf, one in zip(self.call.leaves, self.leaves) if one.is_array]
+        return [*given, *(source.value for source in self.reading.sources)]
+
+    def _shared(self, arguments: list[Tensor]) -> list[Tensor]:
+        """The stand-ins of the arguments, one for those that are one object."""
+        values = self._identified()
+        names = [one.name for one in self.leaves if one.is_array]
+        labels = [*names, *(source.label for source in self.reading.sources)]
+        require_alike(self.name, values, labels, set(filter(self.is_differentiated, names)))
+        for source, first in zip(self.reading.sources, pattern_of(values)[len(arguments) :]):
+            if first < len(arguments):
+                self.source_tensors[source] = arguments[first]
+        return shared(values[: len(arguments)], arguments)
 
     def _updates(self) -> Updates | None:
         numbers = self.substitution.numbers()
@@ -314,7 +359,7 @@ class _Run:
             if isinstance(leaf, Tensor):
                 leaf.refresh()
             self.trace.values.give(node, conform(leaf))
-            if kind is PythonNumber and not self.is_differentiated(label):
+            if is_number(leaf) and not self.is_differentiated(label):
                 self.trace.numbers[node] = label
         tensor = make(node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
@@ -334,6 +379,8 @@ class _Run:
 
     def _replacement(self, source: Source) -> Tensor:
         value, label = source.value, source.label
+        if source in self.source_tensors:
+            return self.source_tensors[source]
         return self._stand_in(value, kind_of_value(value), label, label, self.source_nodes[source])
 
     def _run(self, arguments: Sequence[Tensor]) -> Any:
@@ -360,7 +407,7 @@ class _Run:
                     "@compile(static_argnames=...)."
                 ) from None
         self._check_arguments(before, _contents((args, kwargs)))
-        substitution.check(self.name)
+        substitution.check()
         return result
 
     def _written(self, arguments: int) -> tuple[int, ...]:

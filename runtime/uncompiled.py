@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .flatten import Results
+from .identities import require_alike, shared
 from .places import Reading
 from .refusals import explaining_errors
 from .signature import Call
@@ -24,19 +25,26 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     As in a trace the function gets a Tensor in the place of each array, also of those that it reaches.
     """
     reading, statics = explore_call(function, call, name)
-    substitution = Substitution(reading, lambda source: standing_for(source.value))
-    leaves = [standing_for(leaf) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
+    given = [leaf for leaf, flag in zip(call.leaves, call.is_array) if flag]
+    values = [*given, *(source.value for source in reading.sources)]
+    tensors = [standing_for(one) for one in values]
+    if reading.asks_identity:
+        require_alike(name, values, [f"array {position}" for position in range(len(values))])
+        tensors = shared(values, tensors)
+    of_sources = dict(zip(reading.sources, tensors[len(given) :]))
+    substitution = Substitution(reading, of_sources.__getitem__, name)
+    waiting = iter(tensors)
+    leaves = [next(waiting) if flag else leaf for leaf, flag in zip(call.leaves, call.is_array)]
     for position, index in enumerate(statics, 1):
         leaves[index] = substitution.root(position, leaves[index])
     args, kwargs = call.rebuild(leaves)
-    given = [*call.arrays, *(source.value for source in reading.sources)]
     try:
         with explaining_errors():
             value = substitution.root(0, function)(*args, **kwargs)
     finally:
         substitution.write_back(lambda value: _as_before(value, reading))
     results = Results(value, name)
-    memory = [one for one in given if isinstance(one, np.ndarray)]
+    memory = [one for one in (*call.arrays, *values) if isinstance(one, np.ndarray)]
     return results.builder(lambda found: [_own_result(one, memory) for one in found])(results.leaves)
 
 

@@ -21,7 +21,7 @@ from .engine import accumulate
 from .inplace import may_overlap, require_assignable
 from .modes import is_recording
 from .nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
-from .signature import conform
+from .signature import Conformed, conform
 from .tape import wrap
 from .tensor import Tensor, TorchTensor, make, mark_written
 from .tracing import Traced
@@ -185,6 +185,14 @@ class Variant:
     # --- runners: closures with everything that a call needs in local variables -------------------------
 
     def _make_runner(self) -> Runner:
+        run = self._unasked_runner()
+        held = self.traced.identities_hold
+        if held is None:
+            return run
+        return lambda leaves: run(leaves) if held(leaves) else STALE
+
+    def _unasked_runner(self) -> Runner:
+        """A runner for arrays of which as many are one object as when they were traced."""
         traced = self.traced
         core = self._recording_core() if self.differentiable else self._core()
         reading, sources = traced.reading.read, traced.sources
@@ -201,6 +209,8 @@ class Variant:
             found = [values[index] for index in sources]
             return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
 
+        joined = _joined_with_given if traced.written else _joined
+
         def run_with_sources(leaves: Sequence[Any]) -> Any:
             extra: list[Any] = []
             if reading is not None:
@@ -208,7 +218,7 @@ class Variant:
                 if values is None:
                     return STALE
                 extra = reached(values)
-            return core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
+            return core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
 
         if updates is None or reading is None:
             return run_with_sources
@@ -218,7 +228,7 @@ class Variant:
             if values is None or not updates.holds(values):
                 return STALE
             extra = reached(values)
-            result = core([*leaves, *extra, *constants, *[draw() for draw in drawn]])
+            result = core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
             updates.write(values)
             return result
 
@@ -232,11 +242,13 @@ class Variant:
     def _writing(self, core: Runner) -> Runner:
         """A runner for a function that writes into arguments, which must be memory of their own."""
         name, written, names = self.traced.name, self.traced.written, self.traced.argument_names
+        labels = [f"its argument '{one}'" for one in names]
+        labels += [self.traced.reading.sources[index].label for index in self.traced.sources]
 
         def run_writing(leaves: Sequence[Any]) -> Any:
-            given = getattr(leaves, "given", leaves)[: len(names)]
+            given = getattr(leaves, "given", leaves)[: len(labels)]
             for position in written:
-                require_own_memory(given, position, name, names)
+                require_own_memory(given, position, name, labels)
             result = core(leaves)
             for position in written:
                 if given[position] is not leaves[position]:
@@ -350,6 +362,17 @@ class Variant:
             return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
 
         return CompiledFunction(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
+
+
+def _joined(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
+    return [*leaves, *extra]
+
+
+def _joined_with_given(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
+    """The same with what the caller has given, for a function that writes into it."""
+    found = Conformed([*leaves, *extra])
+    found.given = [*getattr(leaves, "given", leaves), *extra]
+    return found
 
 
 def _form(kind: type[Tensor], shape: tuple[int, ...]) -> str:
@@ -490,13 +513,13 @@ def write_back(leaf: Any, value: ndarray) -> None:
         np.copyto(leaf, value)
 
 
-def require_own_memory(leaves: Sequence[Any], position: int, function: str, names: Sequence[str]) -> None:
-    """MutationError if an argument cannot be written, or another one would change with it."""
+def require_own_memory(leaves: Sequence[Any], position: int, function: str, labels: Sequence[str]) -> None:
+    """MutationError if an argument cannot be written, or another array would change with it."""
     arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     array = arrays[position]
     if not array.flags.writeable:
         raise MutationError(
-            f"{function} writes into its argument '{names[position]}', which is a read-only array of shape "
+            f"{function} writes into {labels[position]}, which is a read-only array of shape "
             f"{array.shape}. Pass a copy of it."
         )
     if isinstance(leaves[position], Tensor) and is_recording():
@@ -504,8 +527,8 @@ def require_own_memory(leaves: Sequence[Any], position: int, function: str, name
     for other, one in enumerate(arrays):
         if other != position and may_overlap(one, array):
             raise MutationError(
-                f"{function} writes into its argument '{names[position]}', whose memory its argument "
-                f"'{names[other]}' shows as well. Pass a copy of one of them."
+                f"{function} writes into {labels[position]}, whose memory {labels[other]} shows as well. "
+                "Pass a copy of one of them."
             )
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.machine import store
-from pullback.codegen.machine.calls import caller, matcher
+from pullback.codegen.machine.calls import caller, matcher, numbers_as_arrays
 from pullback.codegen.machine.compile import ArrayType, ScalarType, compile_function
 from pullback.tracer.spec import Spec
 
-FLOAT64, INT64 = np.dtype("float64"), np.dtype("int64")
+FLOAT64, INT64, INTEGER = np.dtype("float64"), np.dtype("int64"), np.asarray(0).dtype
 SOURCE = """
 def shifted(x, out, scratch, number):
     for i in range(x.shape[0]):
@@ -105,3 +105,40 @@ def test_calls_of_several_kinds_take_turns() -> None:
     assert f.cache_info().traces == 3
     with pytest.raises(TypeError):
         f(kinds[0])
+
+
+def test_arrays_take_the_places_of_numbers() -> None:
+    x = np.ones(3)
+    convert = numbers_as_arrays((np.ndarray, float, int), 2**53)
+    before = sys.getrefcount(x)
+    for number, integer in ((2.5, -3), (-0.0, 2**53), (float("inf"), -(2**53)), (1e-320, 0)):
+        given, first, second = convert((x, number, integer))
+        assert given is x and type(first) is np.ndarray and type(second) is np.ndarray
+        assert (first.dtype, first.shape, second.dtype, second.shape) == (FLOAT64, (), INTEGER, ())
+        assert repr(first.item()) == repr(number) and second.item() == integer
+        assert first.flags.carray and first.flags.owndata and second.flags.carray
+    assert np.isnan(convert((x, float("nan"), 1))[1])
+    del given
+    assert sys.getrefcount(x) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (1.0,), (1.0, 2, 3), (1, 2), (1.0, 2.0), (True, 2), (1.0, True), (np.float64(1.0), 2), (None, 2),
+        (1.0, 2**53 + 1), (1.0, -(2**53) - 1), (1.0, 2**80), (),
+    ],
+)  # fmt: skip
+def test_other_arguments_than_those_numbers(arguments) -> None:
+    convert = numbers_as_arrays((float, int), 2**53)
+    nothing = convert(arguments)
+    assert nothing == () and convert((1.0, 2)) == (1.0, 2)
+
+
+def test_dtypes_of_numbers_are_kept() -> None:
+    convert = numbers_as_arrays((float, float), 2**53)
+    count = sys.getrefcount(FLOAT64)
+    for _ in range(1000):
+        convert((1.0, 2.0))
+        convert((1.0, 2))
+    assert abs(sys.getrefcount(FLOAT64) - count) < 100

@@ -287,3 +287,32 @@ def test_a_view_that_is_taken_as_an_array_shows_what_was_written() -> None:
 
     for x in (np.array([1.5, 0.5]), pb.tensor([1.5, 0.5])):
         assert float(pb.compile(program)(x)) == float(program(x)) == 28.5
+
+
+@pytest.mark.parametrize("branches", [False, True])
+def test_what_does_not_lie_in_a_row_beside_what_the_function_reaches(branches: bool) -> None:
+    weight = np.ones(3)
+
+    @pb.compile
+    def filled(x: Any) -> None:
+        if not branches or x.sum() > 0:
+            x[0] = weight.sum()
+
+    matrix = np.ones((3, 2))
+    filled(matrix[:, 0])
+    filled(matrix[:, 1])
+    assert matrix[0].tolist() == [3, 3]
+
+
+def test_an_array_from_outside_that_shows_an_argument() -> None:
+    held = np.zeros(3)
+
+    @pb.compile
+    def filled(x: Any) -> Any:
+        x[0] = 5.0
+        return held.sum()
+
+    assert filled(np.zeros(3)) == 0
+    with pytest.raises(MutationError, match="'x', whose memory held shows as well"):
+        filled(held)
+    assert held.tolist() == [0, 0, 0]

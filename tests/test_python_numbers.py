@@ -137,3 +137,55 @@ def test_a_number_of_numpys_is_a_dimension() -> None:
 def test_the_text_of_a_differentiated_number_is_a_guard() -> None:
     slope = pb.compile(pb.grad(lambda p: p * len(f"{p:.3f}")))
     assert [slope(2.0), slope(20.0), slope(2.0)] == [5.0, 6.0, 5.0]
+
+
+NUMPYS_INTEGERS: dict[str, Any] = {
+    "size": lambda x, n: np.zeros((n, 2)) + x[0],
+    "slice": lambda x, n: x[n : n + 2] * 2,
+    "step": lambda x, n: x[::n] * 2,
+    "part": lambda x, n: x[: len(x) // n],
+    "axis": lambda x, n: x.reshape(3, 4).sum(n - 2),
+    "axes": lambda x, n: np.moveaxis(x.reshape(3, 4), 0, n - 2),
+    "shape": lambda x, n: x.reshape(n, -1),
+    "range": lambda x, n: sum(x[i] for i in range(n)),
+    "index": lambda x, n: x[n] * x[-n],
+    "repeats": lambda x, n: np.tile(x, n),
+    "shift": lambda x, n: np.roll(x, n),
+    "diagonal": lambda x, n: np.triu(x.reshape(3, 4), n),
+    "repeated list": lambda x, n: np.array([1.0] * n) * x[0],
+    "repeated tuple": lambda x, n: np.array(n * (1.0, 2.0)) * x[0],
+    "item of a list": lambda x, n: [x, x * 2, x * 3, x * 4][n],
+    "key": lambda x, n: {2: x, 3: x * 2}[n],
+    "text": lambda x, n: {"k2": x, "k3": x * 2}[f"k{n}"],
+    "factor": lambda x, n: x * n,
+    "power": lambda x, n: x**n,
+    "type": lambda x, n: x * 2 if isinstance(n, int) else x,
+}
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.int32, np.int16])
+@pytest.mark.parametrize("use", NUMPYS_INTEGERS)
+def test_an_integer_of_numpys_is_used_as_pythons_is(use: str, kind: Any) -> None:
+    function = NUMPYS_INTEGERS[use]
+    compiled = pb.compile(function)
+    x = np.arange(1.0, 13.0)
+    for n in map(kind, (3, 2, 3)):
+        found, expected = compiled(x, n), function(x, n)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert compiled.cache_info().traces <= 2
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_a_sequence_times_an_integer_is_repeated(compiles: bool) -> None:
+    def repeated(n: Any, x: Any) -> Any:
+        return np.array([2.0, 3.0] * n + n * [x])
+
+    def total(x: Any, n: Any) -> Any:
+        return repeated(n, x).sum()
+
+    function = pb.compile(total) if compiles else total
+    for n in (2, np.int64(2)):
+        assert function(1.5, n) == 13.0 and pb.grad(function)(1.5, n) == 2.0
+    with pytest.raises(TypeError, match="multiply sequence by non-int"):
+        pb.compile(lambda x, n: np.array([1.0] * n) * x)(np.ones(2), 2.0)

@@ -263,3 +263,32 @@ def test_arrays_that_are_reached_may_have_any_layout(strided: np.ndarray) -> Non
     function = pb.compile(lambda x: table.row * x)
     for table.row in (strided, X, strided):
         np.testing.assert_allclose(function(X), table.row * X)
+
+
+def test_what_a_number_turned_out_to_be_is_known_to_the_next(capsys: pytest.CaptureFixture[str]) -> None:
+    shared.shared_programs.clear()
+
+    def made(offset: float) -> Any:
+        def part(x: Any, n: int, factor: float) -> Any:
+            print("traced")
+            return x[:n] * factor + offset
+
+        return pb.compile(part)
+
+    for repetition in range(3):
+        function, before = made(1.0), counted()
+        for n, factor in ((2, 3.0), (1, 4.0), (2, 5.0)):
+            np.testing.assert_allclose(function(X, n, factor), X[:n] * factor + 1.0)
+        traces = len(capsys.readouterr().out.split())
+        assert repetition == 0 or (traces == 0 and counted() == before)
+
+
+def test_constants_of_another_program_are_no_constants_here() -> None:
+    def made(takes_part: bool) -> Any:
+        return pb.compile(lambda x, n: x[:n] if takes_part else x * n)
+
+    made(True)(X, 2)
+    function = made(False)
+    for n in range(1, 5):
+        np.testing.assert_allclose(function(X, n), X * n)
+    assert function.cache_info().traces == 1

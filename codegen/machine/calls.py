@@ -1,9 +1,10 @@
 """The two ends of a call of a small function, in machine code: what the interpreter would do takes longer.
 
-`matcher` makes a function that says whether arguments are arrays of certain dtypes and shapes; `caller` makes
-one that allocates the arrays which a kernel fills, calls it and hands them out. Both are built-in functions
-of Python, each with a tuple as its `self`: bytes that describe what it expects, then whatever has to live as
-long as it. They read the fields of ndarrays in place, as `entry` does.
+`matcher` makes a function that says whether arguments are arrays of certain dtypes and shapes;
+`numbers_as_arrays` one that puts arrays in the places of numbers; `caller` one that allocates the arrays
+which a kernel fills, calls it and hands them out. All are built-in functions of Python, each with a tuple as
+its `self`: bytes that describe what it expects, then whatever has to live as long as it. They read the fields
+of ndarrays in place, as `entry` does.
 """
 
 from __future__ import annotations
@@ -216,6 +217,102 @@ dropped_all:
 fail:
   ret ptr null
 }
+
+; Expected: the number of arguments, the largest integer; of each argument the type of a number, the dtype of
+; its array, and whether it is an integer; zeros where it stays. The one argument is a tuple. What it gives is
+; another one, without elements where the arguments are others.
+define ptr @pullback_with_arrays(ptr %self, ptr %arguments, i64 %count) {
+entry:
+  %expected = call ptr @description(ptr %self)
+  %wanted = load i64, ptr %expected
+  %at_largest = getelementptr i64, ptr %expected, i64 1
+  %largest = load i64, ptr %at_largest
+  %smallest = sub i64 0, %largest
+  %first = getelementptr i64, ptr %expected, i64 2
+  %overflow = alloca i32
+  %given = load ptr, ptr %arguments
+  %at_length = getelementptr i8, ptr %given, i64 <LENGTH>
+  %length = load i64, ptr %at_length
+  %items = getelementptr i8, ptr %given, i64 <TUPLE>
+  %same_count = icmp eq i64 %wanted, %length
+  br i1 %same_count, label %begin, label %others
+begin:
+  %tuple = call ptr @PyTuple_New(i64 %length)
+  %is_tuple = icmp ne ptr %tuple, null
+  br i1 %is_tuple, label %next, label %fail
+next:
+  %place = phi i64 [ 0, %begin ], [ %following, %put ]
+  %cursor = phi ptr [ %first, %begin ], [ %behind, %put ]
+  %following = add i64 %place, 1
+  %behind = getelementptr i64, ptr %cursor, i64 3
+  %exists = icmp slt i64 %place, %length
+  br i1 %exists, label %look, label %done
+look:
+  %at_value = getelementptr ptr, ptr %items, i64 %place
+  %value = load ptr, ptr %at_value
+  %kind = load ptr, ptr %cursor
+  %stays = icmp eq ptr %kind, null
+  br i1 %stays, label %keep, label %compare
+keep:
+  call void @Py_IncRef(ptr %value)
+  br label %put
+compare:
+  %at_type = getelementptr i8, ptr %value, i64 <TYPE>
+  %type = load ptr, ptr %at_type
+  %same_type = icmp eq ptr %type, %kind
+  %at_dtype = getelementptr i64, ptr %cursor, i64 1
+  %dtype = load ptr, ptr %at_dtype
+  %at_is_integer = getelementptr i64, ptr %cursor, i64 2
+  %integer_word = load i64, ptr %at_is_integer
+  %is_integer = icmp ne i64 %integer_word, 0
+  br i1 %same_type, label %convert, label %drop
+convert:
+  br i1 %is_integer, label %integer, label %float
+integer:
+  %whole = call i64 @PyLong_AsLongLongAndOverflow(ptr %value, ptr %overflow)
+  %overflown = load i32, ptr %overflow
+  %fits = icmp eq i32 %overflown, 0
+  %not_below = icmp sge i64 %whole, %smallest
+  %not_above = icmp sle i64 %whole, %largest
+  %in_range = and i1 %not_below, %not_above
+  %is_exact = and i1 %in_range, %fits
+  br i1 %is_exact, label %make, label %drop
+float:
+  %number = call double @PyFloat_AsDouble(ptr %value)
+  %bits = bitcast double %number to i64
+  br label %make
+make:
+  %content = phi i64 [ %whole, %integer ], [ %bits, %float ]
+  call void @Py_IncRef(ptr %dtype)
+  %array = call ptr @pullback_new_array(ptr @pullback_object_ndarray, ptr %dtype, i32 0, ptr null,
+                                        ptr null, ptr null, i32 0, ptr null)
+  %is_array = icmp ne ptr %array, null
+  br i1 %is_array, label %fill, label %drop_and_fail
+fill:
+  %at_data = getelementptr i8, ptr %array, i64 <DATA>
+  %data = load ptr, ptr %at_data
+  store i64 %content, ptr %data
+  br label %put
+put:
+  %element = phi ptr [ %value, %keep ], [ %array, %fill ]
+  call i32 @PyTuple_SetItem(ptr %tuple, i64 %place, ptr %element)
+  br label %next
+done:
+  ret ptr %tuple
+drop:
+  call void @Py_DecRef(ptr %tuple)
+  br label %others
+others:
+  %nothing = call ptr @PyTuple_New(i64 0)
+  ret ptr %nothing
+drop_and_fail:
+  call void @Py_DecRef(ptr %tuple)
+  br label %fail
+fail:
+  ret ptr null
+}
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare double @PyFloat_AsDouble(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
@@ -232,6 +329,27 @@ def matcher(arrays: Sequence[np.ndarray]) -> Callable[..., bool]:
     for array in arrays:
         words += [id(array.dtype), array.ndim, *array.shape]
     return _function("pullback_matches", words, [array.dtype for array in arrays])
+
+
+@functools.lru_cache(maxsize=256)
+def numbers_as_arrays(kinds: tuple[type, ...], largest: int) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """The function from the arguments of a call to those of a program: arrays for floats and integers.
+
+    Args:
+        kinds: the types of the arguments. Others in the places of numbers, and integers beyond `largest`,
+            give a tuple without elements.
+
+    >>> numbers_as_arrays((np.ndarray, float), 2**53)((np.ones(1), 2.5))
+    (array([1.]), array(2.5))
+    """
+    words, dtypes = [len(kinds), largest], []
+    for kind in kinds:
+        if kind in (float, int):
+            dtypes.append(np.asarray(kind()).dtype)
+            words += [id(kind), id(dtypes[-1]), kind is int]
+        else:
+            words += [0, 0, 0]
+    return _function("pullback_with_arrays", words, dtypes)
 
 
 def caller(
@@ -270,12 +388,14 @@ def _addresses() -> dict[str, int]:
         "TYPE": ObjectHead.type.offset,
         "DESCRIPTOR": ArrayObject.descriptor.offset,
         "FLAGS": ArrayObject.flags.offset,
+        "DATA": ArrayObject.data.offset,
         "NDIM": ArrayObject.ndim.offset,
         "SHAPE": ArrayObject.shape.offset,
         "C_ARRAY": C_ARRAY,
     }
     symbols = {"pullback_new_array": numpy_pointer(NEW_FROM_DESCRIPTOR)}
-    return kernels.load_llvm("calls", _SOURCE, places, symbols, ("pullback_matches", "pullback_call"))
+    names = ("pullback_matches", "pullback_call", "pullback_with_arrays")
+    return kernels.load_llvm("calls", _SOURCE, places, symbols, names)
 
 
 def numpy_pointer(place: int) -> int:

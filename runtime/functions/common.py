@@ -32,6 +32,8 @@ Operand: TypeAlias = Tensor | np.ndarray | Scalar
 Dims: TypeAlias = int | Sequence[int] | None
 F = TypeVar("F", bound=Callable[..., Any])
 NUMBERS = (bool, int, float)
+INTEGERS: tuple[type[int], Any] = (int, np.integer)
+"""Types of what may be an axis, a size or a position."""
 SCALARS = (*NUMBERS, np.generic)
 OPERANDS = (Tensor, np.ndarray, *SCALARS)
 

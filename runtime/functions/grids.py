@@ -62,7 +62,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         >>> broadcast_shapes((2, 1), (3,))
         torch.Size([2, 3])
     """
-    given = [(one,) if isinstance(one, int) else tuple(one) for one in shapes]
+    given = [(one,) if isinstance(one, int | np.integer) else tuple(one) for one in shapes]
     try:
         return Size(np.broadcast_shapes(*given))
     except ValueError:
@@ -163,7 +163,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     rest = tensor(indices, "unravel_index", "indices")
     if array_dtype(rest).kind not in "iu":
         fail(ArgumentError, f"unravel_index(): expected 'indices' to be integer dtype, but got {rest.dtype}")
-    extents = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
+    extents = (shape,) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
     if any(extent < 0 for extent in extents):
         fail(ArgumentError, f"unravel_index(): 'shape' cannot have negative values, but got {extents}")
     found = []

@@ -159,9 +159,10 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     if dim is None:
         dims: tuple[int, ...] = tuple(range(x.ndim))
     else:
-        dims = tuple(one_dim(one, x.ndim, "squeeze") for one in ([dim] if isinstance(dim, int) else dim))
+        given = [dim] if isinstance(dim, int | np.integer) else dim
+        dims = tuple(one_dim(one, x.ndim, "squeeze") for one in given)
     shape = tuple(extent for axis, extent in enumerate(x._value.shape) if extent != 1 or axis not in dims)
-    version = 0 if dim is None else 1 if isinstance(dim, int) else 2
+    version = 0 if dim is None else 1 if isinstance(dim, int | np.integer) else 2
     return apply(m.reshape, x, shape=shape, grad_name=f"SqueezeBackward{version}")
 
 
@@ -333,7 +334,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
                 [2, 4]])
     """
     x = tensor(input, "movedim")
-    given = [[one] if isinstance(one, int) else one for one in (source, destination)]
+    given = [[one] if isinstance(one, int | np.integer) else one for one in (source, destination)]
     origins, places = ([one_dim(dim, x.ndim, "movedim") for dim in dims] for dims in given)
     if len(origins) != len(places) or len(set(origins)) < len(origins) or len(set(places)) < len(places):
         fail(

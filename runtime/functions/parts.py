@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -198,7 +199,7 @@ def _triangle(input: Tensor, diagonal: int, function: str) -> Tensor:
         )
     rows, columns = x._value.shape[-2:]
     offset = iota(columns) - view(iota(rows), rows, 1)
-    kept = apply(e.less_equal if function == "tril" else e.greater_equal, offset, diagonal)
+    kept = apply(e.less_equal if function == "tril" else e.greater_equal, offset, operator.index(diagonal))
     nothing = False if array_dtype(x).kind == "b" else 0.0 if array_dtype(x).kind == "f" else 0
     return apply(e.where, kept, x, nothing, grad_name=f"{function.capitalize()}Backward0")
 

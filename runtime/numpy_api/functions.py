@@ -15,7 +15,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, UnsupportedError
 from ..conversion import tensor_of
 from ..functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
-from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
 from ..library_calls import public_name
 from ..tape import copied_in_order
@@ -116,7 +116,7 @@ def _expand_dims(a: Any, axis: Any) -> Tensor:
 @implements(np.squeeze)
 def _squeeze(a: Any, axis: Any = None) -> Tensor:
     x = tensor_of(a)
-    for one in () if axis is None else (axis,) if isinstance(axis, int) else axis:
+    for one in () if axis is None else (axis,) if isinstance(axis, INTEGERS) else axis:
         if x.shape[one] != 1:
             fail(
                 ArgumentError,
@@ -130,12 +130,12 @@ implements(np.swapaxes)(lambda a, axis1, axis2: movement.transpose(tensor_of(a),
 implements(np.moveaxis)(lambda a, source, destination: movement.movedim(tensor_of(a), source, destination))
 implements(np.broadcast_to)(
     lambda array, shape: movement.broadcast_to(
-        tensor_of(array), (shape,) if isinstance(shape, int) else shape
+        tensor_of(array), (shape,) if isinstance(shape, INTEGERS) else shape
     )
 )
 implements(np.broadcast_arrays)(lambda *args: movement.broadcast_tensors(*map(tensor_of, args)))
 implements(np.tile)(
-    lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, int) else tuple(reps))
+    lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, INTEGERS) else tuple(reps))
 )
 implements(np.repeat)(
     lambda a, repeats, axis=None: movement.repeat_interleave(
@@ -169,13 +169,13 @@ def _one_or_all(function: Callable[[Tensor], Tensor], arrays: Sequence[Any]) -> 
 def _flip(m: Any, axis: Any = None) -> Tensor:
     x = tensor_of(m)
     return parts.flip(
-        x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+        x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, INTEGERS) else tuple(axis)
     )
 
 
 @implements(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    if isinstance(axis, Sequence) and isinstance(shift, int):
+    if isinstance(axis, Sequence) and isinstance(shift, INTEGERS):
         shift = (shift,) * len(axis)
     return parts.roll(tensor_of(a), shift, axis)
 

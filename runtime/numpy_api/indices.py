@@ -11,7 +11,7 @@ from ...tracer.errors import UnsupportedError
 from ..asked import Asked
 from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, selection
-from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced
 from ..tape import wrap
 from ..tensor import Tensor
 from .functions import implements
@@ -96,7 +96,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
 def shifted(x: Any, axes: Any, direction: int) -> Tensor:
     """Each dimension rotated by half of its extent."""
     array = tensor_of(x)
-    chosen = range(array.ndim) if axes is None else [axes] if isinstance(axes, int) else axes
+    chosen = range(array.ndim) if axes is None else [axes] if isinstance(axes, INTEGERS) else axes
     for axis in chosen:
         extent = array.shape[axis]
         array = PUBLIC["roll"](array, extent // 2 if direction > 0 else -(extent // 2), axis)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..conversion import holds_tensor, tensor_of
 from ..functions import PUBLIC
-from ..functions.common import array_dtype, as_dtype
+from ..functions.common import INTEGERS, array_dtype, as_dtype
 from ..functions.ordering import between
 from ..tape import wrap
 from ..tensor import Tensor
@@ -106,7 +106,7 @@ def _ordered(x: Tensor, axis: Any) -> Tensor:
 
 
 def _axes(x: Tensor, axis: Any) -> list[int]:
-    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, INTEGERS) else axis
     return [one % x.ndim for one in given]
 
 

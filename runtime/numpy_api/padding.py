@@ -10,7 +10,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..conversion import tensor_of
 from ..functions import joining, movement, parts, selection
-from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
 from ..functions.padding import padded
 from ..tensor import Tensor
 from .functions import FUNCTIONS, implements
@@ -55,7 +55,7 @@ def pad(
 
 
 def _pair(width: Any) -> tuple[int, int]:
-    return (width, width) if isinstance(width, int) else width
+    return (width, width) if isinstance(width, INTEGERS) else width
 
 
 def _places(x: Tensor, widths: Widths, mode: str) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, parts, reduction, special
-from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
 from ..library_calls import public_name
 from ..tape import wrap
 from ..tensor import Tensor
@@ -208,7 +208,7 @@ def reduce(
         return FUNCTIONS[known_as](array, axis=axis, keepdims=keepdims, **options)
     _refuse(ufunc, "reduce", options)
     x = _prepared(ufunc, array, dtype)
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, INTEGERS) else axis
     chosen = sorted(one % max(x.ndim, 1) for one in axes)
     for place in reversed(chosen):
         x = _reduced(ufunc, movement.movedim(x, place, 0))
