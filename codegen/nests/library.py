@@ -11,7 +11,7 @@ from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import identity
 
 from ..rewriting.calls import gemm, pairs_of, start_of
-from ..writing import spelling as sp
+from ..targets.python.expressions import spell
 from ..writing.layout import Block, Line
 from .expression import (
     AnyIndex,
@@ -188,7 +188,7 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
         left, right, out = _transposed(right), _transposed(left), _transposed(out)
     if root in writer.shared:  # each part makes some rows
         left, out = (_rows(one, "start:stop") for one in (left, out))
-    scale = sp.unparse(writer.value(Literal(product.scale, FLOAT64), scope))
+    scale = spell(writer.value(Literal(product.scale, FLOAT64), scope))
     kept = "1.0" if len(root.reads) > 2 else "0.0"
     writer.called.add("gemm")
     return Line(f"gemm({scale}, {left}, {right}, {kept}, {out})", comment_of([product.origin]))
@@ -219,15 +219,15 @@ def _matrix(
     places = [
         _stretch(node, dim, place[dim], root, writer, scope)
         if dim in dims[0] + dims[1]
-        else sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))
+        else spell(writer.position_in_storage(node, dim, place[dim], scope))
         for dim in stored
     ]
     while places and places[-1] == ":":
         places.pop()
-    written = writer.array(node) + (f"[{', '.join(places)}]" if places else "")
+    written = writer.array(node).name + (f"[{', '.join(places)}]" if places else "")
     if any(len(side) > 1 for side in dims):
         extents = [[_walked(place[dim], root).extent for dim in side] for side in sorted(dims)]
-        shape = (" * ".join(map(writer.extent, side)) for side in extents)
+        shape = (" * ".join(spell(writer.extent(one)) for one in side) for side in extents)
         written += f".reshape(({', '.join(shape)}))"
     return written if dims == sorted(dims) else f"{written}.T"
 
@@ -246,7 +246,7 @@ def _stretch(node: Node, dim: int, index: AnyIndex, root: Root, writer: Writer, 
         return ":"
     start = minus(index, of_axis(axis))
     ends = (start, plus(start, of_symbol(axis.extent)))
-    return ":".join(sp.unparse(writer.index(one, scope)) for one in ends)
+    return ":".join(spell(writer.index(one, scope)) for one in ends)
 
 
 def _transposed(matrix: str) -> str:

@@ -16,6 +16,7 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
+from .. import ir
 from ..machine.compile import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
@@ -78,7 +79,7 @@ class Plan:
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
         taken = {stem}.union(*(PART for stage in self.stages if stage.shared))
-        self.names = self._array_names(NamePool(taken), len(stored), residuals)
+        self.buffers = self._buffers(NamePool(taken), len(stored))
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
             self._write(stage, stem)
@@ -150,25 +151,33 @@ class Plan:
         top: Item = root.path[0] if root.path else root
         return next(stage for stage in self.stages if any(item is top for item in stage.items))
 
-    def _array_names(self, pool: NamePool, outputs: int, residuals: frozenset[Node]) -> dict[Node, str]:
-        names = {node: pool.take(node.name or "x") for node in self.inputs}
+    def _buffers(self, pool: NamePool, outputs: int) -> dict[Node, ir.Buffer]:
+        """The arrays that functions are given, each under a name of its own."""
+        buffers = {node: self._buffer(node, pool.take(node.name or "x"), "input") for node in self.inputs}
         for place, node in enumerate(self.filled):
-            if node.is_input:
-                names[node] = node.name  # `needed`
+            if node.is_input:  # `needed`
+                buffers[node] = self._buffer(node, node.name, "output")
                 continue
+            role: ir.Role = "scratch" if place >= outputs else "saved" if node in self.residuals else "output"
             holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
-            named = node if place < outputs else next((one for one in holds if one.name), node)
-            names[node] = pool.take(_array_name(named, place < outputs, node in residuals))
-        names.update((node, names[owner]) for node, owner in self.shared.items())
-        return names
+            named = next((one for one in holds if one.name), node) if role == "scratch" else node
+            buffers[node] = self._buffer(node, pool.take(_array_name(named, role)), role)
+        return buffers | {node: buffers[owner] for node, owner in self.shared.items()}
+
+    def _buffer(self, node: Node, name: str, role: ir.Role) -> ir.Buffer:
+        return ir.Buffer(name, node.dtype, self.storage_spec(node).shape, role)
+
+    def name_of(self, node: Node, other: str = "") -> str:
+        """What generated code calls an array, or another name for what has no array."""
+        return self.buffers[node].name if node in self.buffers else other
 
     # --- stages -------------------------------------------------------------------------------------------
 
     def _write(self, stage: Stage, stem: str) -> None:
-        pool = NamePool({*PART, stem, *self.names.values()})
-        rooms = {symbol: self.names[node] for node, symbol in reversed(self.growing.items())}
+        pool = NamePool({*PART, stem, *(buffer.name for buffer in self.buffers.values())})
+        rooms = {symbol: self.buffers[node] for node, symbol in reversed(self.growing.items())}
         growing = {symbol: rooms[symbol] for symbol in self.counts}
-        arrays = Arrays(self.names, pool, stage.integers, growing)
+        arrays = Arrays(self.buffers, pool, stage.integers, growing)
         writer = Writer(self.tree, arrays)
         self.extent_names = writer.reserved
         stage.body = writer.write(stage.items, stage.shared is not None)
@@ -176,9 +185,9 @@ class Plan:
         stage.called = frozenset(writer.called)
         stage.brief = brief_loops(stage.body)
         words = set(re.findall(r"\w+", repr((stage.prologue, stage.body))))
-        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.names[node] in words]
+        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.buffers[node].name in words]
         bounds = PART if stage.shared else ()
-        stage.parameters = (*(self.names[node] for node in stage.arrays), *stage.integers, *bounds)
+        stage.parameters = (*(self.buffers[node].name for node in stage.arrays), *stage.integers, *bounds)
         if stage.shared:
             self._find_own(stage)
 
@@ -187,7 +196,7 @@ class Plan:
         roots = [root for root in self.tree.roots if root.path and self._stage_of(root) is stage]
         roots = [root for root in roots if root.kind != "check"]
         totals = [root.node for root in roots if root.first_reduced is root.path[0]]
-        stage.partial = [node for node in dict.fromkeys(totals) if node in self.names]
+        stage.partial = [node for node in dict.fromkeys(totals) if node in self.buffers]
         common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
         stage.private = [node for node in stage.arrays if node in inside]
@@ -213,12 +222,12 @@ def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
     return places
 
 
-def _array_name(node: Node, is_output: bool, is_residual: bool) -> str:
-    if is_residual:
+def _array_name(node: Node, role: ir.Role) -> str:
+    if role == "saved":
         return f"saved_{node.name or noun(node.operator.name)}"
     if node.name:
         return node.name
-    if is_output:
+    if role == "output":
         return "gradient" if node.origin.is_backward else "value"
     return f"{noun(node.operator.name)}s"
 

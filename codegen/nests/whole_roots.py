@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 
+from ..targets.python.expressions import spell
 from ..whole_calls import DIMS, SAYING_WHETHER, function_of, takes_wholes
-from ..writing import spelling as sp
 from ..writing.layout import Block, Line
 from .expression import ZERO, AnyIndex, Axis, Index, Load, of_axis
 from .extents import ONE
@@ -81,8 +81,6 @@ def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -
     """What of an array the loops have come to: `x`, `x[i]`."""
     stored = range(node.spec.ndim) if node.is_input else writer.tree.kept[node]
     indices = [
-        sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))
-        for dim in stored
-        if dim < len(place)
+        spell(writer.position_in_storage(node, dim, place[dim], scope)) for dim in stored if dim < len(place)
     ]
-    return writer.array(node) + (f"[{', '.join(indices)}]" if indices else "")
+    return writer.array(node).name + (f"[{', '.join(indices)}]" if indices else "")

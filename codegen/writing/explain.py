@@ -40,7 +40,7 @@ def _cost_line(item: Item, plan: Plan) -> str:
     made = {root.node for root in roots if root.kind not in ("view", "check")}
     read = {load.node for root in roots for load in root.reads} - made
     reads, writes = (
-        sum(plan.storage_spec(node).nbytes for node in some if node in plan.names) for some in (read, made)
+        sum(plan.storage_spec(node).nbytes for node in some if node in plan.buffers) for some in (read, made)
     )
     operations = sum(map(_operations, roots))
     threads = (
@@ -94,7 +94,7 @@ def _root_line(root: Root, plan: Plan) -> str:
         return f"{verb} of the next loop, which data decides{origin}"
     if root.kind == "check":
         return f"{verb} what they index{origin}"
-    name = plan.names.get(node)
+    name = plan.name_of(node)
     kept = f"array {name} ({_spec_text(node, plan)})" if name else "a local variable"
     border = (
         "; border apart" if root.value and any(isinstance(one, Select) for one in parts(root.value)) else ""
@@ -140,13 +140,13 @@ def _memory_lines(plan: Plan) -> Iterable[str]:
         total = sum(plan.storage_spec(node).nbytes for node in own)
         yield f"  scratch: {_bytes(total)} in {_number(len(own), 'array')}"
     for node, loan in plan.loans.items():
-        array = f"{plan.names[node]} ({_spec_text(node, plan)})"
-        yield f"    {array} lies in {plan.names[loan.owner]} while that is not in use"
+        array = f"{plan.name_of(node)} ({_spec_text(node, plan)})"
+        yield f"    {array} lies in {plan.name_of(loan.owner)} while that is not in use"
     for node, owner in plan.shared.items():
         ends_here = any(output.node is owner for output in plan.outputs)
         first, then = (node, owner) if ends_here else (owner, node)
         values = f"{first.operator.name}, then of {then.operator.name}"
-        yield f"    {plan.names[owner]} ({node.spec}) holds the results of {values}"
+        yield f"    {plan.name_of(owner)} ({node.spec}) holds the results of {values}"
 
 
 def _bytes(number: float) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 import numpy as np
 
 from pullback.tracer.graph import Node
@@ -11,11 +9,12 @@ from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
+from .. import ir
 from ..nests.expression import Expression, Index, Literal, Within, number
 from ..nests.library import starts_at_zero
 from ..nests.tree import Loop, LoopTree, Root
-from . import spelling as sp
-from .element import ElementWriter, comment_of, subscript
+from ..targets.python.expressions import ATOM, spell
+from .element import ElementWriter, as_wide_as, called_names, comment_of
 from .indices import Arrays, Scope
 from .layout import ForLoop, Line
 from .names import loop_variable, noun
@@ -40,37 +39,38 @@ class RootWriter(ElementWriter):
 
     def __init__(self, tree: LoopTree, arrays: Arrays) -> None:
         super().__init__(tree, arrays)
-        self._all_within: dict[Root, str] = {}
+        self._all_within: dict[Root, ir.Variable] = {}
         """By comparison of positions: the variable that says whether all are within range."""
-        self._best_names: dict[Root, str] = {}
+        self._best_names: dict[Root, ir.Variable] = {}
         """By search: the variable with the best value so far."""
 
     def _store(self, root: Root, scope: Scope) -> None:
         node, expression = root.node, root.value
         assert expression is not None
         value = self._value_to_store(expression, scope)
-        if not self.tree.kept[node] and node not in self.arrays.names:
-            name = value.id if isinstance(value, ast.Name) else self.arrays.pool.take(self.local_name(node))
-            self._locals[node] = name
-            if not isinstance(value, ast.Name):
-                self.line(scope, f"{name} = {sp.unparse(value)}", value, node.origin, expression)
+        if not self.tree.kept[node] and node not in self.arrays.buffers:
+            if isinstance(value, ir.Variable):
+                self._locals[node] = value
+            else:
+                variable = self._locals[node] = self._variable(self.local_name(node), node.dtype)
+                self.line(scope, f"{variable.name} = {spell(value)}", value, node.origin, expression)
         else:
             place = self.element(node, root.target, scope)
-            if sp.unparse(place) == sp.unparse(value):  # it is there already
+            if place == value:  # it is there already
                 return
-            origin = None if isinstance(value, ast.Name) else root.origin or node.origin
-            inlined = None if isinstance(value, ast.Name) else expression
-            self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)
+            origin = None if isinstance(value, ir.Variable) else root.origin or node.origin
+            inlined = None if isinstance(value, ir.Variable) else expression
+            self.line(scope, f"{spell(place)} = {spell(value)}", value, origin, inlined)
         key = self._keys.setdefault(
             ("load", node, root.version, *map(self.key, root.target)), len(self._keys)
         )
         is_final = node.operator not in (index_update, slice_update)  # others are yet to be updated
-        if isinstance(value, ast.Name) and is_final:
-            scope.known[key] = value.id
+        if isinstance(value, ir.Variable) and is_final:
+            scope.known[key] = value
 
     _overwrite = _store
 
-    def _value_to_store(self, expression: Expression, scope: Scope) -> ast.expr:
+    def _value_to_store(self, expression: Expression, scope: Scope) -> ir.Expr:
         """The value, without a name of its own if the store is its only use."""
         expression = self.chosen(expression)
         key = self.key(expression)
@@ -92,15 +92,15 @@ class RootWriter(ElementWriter):
         index = root.target[dim]
         assert isinstance(index, Index)
         if not index.terms:  # a dimension of size 1
-            self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, node.origin, root.value)
+            self.line(scope, f"{spell(place)} = {spell(value)}", value, node.origin, root.value)
             return
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
         operands["before"] = self.element(node, before, scope)
-        running = sp.fill(CONTINUE[node.operator.name], operands, node.dtype)
-        first = ast.Compare(self.index(index, scope), [ast.Gt()], [ast.Constant(0)])
-        whole = ast.IfExp(first, running, value)
-        self.line(scope, f"{sp.unparse(place)} = {sp.unparse(whole)}", whole, node.origin, root.value)
+        running = ir.fill(CONTINUE[node.operator.name], operands, node.dtype)
+        first = ir.apply("greater", self.index(index, scope), ir.number(0))
+        whole = ir.Select(first, running, value)
+        self.line(scope, f"{spell(place)} = {spell(whole)}", whole, node.origin, root.value)
 
     # --- accumulators -------------------------------------------------------------------------------------
 
@@ -120,24 +120,23 @@ class RootWriter(ElementWriter):
         if root.kind == "update" or (root.kind == "call" and not starts_at_zero(root)):
             return
         if root.kind == "check":
-            self._all_within[root] = self.arrays.pool.take("in_range")
-            scope.lines.append(Line(f"{self._all_within[root]} = True"))
+            all_within = self._all_within[root] = self._variable("in_range", BOOL)
+            scope.lines.append(Line(f"{all_within.name} = True"))
             return
         start = self._initial(node)
-        self.called |= sp.called_names(start)
+        self.called |= called_names(start)
         if self._accumulates_locally(root):
-            name = self.arrays.pool.take(self.local_name(node))
-            self._locals[node] = name
-            scope.lines.append(Line(f"{name} = {sp.unparse(start)}"))
+            total = self._locals[node] = self._variable(self.local_name(node), node.dtype)
+            scope.lines.append(Line(f"{total.name} = {spell(start)}"))
             if root.kind == "search":
                 self._best(root, scope)
             return
-        scope.lines.append(self._filled_with(root, sp.unparse(start), scope))
+        scope.lines.append(self._filled_with(root, spell(start), scope))
 
     def _filled_with(self, root: Root, start: str, scope: Scope) -> Line | ForLoop:
         """Loops that fill the storage of a total, but for the dimensions that enclosing loops walk."""
         node, outside = root.node, root.complete_in
-        indices: list[ast.expr] = []
+        indices: list[ir.Expr] = []
         loops: list[tuple[str, str, int]] = []
         for dim in self.tree.kept[node]:
             index = root.target[dim]
@@ -147,20 +146,20 @@ class RootWriter(ElementWriter):
             else:
                 variable = loop_variable(depth_of(scope) + len(loops))
                 extent = self.tree.extents[node][dim]
-                loops.append((variable, self.extent(extent), extent.value))
-                indices.append(ast.Name(variable))
-        item: Line | ForLoop = Line(f"{sp.unparse(subscript(self.array(node), indices))} = {start}")
+                loops.append((variable, spell(self.extent(extent)), extent.value))
+                indices.append(ir.Variable(variable))
+        item: Line | ForLoop = Line(f"{spell(ir.Load(self.array(node), tuple(indices)))} = {start}")
         for variable, stop, count in reversed(loops):
             item = ForLoop(variable, "0", stop, (item,), count=count)
         return item
 
-    def _initial(self, node: Node) -> ast.expr:
+    def _initial(self, node: Node) -> ir.Expr:
         name, dtype = node.operator.name, node.dtype
         if name in ("sum", "scatter_add", "gemm", "argmax", "argmin", "any"):
-            return sp.literal(0, dtype)
+            return ir.Const(0, dtype)
         if name in ("prod", "all"):
-            return sp.literal(1, dtype)
-        return sp.literal(worst(name, dtype), dtype)
+            return ir.Const(1, dtype)
+        return ir.Const(worst(name, dtype), dtype)
 
     def _reduce(self, root: Root, scope: Scope) -> None:
         node = root.node
@@ -171,15 +170,14 @@ class RootWriter(ElementWriter):
             self._store(root, scope)
             return
         name = node.operator.name
-        place = sp.unparse(total)
+        place = spell(total)
         if name in ("sum", "prod") and node.dtype.kind == "f":
             sign = "+" if name == "sum" else "*"
-            self.line(scope, f"{place} {sign}= {sp.unparse(value)}", value, node.origin, root.value)
+            self.line(scope, f"{place} {sign}= {spell(value)}", value, node.origin, root.value)
             return
-        whole = sp.fill(ACCUMULATE[name], {"total": total, "x": value}, node.dtype)
-        if node.dtype.kind in "iu" and node.dtype.itemsize < 8:
-            whole = self._converted(whole, node.dtype)
-        self.line(scope, f"{place} = {sp.unparse(whole)}", whole, node.origin, root.value)
+        combined = ir.fill(ACCUMULATE[name], {"total": total, "x": value}, node.dtype)
+        whole = as_wide_as(node.dtype, combined)
+        self.line(scope, f"{place} = {spell(whole)}", whole, node.origin, root.value)
 
     def _scatter(self, root: Root, scope: Scope) -> None:
         self._write_at(root, scope, "+=")
@@ -193,7 +191,7 @@ class RootWriter(ElementWriter):
         place = self.element(root.node, root.target, scope)
         self.line(
             scope,
-            f"{sp.unparse(place)} {assignment} {sp.unparse(value)}",
+            f"{spell(place)} {assignment} {spell(value)}",
             value,
             root.node.origin,
             root.value,
@@ -205,40 +203,38 @@ class RootWriter(ElementWriter):
         if root.kind == "check":
             self._raise_unless(self._all_within[root], root, scope)
             return
-        if node not in self._locals or node not in self.arrays.names:
+        if node not in self._locals or node not in self.arrays.buffers:
             return
-        place = subscript(
-            self.arrays.names[node],
-            [self.position_in_storage(node, dim, root.target[dim], scope) for dim in self.tree.kept[node]],
-        )
-        scope.lines.append(Line(f"{sp.unparse(place)} = {self._locals[node]}"))
+        at = (self.position_in_storage(node, dim, root.target[dim], scope) for dim in self.tree.kept[node])
+        place = ir.Load(self.arrays.buffers[node], tuple(at))
+        scope.lines.append(Line(f"{spell(place)} = {self._locals[node].name}"))
 
     def _check(self, root: Root, scope: Scope) -> None:
         assert root.value is not None
         within = self.value(root.value, scope)
         if root.reduced:
-            self.line(scope, f"{self._all_within[root]} &= {sp.unparse(within)}", within, root.node.origin)
+            text = f"{self._all_within[root].name} &= {spell(within)}"
+            self.line(scope, text, within, root.node.origin)
         else:
-            self._raise_unless(sp.unparse(within), root, scope)
+            self._raise_unless(within, root, scope)
 
-    def _raise_unless(self, condition: str, root: Root, scope: Scope) -> None:
+    def _raise_unless(self, condition: ir.Expr, root: Root, scope: Scope) -> None:
         within = root.value
         assert isinstance(within, Within)
-        scope.lines.append(Line(f"if not ({condition}):" if " " in condition else f"if not {condition}:"))
+        scope.lines.append(Line(f"if not {spell(condition, ATOM)}:"))
         node = within.node
-        while node not in self.arrays.names and node.operands:
+        while node not in self.arrays.buffers and node.operands:
             node = node.operands[0]
-        place = f"{self.arrays.names.get(node, node.name)}, dimension {within.dim}"
-        scope.lines.append(Line(f'    raise IndexError("{place}")'))
+        name = self.arrays.buffers[node].name if node in self.arrays.buffers else node.name
+        scope.lines.append(Line(f'    raise IndexError("{name}, dimension {within.dim}")'))
 
     def _best(self, root: Root, scope: Scope) -> None:
         """argmax and argmin carry the best value beside its index."""
         dtype = root.node.operands[0].dtype
-        start = sp.literal(worst("amax" if root.node.operator.name == "argmax" else "amin", dtype), dtype)
-        self.called |= sp.called_names(start)
-        name = self.arrays.pool.take("best")
-        self._best_names[root] = name
-        scope.lines.append(Line(f"{name} = {sp.unparse(start)}"))
+        start = ir.Const(worst("amax" if root.node.operator.name == "argmax" else "amin", dtype), dtype)
+        self.called |= called_names(start)
+        best = self._best_names[root] = self._variable("best", dtype)
+        scope.lines.append(Line(f"{best.name} = {spell(start)}"))
 
     def _search(self, root: Root, scope: Scope) -> None:
         """The first of equals wins, and a nan wins over all."""
@@ -248,29 +244,21 @@ class RootWriter(ElementWriter):
             self._store(Root(node, "store", value=Literal(0, node.dtype), target=root.target), scope)
             return
         value = self.value(root.value, scope)
-        if not isinstance(value, ast.Name):
-            value = ast.Name(self._temporary("candidate", value, scope))
-        best, place = ast.Name(self._best_names[root]), self._locals[node]
+        if not isinstance(value, ir.Variable):
+            value = self._temporary("candidate", value, scope)
+        best, place = self._best_names[root], self._locals[node]
         sign = ">" if node.operator.name == "argmax" else "<"
-        beats = self._temporary(
-            "beats",
-            sp.fill(
-                f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})",
-                {"x": value, "best": best},
-                BOOL,
-            ),
-            scope,
-        )
-        axis = next(iter(root.reduced))
-        scope.lines.append(Line(f"{place} = {self._root_variables[axis]} if {beats} else {place}"))
-        scope.lines.append(
-            Line(f"{best.id} = {value.id} if {beats} else {best.id}", comment_of([node.origin]))
-        )
+        test = f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})"
+        beats = self._temporary("beats", ir.fill(test, {"x": value, "best": best}, BOOL), scope)
+        position = self._root_variables[next(iter(root.reduced))]
+        scope.lines.append(Line(f"{place.name} = {spell(ir.Select(beats, position, place))}"))
+        text = f"{best.name} = {spell(ir.Select(beats, value, best))}"
+        scope.lines.append(Line(text, comment_of([node.origin])))
 
-    def _temporary(self, name: str, value: ast.expr, scope: Scope) -> str:
-        name = self.arrays.pool.take(name)
-        self.line(scope, f"{name} = {sp.unparse(value)}", value, None)
-        return name
+    def _temporary(self, name: str, value: ir.Expr, scope: Scope) -> ir.Variable:
+        variable = self._variable(name, value.dtype)
+        self.line(scope, f"{variable.name} = {spell(value)}", value, None)
+        return variable
 
 
 def depth_of(scope: Scope) -> int:

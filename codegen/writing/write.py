@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import logical_not
 from pullback.tracer.spec import BOOL
 
+from .. import ir
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
 from ..nests.library import write_call
 from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
-from . import spelling as sp
+from ..targets.python.expressions import spell
 from .indices import Scope
 from .layout import Block, ForLoop, Line
 from .names import BLOCK, BLOCK_STOP, NEEDED, loop_variable
@@ -69,10 +69,10 @@ class Writer(RootWriter):
         inner = Scope(loop, scope)
         start, stop = ("start", "stop") if loop in self.shared else ("0", self._stop(loop, scope))
         if loop.block:
-            self._variables[loop] = BLOCK
+            self._variables[loop] = ir.Variable(BLOCK)
             inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
         else:
-            self._variables[loop] = loop_variable(depth_of(scope))
+            self._variables[loop] = ir.Variable(loop_variable(depth_of(scope)))
         if loop.steps:
             self._root_variables[loop.steps] = self._variables[loop]
         if loop.outer:
@@ -90,7 +90,7 @@ class Writer(RootWriter):
             if inner.lines:
                 count = self._count(loop)
                 scope.lines.append(
-                    ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step, count)
+                    ForLoop(self._variables[loop].name, start, stop, tuple(inner.lines), step, count)
                 )
         self._add_parts(totals, scope)
         for root in roots:
@@ -107,28 +107,29 @@ class Writer(RootWriter):
         if loop.is_short:
             return str(loop.extent.value)
         formula = loop.extent.find().formula  # how far a ragged dimension goes in this step
-        return self.extent(loop.extent) if formula is None else sp.unparse(self.index(formula, scope))
+        return spell(self.extent(loop.extent) if formula is None else self.index(formula, scope))
 
     def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
         """A choice, or a loop that goes on as long as something is true."""
-        variable = self._variables[loop]
+        counter = self._variables[loop]
+        variable = counter.name
         is_used = any(_mentions(variable, line) for line in inner.lines)
         first = Line(f"{variable} = 0")
         if loop.once:
             lines = (first, *inner.lines) if is_used else tuple(inner.lines)
-            self._write_choice(self.extent(loop.extent), lines, scope)
+            self._write_choice(spell(self.extent(loop.extent)), lines, scope)
             return
         assert loop.goes_on is not None and loop.steps is not None
-        self._root_variables[loop.steps] = variable
-        test = sp.unparse(self.element(loop.goes_on.node, loop.goes_on.indices, inner))
+        self._root_variables[loop.steps] = counter
+        test = spell(self.element(loop.goes_on.node, loop.goes_on.indices, inner))
         symbol = loop.extent.find()
-        count = self._extent_names[symbol] = self.arrays.pool.take("steps")
+        count = self._extents[symbol] = self._variable("steps")
         room: tuple[Line, ...] = ()
         if symbol in self.arrays.growing:
             room = self._require_room(f"{variable} >=", symbol, f"2 * {variable}")
         scope.lines.append(first)
         scope.lines.append(Block(f"while {test}", (*room, *inner.lines, Line(f"{variable} += 1"))))
-        scope.lines.append(Line(f"{count} = {variable}"))
+        scope.lines.append(Line(f"{count.name} = {variable}"))
 
     def _write_choice(self, truth: str, lines: tuple[Line | ForLoop | Block, ...], scope: Scope) -> None:
         """`if` around lines; `else`, where they are to run if those just before do not."""
@@ -145,27 +146,27 @@ class Writer(RootWriter):
         assert root.value is not None
         symbol = self.tree.extents.trips[root.node].find()
         value = self.value(root.value, scope)
-        if symbol in self._extent_names:  # of another loop of as many steps
+        if symbol in self._extents:  # of another loop of as many steps
             return
-        if isinstance(value, ast.Name):
-            name = value.id
+        if isinstance(value, ir.Variable):
+            count = value
         else:
-            name = self.arrays.pool.take("taken" if _is_truth(root.value) else "steps")
-            self.line(scope, f"{name} = {sp.unparse(value)}", value, root.node.origin, root.value)
-        self._extent_names[symbol] = name
+            count = self._variable("taken" if _is_truth(root.value) else "steps", value.dtype)
+            self.line(scope, f"{count.name} = {spell(value)}", value, root.node.origin, root.value)
+        self._extents[symbol] = count
         expression = self.chosen(root.value)
         if isinstance(expression, Compute) and expression.node.operator is logical_not:
             opposite = self.value(expression.operands[0], scope)
-            if isinstance(opposite, ast.Name):
-                self._opposites[name], self._opposites[opposite.id] = opposite.id, name
+            if isinstance(opposite, ir.Variable):
+                self._opposites |= {count.name: opposite.name, opposite.name: count.name}
         if symbol in self.arrays.growing:
-            scope.lines.extend(self._require_room(f"{name} >", symbol, name))
+            scope.lines.extend(self._require_room(f"{count.name} >", symbol, count.name))
 
     def _require_room(self, comparison: str, symbol: Symbol, needed: str) -> tuple[Line, ...]:
         """Return if there are too few rows for what a loop tapes, and say how many are needed."""
         place = list(self.arrays.growing).index(symbol)
         return (
-            Line(f"if {comparison} {self.arrays.growing[symbol]}.shape[0]:"),
+            Line(f"if {comparison} {self.arrays.growing[symbol].name}.shape[0]:"),
             Line(f"    {NEEDED}[{place}] = {needed}"),
             Line("    return"),
         )
@@ -178,26 +179,27 @@ class Writer(RootWriter):
             reduces = is_inner and root.axis_of(loop) in root.reduced
             if reduces and self._is_one_element(root, root.path[: root.path.index(loop)]):
                 self._bind_outside(root, scope)
-                totals[root] = sp.unparse(self.element(root.node, root.target, scope))
-                part = self.arrays.pool.take(
-                    f"part_of_{self._locals.get(root.node) or self.local_name(root.node)}"
+                totals[root] = spell(self.element(root.node, root.target, scope))
+                whole = self._locals.get(root.node)
+                part = self._variable(
+                    f"part_of_{whole.name if whole else self.local_name(root.node)}", root.node.dtype
                 )
                 self._locals[root.node] = part
-                scope.lines.append(Line(f"{part} = {sp.unparse(self._initial(root.node))}"))
+                scope.lines.append(Line(f"{part.name} = {spell(self._initial(root.node))}"))
         return totals
 
     def _add_parts(self, totals: dict[Root, str], scope: Scope) -> None:
         for root, total in totals.items():
-            scope.lines.append(Line(f"{total} += {self._locals.pop(root.node)}"))
+            scope.lines.append(Line(f"{total} += {self._locals.pop(root.node).name}"))
             if total.isidentifier():
-                self._locals[root.node] = total
+                self._locals[root.node] = ir.Variable(total, root.node.dtype)
 
     def _write_interior(self, loop: Loop, interior: Interior, start: str, stop: str, scope: Scope) -> None:
         """The loop twice: over its interior, where the answers are known, and over what lies around that."""
-        variable, pool = self._variables[loop], self.arrays.pool
+        variable, pool = self._variables[loop].name, self.arrays.pool
         low, high, border = pool.take(f"{variable}_low"), pool.take(f"{variable}_high"), pool.take("border")
-        lows = [sp.unparse(self.index(one, scope)) for one in interior.lows]
-        highs = [sp.unparse(self.index(one, scope)) for one in interior.highs]
+        lows = [spell(self.index(one, scope)) for one in interior.lows]
+        highs = [spell(self.index(one, scope)) for one in interior.highs]
         if start != "0":  # a part of the loop
             lows, highs = [start, *lows], [stop, *highs]
         scope.lines.append(Line(f"{low} = {_extreme('max', lows)}"))
