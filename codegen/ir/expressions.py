@@ -133,4 +133,5 @@ def parts(*expressions: Expr) -> Iterator[Expr]:
     while pending:
         one = pending.pop()
         yield one
-        pending.extend(reversed(children(one)))
+        if inner := children(one):
+            pending.extend(reversed(inner))

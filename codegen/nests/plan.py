@@ -5,9 +5,8 @@ Most programs have one stage, one generated function; see `stages`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,10 @@ from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
 from .lending import Loan, lent_memory
 from .reuse import shared_arrays
-from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages
+from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages, stage_names
 from .tree import Item, LoopTree, Root
 
 INT64 = np.dtype("int64")
-PART = ("start", "stop")
-"""The parameters of a function that threads share: which iterations to run."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Plan:
         self.counts = list(dict.fromkeys(self.growing.values()))
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
-        taken = {stem}.union(*(PART for stage in self.stages if stage.shared))
+        taken = {stem, *(one.name for stage in self.stages if stage.shared for one in ir.PART)}
         self.buffers = self._buffers(NamePool(taken), len(stored))
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
@@ -116,7 +113,7 @@ class Plan:
 
     def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
         arrays = [self._array_type(node) for node in stage.arrays]
-        return (*arrays, *(ScalarType(INT64) for _ in stage.parameters[len(arrays) :]))
+        return (*arrays, *(ScalarType(INT64) for _ in stage.function.parameters[len(arrays) :]))
 
     def _array_type(self, node: Node) -> ArrayType:
         """With the extents of dimensions in which only constant positions are used: they were unrolled."""
@@ -174,22 +171,27 @@ class Plan:
     # --- stages -------------------------------------------------------------------------------------------
 
     def _write(self, stage: Stage, stem: str) -> None:
-        pool = NamePool({*PART, stem, *(buffer.name for buffer in self.buffers.values())})
+        taken = {stem, *(one.name for one in ir.PART), *(one.name for one in self.buffers.values())}
         rooms = {symbol: self.buffers[node] for node, symbol in reversed(self.growing.items())}
         growing = {symbol: rooms[symbol] for symbol in self.counts}
-        arrays = Arrays(self.buffers, pool, stage.integers, growing)
-        writer = Writer(self.tree, arrays)
+        needed = self.buffers[self.filled[-1]] if self.counts else None
+        writer = Writer(self.tree, Arrays(self.buffers, NamePool(taken), stage.integers, growing, needed))
         self.extent_names = writer.reserved
-        stage.body = writer.write(stage.items, stage.shared is not None)
-        stage.prologue = tuple(writer.prologue)
-        stage.called = frozenset(writer.called)
-        stage.brief = brief_loops(stage.body)
-        words = set(re.findall(r"\w+", repr((stage.prologue, stage.body))))
-        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.buffers[node].name in words]
-        bounds = PART if stage.shared else ()
-        stage.parameters = (*(self.buffers[node].name for node in stage.arrays), *stage.integers, *bounds)
+        body = writer.write(stage.items, stage.shared is not None)
+        prologue = tuple(writer.prologue)
+        stage.brief = brief_loops(body)
+        used = ir.buffers((*prologue, *body))
+        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.buffers[node] in used]
+        arrays = (self.buffers[node] for node in stage.arrays)
+        bounds = ir.PART if stage.shared else ()
+        stage.function = ir.Function("kernel", (*arrays, *stage.integers, *bounds), prologue, body)
         if stage.shared:
             self._find_own(stage)
+
+    def functions(self, stem: str) -> list[ir.Function]:
+        """The program's functions, under names with this stem."""
+        names = stage_names(stem, self.stages)
+        return [replace(stage.function, name=name) for name, stage in zip(names, self.stages)]
 
     def _find_own(self, stage: Stage) -> None:
         """The totals and the scratch that each part of a shared stage has for itself."""
@@ -201,7 +203,7 @@ class Plan:
         inside = {root.node for root in roots} - common
         stage.private = [node for node in stage.arrays if node in inside]
         memory = sum(self.storage_spec(node).nbytes for node in (*stage.partial, *stage.private))
-        if "gemm" not in stage.called and memory <= SMALL_PART:
+        if "gemm" not in ir.called_functions(stage.function.body) and memory <= SMALL_PART:
             stage.parts_per_thread = PARTS_PER_THREAD
 
     def _is_private(self, root: Root) -> bool:

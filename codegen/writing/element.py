@@ -6,7 +6,6 @@ local variable, written in the outermost loop in which its value is known; other
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -38,7 +37,6 @@ from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
 from ..targets.python.expressions import spell
 from .indices import Arrays, IndexWriter, Scope
-from .layout import Block, Line
 from .names import BLOCK, noun
 
 LONGEST_EXPRESSION = 72
@@ -168,13 +166,8 @@ class ElementWriter(IndexWriter):
         node = expression.node  # type: ignore[union-attr]
         variable = self._variable(self._wanted_name(expression, scope), value.dtype)
         scope.known[key] = variable
-        self.line(
-            scope,
-            f"{variable.name} = {spell(value)}",
-            value,
-            node.origin if not isinstance(expression, Load) else None,
-            expression,
-        )
+        origin = node.origin if not isinstance(expression, Load) else None
+        scope.statements.append(ir.Let(variable, value, self._origins(origin, scope, expression)))
         return variable
 
     def _variable(self, wanted: str, dtype: np.dtype = INT64) -> ir.Variable:
@@ -196,20 +189,12 @@ class ElementWriter(IndexWriter):
         loops = [one.loop for one in scope.chain if one.loop and not one.loop.block]
         return "".join(self._variables[loop].name for loop in loops)
 
-    def line(
-        self,
-        scope: Scope,
-        text: str,
-        expression: ir.Expr | None,
-        origin: Origin | None,
-        value: Expression | None = None,
-    ) -> None:
-        if expression is not None:
-            self.called |= called_names(expression)
-        origins = [] if origin is None else [origin]
-        if value is not None:
-            origins += self._inlined_origins(value, scope)
-        scope.lines.append(Line(text, comment_of(origins)))
+    def _origins(
+        self, origin: Origin | None, scope: Scope, value: Expression | None = None
+    ) -> tuple[Origin, ...]:
+        """Where a statement comes from, and what is written out in place in it."""
+        own = () if origin is None else (origin,)
+        return own if value is None else (*own, *self._inlined_origins(value, scope))
 
     def _inlined_origins(self, expression: Expression, scope: Scope) -> list[Origin]:
         """Where the parts of an expression come from that are written out in place."""
@@ -308,7 +293,7 @@ class ElementWriter(IndexWriter):
         if "exponent" in node.attributes:
             operands["exponent"] = ir.Const(node.attributes["exponent"], node.dtype)
         dtype = node.operands[0].dtype if node.operands else node.dtype
-        return as_wide_as(node.dtype, ir.fill(operator.scalar or "", operands, dtype))
+        return ir.narrowed(ir.fill(operator.scalar or "", operands, dtype))
 
     def _shortened(self, expression: Compute, values: list[ir.Expr], scope: Scope) -> list[ir.Expr]:
         """The operands, the longest of them under a name if the line would be too long otherwise."""
@@ -328,13 +313,14 @@ class ElementWriter(IndexWriter):
         """
         variable = self._variable(self._wanted_name(expression, scope), expression.node.dtype)
         rest: Expression = expression
-        keyword = "if"
+        cases = []
         while isinstance(rest, Select) and (rest is expression or self._goes_on(rest, scope)):
-            header = f"{keyword} {spell(self._condition(rest, scope))}"
             origin = rest.node.origin
-            self._side(variable.name, header, rest.inside, origin, scope)
-            rest, keyword = self.chosen(rest.outside), "elif"
-        self._side(variable.name, "else", rest, origin, scope)
+            condition = self._condition(rest, scope)
+            cases.append((condition, self._side(variable, rest.inside, origin, scope)))
+            rest = self.chosen(rest.outside)
+        otherwise = self._side(variable, rest, origin, scope)
+        scope.statements.append(ir.If(tuple(cases), otherwise))
         return variable
 
     def _goes_on(self, expression: Select, scope: Scope) -> bool:
@@ -342,11 +328,11 @@ class ElementWriter(IndexWriter):
         key = self.key(expression)
         return not any(key in one.known for one in scope.chain) and _is_long(expression)
 
-    def _side(self, name: str, header: str, side: Expression, origin: Origin, scope: Scope) -> None:
+    def _side(self, variable: ir.Variable, side: Expression, origin: Origin, scope: Scope) -> ir.Body:
         branch = Scope(None, scope, is_branch=True)
         value = self.value(side, branch)
-        self.line(branch, f"{name} = {spell(value)}", value, origin)
-        scope.lines.append(Block(header, tuple(branch.lines)))
+        branch.statements.append(ir.Assign(variable, value, (origin,)))
+        return tuple(branch.statements)
 
     def _select(self, expression: Select, scope: Scope) -> ir.Expr:
         inside = self.value(expression.inside, scope, conditional=True)
@@ -425,12 +411,14 @@ class ElementWriter(IndexWriter):
             return value
         if not isinstance(value, ir.Variable):
             variable = self._variable(f"position_{self._place(place)}", value.dtype)
-            self.line(place, f"{variable.name} = {spell(value)}", value, None)
+            place.statements.append(ir.Let(variable, value))
             value = place.known[key] = variable
         if not any((key, extent) in one.checked for one in scope.chain):
             place.checked.add((key, extent))
-            place.lines.append(Line(f"if {value.name} < 0 or {value.name} >= {spell(extent)}:"))
-            place.lines.append(Line(f'    raise IndexError("{self.array(node).name}, dimension {dim}")'))
+            below, above = ir.apply("less", value, ir.number(0)), ir.apply("greater_equal", value, extent)
+            outside = ir.apply("or", below, above)
+            error = f"{self.array(node).name}, dimension {dim}"
+            place.statements.append(ir.Check(ir.apply("not", outside), error))
         return value
 
     def array(self, node: Node) -> ir.Buffer:
@@ -438,14 +426,11 @@ class ElementWriter(IndexWriter):
         if node in self.arrays.buffers:
             return self.arrays.buffers[node]
         if node not in self._views:
-            shape = ", ".join(spell(self.extent(symbol)) for symbol in self.tree.extents[node])
+            shape = tuple(self.extent(symbol) for symbol in self.tree.extents[node])
             source = self.array(node.operands[0])
             name = self.arrays.pool.take(node.name or "view")
-            self._views[node] = ir.Buffer(name, node.dtype, node.shape, source.role)
-            shape = f"{shape}," if node.spec.ndim == 1 else shape
-            self.prologue.append(
-                Line(f"{name} = {source.name}.reshape(({shape}))", comment_of([node.origin]))
-            )
+            view = self._views[node] = ir.Buffer(name, node.dtype, node.shape, source.role)
+            self.prologue.append(ir.View(view, source, shape, (node.origin,)))
         return self._views[node]
 
     def _local_is_current(self, node: Node, scope: Scope) -> bool:
@@ -455,46 +440,6 @@ class ElementWriter(IndexWriter):
         return node not in self.arrays.buffers or loops[: len(made_in)] == made_in
 
 
-def as_wide_as(dtype: np.dtype, value: ir.Expr) -> ir.Expr:
-    """What is computed of small integers in their dtype: machine code widens them."""
-    return ir.Cast(value, dtype) if dtype.kind in "iu" and dtype.itemsize < 8 else value
-
-
 def _is_long(expression: Select) -> bool:
     operators = (one for one in parts(expression) if isinstance(one, Compute))
     return sum(1 for _ in operators) > LONGEST_CHOICE
-
-
-def called_names(expression: ir.Expr) -> set[str]:
-    """The functions and constants that an expression needs imported."""
-    names = set()
-    for one in ir.parts(expression):
-        if isinstance(one, ir.Apply):
-            names.add(one.function)
-        elif isinstance(one, ir.Cast):
-            names.add(one.dtype.name)
-        elif isinstance(one, ir.Const) and one.dtype.kind != "b":
-            if one.dtype not in (ir.FLOAT64, INT64):
-                names.add(one.dtype.name)
-            if not math.isfinite(one.value):
-                names.add("inf" if math.isinf(one.value) else "nan")
-    return names
-
-
-def comment_of(origins: Sequence[Origin]) -> str:
-    """`model.py:5  h = pb.tanh(x)`, or `backward of model.py:5 (tanh, multiply), :4 (exp)`."""
-    forward = [origin for origin in origins if origin.line and not origin.is_backward]
-    backward = [origin for origin in origins if origin.line and origin.is_backward]
-    if forward and not (origins and origins[0].is_backward):
-        return f"{forward[0].place}  {forward[0].text}"
-    places: dict[tuple[str, int], list[str]] = {}
-    for origin in backward:
-        rules = places.setdefault((origin.filename, origin.line), [])
-        if origin.rule not in rules:
-            rules.append(origin.rule)
-    texts: list[str] = []
-    for (filename, line), rules in places.items():
-        first = next(one for one in backward if (one.filename, one.line) == (filename, line))
-        place = first.place if not texts else f":{line}"
-        texts.append(f"{place} ({', '.join(rules)})")
-    return f"backward of {', '.join(texts)}" if texts else ""

@@ -16,8 +16,6 @@ from ..nests.constants import Formulas
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
-from ..targets.python.expressions import spell
-from .layout import Block, ForLoop, Line
 from .names import EXTENTS, NamePool
 
 LARGEST_LITERAL_OFFSET = 8
@@ -29,10 +27,12 @@ class Arrays:
 
     buffers: dict[Node, ir.Buffer]
     pool: NamePool
-    integers: dict[str, int] = field(default_factory=dict)
+    integers: dict[ir.Variable, int] = field(default_factory=dict)
     """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
     growing: dict[Symbol, ir.Buffer] = field(default_factory=dict)
     """For numbers of steps that data decides, an array that must have as many rows."""
+    needed: ir.Buffer | None = None
+    """Where the function says how many rows it needs."""
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class Scope:
 
     loop: Loop | None
     parent: Scope | None
-    lines: list[Line | ForLoop | Block] = field(default_factory=list)
+    statements: list[ir.Stmt] = field(default_factory=list)
     known: dict[int, ir.Variable] = field(default_factory=dict)
     checked: set[tuple[int, ir.Expr]] = field(default_factory=set)
     """Positions from data that have been compared with an extent."""
@@ -60,8 +60,7 @@ class IndexWriter:
     def __init__(self, tree: LoopTree, arrays: Arrays) -> None:
         self.tree = tree
         self.arrays = arrays
-        self.called: set[str] = set()
-        self.prologue: list[Line] = []
+        self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
         self._offsets: dict[int, ir.Variable] = {}
         self._constants: dict[tuple[object, ...], ir.Variable] = {}
@@ -86,15 +85,15 @@ class IndexWriter:
             assert not symbol.is_counted, "a number of steps is read before it is known"
             source = self._array_with(symbol)
             name = self.reserved.get(symbol) or self.arrays.pool.take_first(EXTENTS)
-            self._extents[symbol] = ir.Variable(name)
+            variable = self._extents[symbol] = ir.Variable(name)
             if source is None and symbol.base is not None:
                 difference = symbol.value - symbol.base.value
                 function = "subtract" if difference < 0 else "add"
                 source = ir.apply(function, self.extent(symbol.base), ir.number(abs(difference)))
             if source is not None:
-                self.prologue.append(Line(f"{name} = {spell(source)}"))
+                self.prologue.append(ir.Let(variable, source))
             else:
-                self.arrays.integers[name] = symbol.value
+                self.arrays.integers[variable] = symbol.value
         return self._extents[symbol]
 
     def _array_with(self, symbol: Symbol) -> ir.Expr | None:
@@ -113,9 +112,8 @@ class IndexWriter:
         if abs(value) <= LARGEST_LITERAL_OFFSET:
             return ir.number(value)
         if value not in self._offsets:
-            name = self.arrays.pool.take("offset")
-            self._offsets[value] = ir.Variable(name)
-            self.arrays.integers[name] = value
+            offset = self._offsets[value] = ir.Variable(self.arrays.pool.take("offset"))
+            self.arrays.integers[offset] = value
         return self._offsets[value]
 
     def index(self, index: AnyIndex, scope: Scope) -> ir.Expr:
@@ -157,13 +155,12 @@ class IndexWriter:
         if found is None:
             return ir.Const(value, dtype)
         if (*found, dtype) not in self._constants:
-            name = self.arrays.pool.take("scale")
-            self._constants[(*found, dtype)] = ir.Variable(name, dtype)
+            variable = ir.Variable(self.arrays.pool.take("scale"), dtype)
             formula = self._formula(*found)
             if dtype != ir.FLOAT64:
                 formula = ir.Cast(formula, dtype)
-                self.called.add(dtype.name)
-            self.prologue.append(Line(f"{name} = {spell(formula)}"))
+            self._constants[(*found, dtype)] = variable
+            self.prologue.append(ir.Let(variable, formula))
         return self._constants[(*found, dtype)]
 
     def _formula(self, operation: str, factors: Sequence[Symbol], less: int, numerator: float) -> ir.Expr:

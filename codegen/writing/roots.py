@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
@@ -13,20 +11,15 @@ from .. import ir
 from ..nests.expression import Expression, Index, Literal, Within, number
 from ..nests.library import starts_at_zero
 from ..nests.tree import Loop, LoopTree, Root
-from ..targets.python.expressions import ATOM, spell
-from .element import ElementWriter, as_wide_as, called_names, comment_of
+from .element import ElementWriter
 from .indices import Arrays, Scope
-from .layout import ForLoop, Line
 from .names import loop_variable, noun
 
-ACCUMULATE = {
-    "sum": "{total} + {x}",
-    "prod": "{total} * {x}",
-    "amax": "maximum({total}, {x})",
-    "amin": "minimum({total}, {x})",
-    "all": "{total} & {x}",
-    "any": "{total} | {x}",
-}
+MONOIDS = {
+    "sum": ir.SUM, "scatter_add": ir.SUM, "gemm": ir.SUM, "prod": ir.PRODUCT, "amax": ir.LARGEST,
+    "amin": ir.SMALLEST, "all": ir.ALL, "any": ir.ANY,
+}  # fmt: skip
+"""How the elements of reductions are combined."""
 CONTINUE = {
     "cumsum": "{before} + {x}",
     "cumprod": "{before} * {x}",
@@ -41,7 +34,7 @@ class RootWriter(ElementWriter):
         super().__init__(tree, arrays)
         self._all_within: dict[Root, ir.Variable] = {}
         """By comparison of positions: the variable that says whether all are within range."""
-        self._best_names: dict[Root, ir.Variable] = {}
+        self._best_values: dict[Root, ir.Variable] = {}
         """By search: the variable with the best value so far."""
 
     def _store(self, root: Root, scope: Scope) -> None:
@@ -53,14 +46,16 @@ class RootWriter(ElementWriter):
                 self._locals[node] = value
             else:
                 variable = self._locals[node] = self._variable(self.local_name(node), node.dtype)
-                self.line(scope, f"{variable.name} = {spell(value)}", value, node.origin, expression)
+                origins = self._origins(node.origin, scope, expression)
+                scope.statements.append(ir.Let(variable, value, origins))
         else:
             place = self.element(node, root.target, scope)
             if place == value:  # it is there already
                 return
-            origin = None if isinstance(value, ir.Variable) else root.origin or node.origin
-            inlined = None if isinstance(value, ir.Variable) else expression
-            self.line(scope, f"{spell(place)} = {spell(value)}", value, origin, inlined)
+            if isinstance(value, ir.Variable):  # whose own statement says where it comes from
+                scope.statements.append(assignment(place, value))
+            else:
+                self._put(place, value, root, scope)
         key = self._keys.setdefault(
             ("load", node, root.version, *map(self.key, root.target)), len(self._keys)
         )
@@ -69,6 +64,10 @@ class RootWriter(ElementWriter):
             scope.known[key] = value
 
     _overwrite = _store
+
+    def _put(self, place: ir.Variable | ir.Load, value: ir.Expr, root: Root, scope: Scope) -> None:
+        origins = self._origins(root.origin or root.node.origin, scope, root.value)
+        scope.statements.append(assignment(place, value, origins))
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ir.Expr:
         """The value, without a name of its own if the store is its only use."""
@@ -92,7 +91,7 @@ class RootWriter(ElementWriter):
         index = root.target[dim]
         assert isinstance(index, Index)
         if not index.terms:  # a dimension of size 1
-            self.line(scope, f"{spell(place)} = {spell(value)}", value, node.origin, root.value)
+            self._put(place, value, root, scope)
             return
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
@@ -100,7 +99,7 @@ class RootWriter(ElementWriter):
         running = ir.fill(CONTINUE[node.operator.name], operands, node.dtype)
         first = ir.apply("greater", self.index(index, scope), ir.number(0))
         whole = ir.Select(first, running, value)
-        self.line(scope, f"{spell(place)} = {spell(whole)}", whole, node.origin, root.value)
+        self._put(place, whole, root, scope)
 
     # --- accumulators -------------------------------------------------------------------------------------
 
@@ -121,45 +120,41 @@ class RootWriter(ElementWriter):
             return
         if root.kind == "check":
             all_within = self._all_within[root] = self._variable("in_range", BOOL)
-            scope.lines.append(Line(f"{all_within.name} = True"))
+            scope.statements.append(ir.Let(all_within, ir.Const(True, BOOL)))
             return
         start = self._initial(node)
-        self.called |= called_names(start)
         if self._accumulates_locally(root):
             total = self._locals[node] = self._variable(self.local_name(node), node.dtype)
-            scope.lines.append(Line(f"{total.name} = {spell(start)}"))
+            scope.statements.append(ir.Let(total, start))
             if root.kind == "search":
                 self._best(root, scope)
             return
-        scope.lines.append(self._filled_with(root, spell(start), scope))
+        scope.statements.append(self._filled_with(root, start, scope))
 
-    def _filled_with(self, root: Root, start: str, scope: Scope) -> Line | ForLoop:
+    def _filled_with(self, root: Root, start: ir.Expr, scope: Scope) -> ir.Store | ir.For:
         """Loops that fill the storage of a total, but for the dimensions that enclosing loops walk."""
         node, outside = root.node, root.complete_in
         indices: list[ir.Expr] = []
-        loops: list[tuple[str, str, int]] = []
+        loops: list[tuple[ir.Variable, ir.Expr, int]] = []
         for dim in self.tree.kept[node]:
             index = root.target[dim]
             axis = index.axis if isinstance(index, Index) else None
             if axis is not None and root.bound.get(axis) in outside:
                 indices.append(self.position_in_storage(node, dim, index, scope))
             else:
-                variable = loop_variable(depth_of(scope) + len(loops))
+                variable = ir.Variable(loop_variable(depth_of(scope) + len(loops)))
                 extent = self.tree.extents[node][dim]
-                loops.append((variable, spell(self.extent(extent)), extent.value))
-                indices.append(ir.Variable(variable))
-        item: Line | ForLoop = Line(f"{spell(ir.Load(self.array(node), tuple(indices)))} = {start}")
+                loops.append((variable, self.extent(extent), extent.value))
+                indices.append(variable)
+        result: ir.Store | ir.For = ir.Store(ir.Load(self.array(node), tuple(indices)), start)
         for variable, stop, count in reversed(loops):
-            item = ForLoop(variable, "0", stop, (item,), count=count)
-        return item
+            result = ir.For(variable, ir.number(0), stop, (result,), count=count)
+        return result
 
-    def _initial(self, node: Node) -> ir.Expr:
-        name, dtype = node.operator.name, node.dtype
-        if name in ("sum", "scatter_add", "gemm", "argmax", "argmin", "any"):
-            return ir.Const(0, dtype)
-        if name in ("prod", "all"):
-            return ir.Const(1, dtype)
-        return ir.Const(worst(name, dtype), dtype)
+    def _initial(self, node: Node) -> ir.Const:
+        """What a total begins with; a search with the first position."""
+        monoid = MONOIDS.get(node.operator.name)
+        return ir.Const(monoid.identity(node.dtype) if monoid else 0, node.dtype)
 
     def _reduce(self, root: Root, scope: Scope) -> None:
         node = root.node
@@ -169,33 +164,23 @@ class RootWriter(ElementWriter):
         if not root.reduced:  # every reduced dimension has size 1
             self._store(root, scope)
             return
-        name = node.operator.name
-        place = spell(total)
-        if name in ("sum", "prod") and node.dtype.kind == "f":
-            sign = "+" if name == "sum" else "*"
-            self.line(scope, f"{place} {sign}= {spell(value)}", value, node.origin, root.value)
-            return
-        combined = ir.fill(ACCUMULATE[name], {"total": total, "x": value}, node.dtype)
-        whole = as_wide_as(node.dtype, combined)
-        self.line(scope, f"{place} = {spell(whole)}", whole, node.origin, root.value)
+        is_free = node.operator.name in ("sum", "prod") and node.dtype.kind == "f"
+        origins = self._origins(node.origin, scope, root.value)
+        monoid = MONOIDS[node.operator.name]
+        scope.statements.append(ir.Accumulate(total, value, monoid, is_free, origins))
 
     def _scatter(self, root: Root, scope: Scope) -> None:
-        self._write_at(root, scope, "+=")
+        place, value = self._place_and_value(root, scope)
+        origins = self._origins(root.node.origin, scope, root.value)
+        scope.statements.append(ir.Accumulate(place, value, ir.SUM, True, origins))
 
     def _update(self, root: Root, scope: Scope) -> None:
-        self._write_at(root, scope, "=")
+        self._put(*self._place_and_value(root, scope), root, scope)
 
-    def _write_at(self, root: Root, scope: Scope, assignment: str) -> None:
+    def _place_and_value(self, root: Root, scope: Scope) -> tuple[ir.Variable | ir.Load, ir.Expr]:
         assert root.value is not None
         value = self._value_to_store(root.value, scope)
-        place = self.element(root.node, root.target, scope)
-        self.line(
-            scope,
-            f"{spell(place)} {assignment} {spell(value)}",
-            value,
-            root.node.origin,
-            root.value,
-        )
+        return self.element(root.node, root.target, scope), value
 
     def _store_total(self, root: Root, scope: Scope) -> None:
         """After the loops of a reduction: put the total where others look for it."""
@@ -206,35 +191,32 @@ class RootWriter(ElementWriter):
         if node not in self._locals or node not in self.arrays.buffers:
             return
         at = (self.position_in_storage(node, dim, root.target[dim], scope) for dim in self.tree.kept[node])
-        place = ir.Load(self.arrays.buffers[node], tuple(at))
-        scope.lines.append(Line(f"{spell(place)} = {self._locals[node].name}"))
+        scope.statements.append(ir.Store(ir.Load(self.arrays.buffers[node], tuple(at)), self._locals[node]))
 
     def _check(self, root: Root, scope: Scope) -> None:
         assert root.value is not None
         within = self.value(root.value, scope)
         if root.reduced:
-            text = f"{self._all_within[root].name} &= {spell(within)}"
-            self.line(scope, text, within, root.node.origin)
+            total, origins = self._all_within[root], (root.node.origin,)
+            scope.statements.append(ir.Accumulate(total, within, ir.ALL, True, origins))
         else:
             self._raise_unless(within, root, scope)
 
     def _raise_unless(self, condition: ir.Expr, root: Root, scope: Scope) -> None:
         within = root.value
         assert isinstance(within, Within)
-        scope.lines.append(Line(f"if not {spell(condition, ATOM)}:"))
         node = within.node
         while node not in self.arrays.buffers and node.operands:
             node = node.operands[0]
         name = self.arrays.buffers[node].name if node in self.arrays.buffers else node.name
-        scope.lines.append(Line(f'    raise IndexError("{name}, dimension {within.dim}")'))
+        scope.statements.append(ir.Check(condition, f"{name}, dimension {within.dim}"))
 
     def _best(self, root: Root, scope: Scope) -> None:
         """argmax and argmin carry the best value beside its index."""
         dtype = root.node.operands[0].dtype
-        start = ir.Const(worst("amax" if root.node.operator.name == "argmax" else "amin", dtype), dtype)
-        self.called |= called_names(start)
-        best = self._best_names[root] = self._variable("best", dtype)
-        scope.lines.append(Line(f"{best.name} = {spell(start)}"))
+        monoid = ir.LARGEST if root.node.operator.name == "argmax" else ir.SMALLEST
+        best = self._best_values[root] = self._variable("best", dtype)
+        scope.statements.append(ir.Let(best, ir.Const(monoid.identity(dtype), dtype)))
 
     def _search(self, root: Root, scope: Scope) -> None:
         """The first of equals wins, and a nan wins over all."""
@@ -246,18 +228,17 @@ class RootWriter(ElementWriter):
         value = self.value(root.value, scope)
         if not isinstance(value, ir.Variable):
             value = self._temporary("candidate", value, scope)
-        best, place = self._best_names[root], self._locals[node]
+        best, place = self._best_values[root], self._locals[node]
         sign = ">" if node.operator.name == "argmax" else "<"
         test = f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})"
         beats = self._temporary("beats", ir.fill(test, {"x": value, "best": best}, BOOL), scope)
         position = self._root_variables[next(iter(root.reduced))]
-        scope.lines.append(Line(f"{place.name} = {spell(ir.Select(beats, position, place))}"))
-        text = f"{best.name} = {spell(ir.Select(beats, value, best))}"
-        scope.lines.append(Line(text, comment_of([node.origin])))
+        scope.statements.append(ir.Assign(place, ir.Select(beats, position, place)))
+        scope.statements.append(ir.Assign(best, ir.Select(beats, value, best), (node.origin,)))
 
     def _temporary(self, name: str, value: ir.Expr, scope: Scope) -> ir.Variable:
         variable = self._variable(name, value.dtype)
-        self.line(scope, f"{variable.name} = {spell(value)}", value, None)
+        scope.statements.append(ir.Let(variable, value))
         return variable
 
 
@@ -266,11 +247,9 @@ def depth_of(scope: Scope) -> int:
     return sum(one.loop is not None and not one.loop.block for one in scope.chain)
 
 
-def worst(name: str, dtype: np.dtype) -> float | int | bool:
-    """What any element beats: the start of a search for an extreme."""
-    if dtype.kind == "b":
-        return name == "amin"
-    if dtype.kind == "f":
-        return -np.inf if name == "amax" else np.inf
-    limits = np.iinfo(dtype)
-    return int(limits.min if name == "amax" else limits.max)
+def assignment(
+    place: ir.Variable | ir.Load, value: ir.Expr, origins: ir.Origins = ()
+) -> ir.Assign | ir.Store:
+    if isinstance(place, ir.Load):
+        return ir.Store(place, value, origins)
+    return ir.Assign(place, value, origins)
