@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
+from . import ir
 from .account import Account
 from .blas import OneThread
 from .machine import compile as machine
@@ -33,9 +33,8 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
-from .whole_calls import MULTIPLYING, NAMES_OF_MODULES
+from .whole_calls import MULTIPLYING
 from .writing.explain import explain
-from .writing.layout import LINE_LENGTH, Module
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -96,16 +95,21 @@ class Program:
     @property
     def name(self) -> str:
         """The name of the generated function: the user's, and a hash of what it does."""
-        return f"{self.stem}_{hashlib.sha256(repr(self._statements).encode()).hexdigest()[:6]}"
+        return f"{self.stem}_{hashlib.sha256(self._bare_source.encode()).hexdigest()[:6]}"
 
-    @property
-    def _statements(self) -> list[Any]:
-        return [(stage.body, stage.parameters) for stage in self._plan.stages]
+    @cached_property
+    def _bare_source(self) -> str:
+        """The source without its comments and the user's names, which is all that machine code depends on."""
+        from .targets.python.emit import emit
+
+        return emit(self._plan.functions("kernel"), comments=False)
 
     @cached_property
     def source(self) -> str:
         """The generated Python of this program."""
-        return _emitted(self._plan, self.name, _header(self.title, self.graph, self._plan), comments=True)
+        from .targets.python.emit import emit
+
+        return emit(self._plan.functions(self.name), _header(self.title, self.graph, self._plan))
 
     @cached_property
     def path(self) -> Path:
@@ -115,8 +119,7 @@ class Program:
     @property
     def account(self) -> Account:
         """The loops, what is stored and why, what calls a library."""
-        names = stage_names(self.name, self._plan.stages)
-        return account_of(self.title, self._plan, names, self.notes)
+        return account_of(self.title, self._plan, self.name, self.notes)
 
     def explain(self) -> str:
         """The account in words."""
@@ -125,16 +128,34 @@ class Program:
     # --- execution ----------------------------------------------------------------------------------------
 
     def _compile_and_run(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        kernels = _compiled_kernels(self._plan, self.options)
+        kernels = self._compiled_kernels()
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
         self._run = self._explaining(make_runner(self._plan, kernels))
         self.compiled = True
         return self._run(arrays)
 
+    def _compiled_kernels(self) -> list[Kernel]:
+        plan = self._plan
+        if not plan.stages:
+            return []
+        module = store.load_module(store.write_module(self._bare_source, "kernel"))
+        flags = (
+            machine.DEFAULT_OPTIONS if self.options.fastmath else machine.CompileOptions(fastmath=frozenset())
+        )
+        return [
+            machine.compile_function(
+                module,
+                name,
+                plan.argument_types(stage),
+                replace(flags, brief_loops=stage.brief, sharing=stage.sharing),
+            )
+            for name, stage in zip(stage_names("kernel", plan.stages), plan.stages)
+        ]
+
     def _explaining(self, run: Runner) -> Runner:
         """The runner, with an error of the kernel in words."""
-        if not self._plan.tree.may_fail and "raise IndexError" not in repr(self._statements):
+        if not any(ir.may_raise(stage.function.body) for stage in self._plan.stages):
             return run
 
         def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -189,62 +210,6 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _emitted(plan: Plan, name: str, header: tuple[str, ...], comments: bool) -> str:
-    from .writing.emit import emit
-
-    names = stage_names(name, plan.stages)
-    kernels = tuple(stage.kernel(one) for one, stage in zip(names, plan.stages))
-    return emit(Module(header, _imports(plan), kernels), comments)
-
-
-def _imports(plan: Plan) -> tuple[str, ...]:
-    """The import lines for the names that the functions use."""
-    from .vector_math import FUNCTIONS
-
-    called = frozenset().union(*(stage.called for stage in plan.stages))
-    blocks = [
-        {"math": {"inf", "nan"}},
-        {"numpy": {name for name in called if name != "bool" and name in np.sctypeDict}},
-        {
-            "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.vector_math": set(FUNCTIONS),
-            **NAMES_OF_MODULES,
-        },
-    ]
-    lines: list[str] = []
-    for block in blocks:
-        used = [(module, sorted(called & names)) for module, names in sorted(block.items())]
-        found = [line for module, names in used if names for line in _import_lines(module, names)]
-        lines += ["", *found] if found else []
-    return tuple(lines[1:])
-
-
-def _import_lines(module: str, names: Sequence[str]) -> list[str]:
-    line = f"from {module} import {', '.join(names)}"
-    if len(line) <= LINE_LENGTH:
-        return [line]
-    inside = textwrap.wrap(f"{', '.join(names)},", LINE_LENGTH - 4)
-    return [f"from {module} import (", *(f"    {part}" for part in inside), ")"]
-
-
-def _compiled_kernels(plan: Plan, options: Options) -> list[Kernel]:
-    """Machine code of the source without its comments and the user's names, which is all it depends on."""
-    if not plan.stages:
-        return []
-    source = _emitted(plan, "kernel", (), comments=False)
-    module = store.load_module(store.write_module(source, "kernel"))
-    flags = machine.DEFAULT_OPTIONS if options.fastmath else machine.CompileOptions(fastmath=frozenset())
-    return [
-        machine.compile_function(
-            module,
-            name,
-            plan.argument_types(stage),
-            replace(flags, brief_loops=stage.brief, sharing=stage.sharing),
-        )
-        for name, stage in zip(stage_names("kernel", plan.stages), plan.stages)
-    ]
-
-
 # --- running ----------------------------------------------------------------------------------------------
 
 
@@ -252,7 +217,8 @@ def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
     runner = _with_room(plan, kernels) if plan.counts else None
     specs = plan.allocated
-    if any(stage.called & {"gemm", *MULTIPLYING} for stage in plan.stages):
+    called = {name for stage in plan.stages for name in ir.called_functions(stage.function.body)}
+    if called & {"gemm", *MULTIPLYING}:
         return _with_blas_in_one_thread(runner or _runner(plan, kernels, specs))
     return runner or _runner(plan, kernels, specs)
 
@@ -425,8 +391,8 @@ def _header(title: str, graph: Graph, plan: Plan) -> tuple[str, ...]:
         names = [plan.extent_names.get(symbol, str(symbol.value)) for symbol in symbols] or map(str, shape)
         return f"{name}: {node.dtype}[{', '.join(names)}]"
 
-    inputs = ", ".join(described(plan.names.get(node, node.name), node, node.shape) for node in graph.inputs)
+    inputs = ", ".join(described(plan.name_of(node, node.name), node, node.shape) for node in graph.inputs)
     outputs = ", ".join(
-        described(plan.names.get(one.node, "value"), one.node, one.shape) for one in plan.outputs
+        described(plan.name_of(one.node, "value"), one.node, one.shape) for one in plan.outputs
     )
     return (f"Generated by pullback {__version__}: {title}{place}", f"  {inputs}", f"  -> {outputs}")

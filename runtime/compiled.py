@@ -75,7 +75,7 @@ def _import_code_generator() -> None:
     """Where no signal handler raises, which may leave the lock of a module taken that is being imported."""
     from ..codegen import pipeline  # noqa: F401
     from ..codegen.machine import calls  # noqa: F401
-    from ..codegen.writing import emit  # noqa: F401
+    from ..codegen.targets.python import emit  # noqa: F401
 
 
 class CompiledFunction(Inspection):

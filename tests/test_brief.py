@@ -3,12 +3,14 @@
 import numpy as np
 
 import pullback as pb
+from pullback.codegen import ir
 from pullback.codegen.writing.brief import FEW_IN_ALL, FEW_ITERATIONS, MANY_LOOPS, brief_loops
-from pullback.codegen.writing.layout import Block, ForLoop, Item, Line
+
+ONE, INDEX = ir.number(1), ir.Variable("i")
 
 
-def loop(count: int, *body: Item) -> ForLoop:
-    return ForLoop("i", "0", "n", body or (Line("x = 1"),), count=count)
+def loop(count: int, *body: ir.Stmt) -> ir.For:
+    return ir.For(INDEX, ONE, ONE, body or (ir.Let(ir.Variable("x"), ONE),), count=count)
 
 
 MANY = (loop(4),) * MANY_LOOPS
@@ -30,7 +32,7 @@ def test_iterations_of_a_nest_count_together():
 
 
 def test_unknown_numbers_of_iterations_are_not_few():
-    body = (Block("while goes_on", (loop(4),)), loop(0, loop(4)), loop(4), *MANY)
+    body = (ir.While(ONE, (loop(4),)), loop(0, loop(4)), loop(4), *MANY)
     assert not {0, 1, 2} & brief_loops(body)
     assert 3 in brief_loops(body)
 

@@ -38,7 +38,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },
-    "jinja2": {"pullback.codegen.writing.emit"},
+    "jinja2": {"pullback.codegen.targets.python.emit"},
 }
 
 
@@ -113,7 +113,7 @@ def test_imports_follow_the_layers(module: str) -> None:
         ("pullback.codegen.machine.compile", "import jinja2"),
         ("pullback.runtime.tensor", "from pullback import sin"),
         ("pullback.runtime.tensor", "import importlib\nimportlib.import_module('numba.core')"),
-        ("pullback.examples.digits", "from pullback.codegen.writing import emit"),
+        ("pullback.examples.digits", "from pullback.codegen.targets.python import emit"),
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:
@@ -126,7 +126,7 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
         ("pullback.tracer.ops.elementwise", "from ..spec import Spec\nfrom . import families"),
         ("pullback.codegen.machine.numba_backend", "import numba\nfrom ..tracer import graph"),
         ("pullback.codegen.machine.numba_backend.lowering", "from numba.core import compiler"),
-        ("pullback.codegen.writing.emit", "from jinja2 import Environment"),
+        ("pullback.codegen.targets.python.emit", "from jinja2 import Environment"),
         ("pullback.runtime.tensor", "from .. import tracer, codegen\nimport numpy"),
         ("pullback.examples.digits", "import pullback as pb"),
     ],

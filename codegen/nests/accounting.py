@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
 
+from .. import ir
 from ..account import Account, Array, Function, LoopNest, Statement, Step, numbered
 from ..whole_calls import operations_of_call
 from .cost import EXPENSIVE, arithmetic
@@ -16,17 +17,17 @@ from .plan import Plan
 from .tree import Item, Loop, Root
 
 
-def account_of(title: str, plan: Plan, function_names: list[str], notes: tuple[str, ...] = ()) -> Account:
-    """The account of a program that is planned."""
+def account_of(title: str, plan: Plan, stem: str, notes: tuple[str, ...] = ()) -> Account:
+    """The account of a program that is planned, whose functions have names with this stem."""
     functions = tuple(
         Function(
-            name,
+            function.name,
             stage.shared is not None,
             stage.parts_per_thread,
-            stage.called,
-            tuple(plan.names[node] for node in stage.arrays),
+            frozenset(ir.called_functions(function.body)),
+            tuple(plan.name_of(node) for node in stage.arrays),
         )
-        for name, stage in zip(function_names, plan.stages)
+        for function, stage in zip(plan.functions(stem), plan.stages)
     )
     steps = tuple(_step(item, plan) for item in plan.tree.items)
     return Account(title, steps, functions, tuple(_array(node, plan) for node in plan.filled), notes)
@@ -41,7 +42,7 @@ def _step(item: Item, plan: Plan) -> Step:
     made = {root.node for root in roots if root.kind not in ("view", "check")}
     read = {load.node for root in roots for load in root.reads} - made
     reads, writes = (
-        sum(plan.storage_spec(node).nbytes for node in some if node in plan.names) for some in (read, made)
+        sum(plan.storage_spec(node).nbytes for node in some if node in plan.buffers) for some in (read, made)
     )
     is_shared = any(stage.shared and item in stage.items for stage in plan.stages)
     return Step(_work(item, plan), reads, writes, sum(map(_operations, roots)), is_shared)
@@ -88,7 +89,7 @@ def _statement(root: Root, plan: Plan) -> Statement:
     choices = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
     reason = "" if root.kind in ("trips", "check") else _reason(root, plan)
     place = node.origin.place if node.origin.line else ""
-    return Statement(root.kind, node.operator.name, plan.names.get(node), reason, place, choices)
+    return Statement(root.kind, node.operator.name, plan.name_of(node) or None, reason, place, choices)
 
 
 def _reason(root: Root, plan: Plan) -> str:
@@ -127,13 +128,13 @@ def _array(node: Node, plan: Plan) -> Array:
     spec, loan = plan.storage_spec(node), plan.loans.get(node)
     shape: tuple[int | str, ...] = ("steps", *spec.shape[1:]) if node in plan.growing else spec.shape
     return Array(
-        plan.names[node],
+        plan.name_of(node),
         spec.dtype.name,
         shape,
         spec.nbytes,
         _is_output(node, plan),
         plan.tree.rows.get(node, 0),
-        plan.names[loan.owner] if loan else "",
+        plan.name_of(loan.owner) if loan else "",
         loan.offset if loan else 0,
         _held_in_turn(node, plan),
     )

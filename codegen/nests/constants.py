@@ -34,9 +34,9 @@ class Formulas:
                         self.products.setdefault(value - less, (factors, less))
 
     def find(self, value: float, dtype: np.dtype) -> tuple[str, tuple[Symbol, ...], int, float] | None:
-        """("*" or "/", factors, less, numerator): value = numerator (* or /) (product of factors - less)."""
+        """(operation, factors, less, numerator): numerator times, or by, product of factors - less."""
         for operation, numerator, product in self._candidates(value):
-            result = numerator / product if operation == "/" else numerator * product
+            result = numerator / product if operation == "divide" else numerator * product
             if dtype.type(result) == dtype.type(value):
                 factors, less = self.products[product]
                 return operation, factors, less, numerator
@@ -50,7 +50,7 @@ class Formulas:
         ):
             return
         for numerator in NUMERATORS:
-            for operation, target in (("*", value / numerator), ("/", numerator / value)):
+            for operation, target in (("multiply", value / numerator), ("divide", numerator / value)):
                 if 0 < target < 2**53 and round(target) in self.products:
                     yield operation, numerator, round(target)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import identity
 
+from .. import ir
 from ..rewriting.calls import gemm, pairs_of, start_of
-from ..writing import spelling as sp
-from ..writing.layout import Block, Line
 from .expression import (
     AnyIndex,
     Axis,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from ..writing.indices import Scope
     from ..writing.write import Writer
 
-FLOAT64 = np.dtype("float64")
 Side = set[Axis]
 """The axes that make the rows, or the columns, of a matrix."""
 
@@ -174,10 +172,8 @@ def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
 # --- statements -------------------------------------------------------------------------------------------
 
 
-def write_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
+def write_call(root: Root, writer: Writer, scope: Scope) -> ir.Library:
     """`gemm(1.0, x[i], w.T, 0.0, product)` in the loops that the call is in."""
-    from ..writing.element import comment_of
-
     product = root.product
     if product is None:
         return write_whole_call(root, writer, scope)
@@ -186,21 +182,13 @@ def write_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
     left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)
     right = _matrix(second.node, second.indices, (summed, columns), root, writer, scope)
     out = _matrix(root.node, root.target, (rows, columns), root, writer, scope)
-    if out.endswith(".T"):  # the transposed product of the transposed
+    if out.transposed:  # the transposed product of the transposed
         left, right, out = _transposed(right), _transposed(left), _transposed(out)
     if root in writer.shared:  # each part makes some rows
-        left, out = (_rows(one, "start:stop") for one in (left, out))
-    scale = sp.unparse(writer.value(Literal(product.scale, FLOAT64), scope))
-    kept = "1.0" if len(root.reads) > 2 else "0.0"
-    writer.called.add("gemm")
-    return Line(f"gemm({scale}, {left}, {right}, {kept}, {out})", comment_of([product.origin]))
-
-
-def _rows(matrix: str, rows: str) -> str:
-    """Some rows of a whole matrix."""
-    if matrix.endswith(".T"):
-        return f"{matrix.removesuffix('.T')}[:, {rows}].T"
-    return f"{matrix}[{rows}]"
+        left, out = (replace(one, rows=ir.Span(*ir.PART)) for one in (left, out))
+    scale = writer.value(Literal(product.scale, ir.FLOAT64), scope)
+    kept = ir.Const(1.0 if len(root.reads) > 2 else 0.0, ir.FLOAT64)
+    return ir.Library("gemm", (scale, left, right, kept, out), origins=(product.origin,))
 
 
 def _sides(root: Root) -> tuple[Side, Side, Side]:
@@ -214,24 +202,24 @@ def _sides(root: Root) -> tuple[Side, Side, Side]:
 
 def _matrix(
     node: Node, place: Sequence[AnyIndex], sides: tuple[Side, Side], root: Root, writer: Writer, scope: Scope
-) -> str:
+) -> ir.Section:
     """The matrix in an array at the loops' place: `x`, `x.T`, `x[:, i]`, `x.reshape((n * m, p))`."""
     stored = range(len(place)) if node.is_input else writer.tree.kept[node]
     dims = [[dim for dim in stored if axes_in(place[dim]) & side] for side in sides]
-    places = [
+    places: list[ir.Expr | ir.Span] = [
         _stretch(node, dim, place[dim], root, writer, scope)
         if dim in dims[0] + dims[1]
-        else sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))
+        else writer.position_in_storage(node, dim, place[dim], scope)
         for dim in stored
     ]
-    while places and places[-1] == ":":
+    while places and places[-1] == ir.WHOLE:
         places.pop()
-    written = writer.array(node) + (f"[{', '.join(places)}]" if places else "")
+    buffer, shape = writer.array(node), []
     if any(len(side) > 1 for side in dims):
-        extents = [[_walked(place[dim], root).extent for dim in side] for side in sorted(dims)]
-        shape = (" * ".join(map(writer.extent, side)) for side in extents)
-        written += f".reshape(({', '.join(shape)}))"
-    return written if dims == sorted(dims) else f"{written}.T"
+        for side in sorted(dims):
+            extents: list[ir.Expr] = [writer.extent(_walked(place[dim], root).extent) for dim in side]
+            shape.append(reduce(partial(ir.apply, "multiply"), extents))
+    return ir.Section(buffer, tuple(places), tuple(shape), dims != sorted(dims))
 
 
 def _walked(index: AnyIndex, root: Root) -> Axis:
@@ -240,16 +228,16 @@ def _walked(index: AnyIndex, root: Root) -> Axis:
     return axis
 
 
-def _stretch(node: Node, dim: int, index: AnyIndex, root: Root, writer: Writer, scope: Scope) -> str:
+def _stretch(node: Node, dim: int, index: AnyIndex, root: Root, writer: Writer, scope: Scope) -> ir.Span:
     """What a call takes of a dimension: all of it, `:`, or a part, `1:n + 1`."""
     axis = _walked(index, root)
     assert isinstance(index, Index)
     if index.axis is axis and axis.extent is writer.tree.extents[node][dim]:
-        return ":"
+        return ir.WHOLE
     start = minus(index, of_axis(axis))
     ends = (start, plus(start, of_symbol(axis.extent)))
-    return ":".join(sp.unparse(writer.index(one, scope)) for one in ends)
+    return ir.Span(*(writer.index(one, scope) for one in ends))
 
 
-def _transposed(matrix: str) -> str:
-    return matrix.removesuffix(".T") if matrix.endswith(".T") else f"{matrix}.T"
+def _transposed(matrix: ir.Section) -> ir.Section:
+    return replace(matrix, transposed=not matrix.transposed)

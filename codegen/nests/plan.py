@@ -5,9 +5,8 @@ Most programs have one stage, one generated function; see `stages`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
+from .. import ir
 from ..machine.compile import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
@@ -29,12 +29,10 @@ from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
 from .lending import Loan, lent_memory
 from .reuse import shared_arrays
-from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages
+from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages, stage_names
 from .tree import Item, LoopTree, Root
 
 INT64 = np.dtype("int64")
-PART = ("start", "stop")
-"""The parameters of a function that threads share: which iterations to run."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,8 @@ class Plan:
         self.counts = list(dict.fromkeys(self.growing.values()))
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
-        taken = {stem}.union(*(PART for stage in self.stages if stage.shared))
-        self.names = self._array_names(NamePool(taken), len(stored), residuals)
+        taken = {stem, *(one.name for stage in self.stages if stage.shared for one in ir.PART)}
+        self.buffers = self._buffers(NamePool(taken), len(stored))
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
             self._write(stage, stem)
@@ -115,7 +113,7 @@ class Plan:
 
     def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
         arrays = [self._array_type(node) for node in stage.arrays]
-        return (*arrays, *(ScalarType(INT64) for _ in stage.parameters[len(arrays) :]))
+        return (*arrays, *(ScalarType(INT64) for _ in stage.function.parameters[len(arrays) :]))
 
     def _array_type(self, node: Node) -> ArrayType:
         """With the extents of dimensions in which only constant positions are used: they were unrolled."""
@@ -150,49 +148,62 @@ class Plan:
         top: Item = root.path[0] if root.path else root
         return next(stage for stage in self.stages if any(item is top for item in stage.items))
 
-    def _array_names(self, pool: NamePool, outputs: int, residuals: frozenset[Node]) -> dict[Node, str]:
-        names = {node: pool.take(node.name or "x") for node in self.inputs}
+    def _buffers(self, pool: NamePool, outputs: int) -> dict[Node, ir.Buffer]:
+        """The arrays that functions are given, each under a name of its own."""
+        buffers = {node: self._buffer(node, pool.take(node.name or "x"), "input") for node in self.inputs}
         for place, node in enumerate(self.filled):
-            if node.is_input:
-                names[node] = node.name  # `needed`
+            if node.is_input:  # `needed`
+                buffers[node] = self._buffer(node, node.name, "output")
                 continue
+            role: ir.Role = "scratch" if place >= outputs else "saved" if node in self.residuals else "output"
             holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
-            named = node if place < outputs else next((one for one in holds if one.name), node)
-            names[node] = pool.take(_array_name(named, place < outputs, node in residuals))
-        names.update((node, names[owner]) for node, owner in self.shared.items())
-        return names
+            named = next((one for one in holds if one.name), node) if role == "scratch" else node
+            buffers[node] = self._buffer(node, pool.take(_array_name(named, role)), role)
+        return buffers | {node: buffers[owner] for node, owner in self.shared.items()}
+
+    def _buffer(self, node: Node, name: str, role: ir.Role) -> ir.Buffer:
+        return ir.Buffer(name, node.dtype, self.storage_spec(node).shape, role)
+
+    def name_of(self, node: Node, other: str = "") -> str:
+        """What generated code calls an array, or another name for what has no array."""
+        return self.buffers[node].name if node in self.buffers else other
 
     # --- stages -------------------------------------------------------------------------------------------
 
     def _write(self, stage: Stage, stem: str) -> None:
-        pool = NamePool({*PART, stem, *self.names.values()})
-        rooms = {symbol: self.names[node] for node, symbol in reversed(self.growing.items())}
+        taken = {stem, *(one.name for one in ir.PART), *(one.name for one in self.buffers.values())}
+        rooms = {symbol: self.buffers[node] for node, symbol in reversed(self.growing.items())}
         growing = {symbol: rooms[symbol] for symbol in self.counts}
-        arrays = Arrays(self.names, pool, stage.integers, growing)
-        writer = Writer(self.tree, arrays)
+        needed = self.buffers[self.filled[-1]] if self.counts else None
+        writer = Writer(self.tree, Arrays(self.buffers, NamePool(taken), stage.integers, growing, needed))
         self.extent_names = writer.reserved
-        stage.body = writer.write(stage.items, stage.shared is not None)
-        stage.prologue = tuple(writer.prologue)
-        stage.called = frozenset(writer.called)
-        stage.brief = brief_loops(stage.body)
-        words = set(re.findall(r"\w+", repr((stage.prologue, stage.body))))
-        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.names[node] in words]
-        bounds = PART if stage.shared else ()
-        stage.parameters = (*(self.names[node] for node in stage.arrays), *stage.integers, *bounds)
+        body = writer.write(stage.items, stage.shared is not None)
+        prologue = tuple(writer.prologue)
+        stage.brief = brief_loops(body)
+        used = ir.buffers((*prologue, *body))
+        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.buffers[node] in used]
+        arrays = (self.buffers[node] for node in stage.arrays)
+        bounds = ir.PART if stage.shared else ()
+        stage.function = ir.Function("kernel", (*arrays, *stage.integers, *bounds), prologue, body)
         if stage.shared:
             self._find_own(stage)
+
+    def functions(self, stem: str) -> list[ir.Function]:
+        """The program's functions, under names with this stem."""
+        names = stage_names(stem, self.stages)
+        return [replace(stage.function, name=name) for name, stage in zip(names, self.stages)]
 
     def _find_own(self, stage: Stage) -> None:
         """The totals and the scratch that each part of a shared stage has for itself."""
         roots = [root for root in self.tree.roots if root.path and self._stage_of(root) is stage]
         roots = [root for root in roots if root.kind != "check"]
         totals = [root.node for root in roots if root.first_reduced is root.path[0]]
-        stage.partial = [node for node in dict.fromkeys(totals) if node in self.names]
+        stage.partial = [node for node in dict.fromkeys(totals) if node in self.buffers]
         common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
         stage.private = [node for node in stage.arrays if node in inside]
         memory = sum(self.storage_spec(node).nbytes for node in (*stage.partial, *stage.private))
-        if "gemm" not in stage.called and memory <= SMALL_PART:
+        if "gemm" not in ir.called_functions(stage.function.body) and memory <= SMALL_PART:
             stage.parts_per_thread = PARTS_PER_THREAD
 
     def _is_private(self, root: Root) -> bool:
@@ -213,12 +224,12 @@ def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
     return places
 
 
-def _array_name(node: Node, is_output: bool, is_residual: bool) -> str:
-    if is_residual:
+def _array_name(node: Node, role: ir.Role) -> str:
+    if role == "saved":
         return f"saved_{node.name or noun(node.operator.name)}"
     if node.name:
         return node.name
-    if is_output:
+    if role == "output":
         return "gradient" if node.origin.is_backward else "value"
     return f"{noun(node.operator.name)}s"
 

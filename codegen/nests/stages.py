@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Node
 
+from .. import ir
 from ..machine.compile import Sharing
 from ..machine.waking import LEAST, worth_sharing
 from ..rewriting.calls import gemm
 from ..whole_calls import operations_of_call
-from ..writing.layout import Block, ForLoop, Kernel, Line
 from .cost import arithmetic
 from .expression import AnyIndex, Axis, Index, of_axis
 from .extents import Symbol
@@ -54,19 +54,17 @@ class Stage:
     shared: Symbol | None = None
     """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
     arrays: list[Node] = field(default_factory=list)
-    integers: dict[str, int] = field(default_factory=dict)
+    integers: dict[ir.Variable, int] = field(default_factory=dict)
+    """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
     partial: list[Node] = field(default_factory=list)
     """Totals that each part has for itself, to be combined."""
     private: list[Node] = field(default_factory=list)
     """Scratch that each part has for itself."""
     parts_per_thread: int = 1
     """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
-    prologue: tuple[Line, ...] = ()
-    body: tuple[Line | ForLoop | Block, ...] = ()
-    called: frozenset[str] = frozenset()
+    function: ir.Function = field(init=False)
     brief: frozenset[int] = frozenset()
     """The positions of loops of few iterations, where there are many such loops."""
-    parameters: tuple[str, ...] = ()
 
     @property
     def sharing(self) -> Sharing | None:
@@ -76,9 +74,6 @@ class Stage:
         places = {node: place for place, node in enumerate(self.arrays)}
         totals = tuple((places[node], _combining(node)) for node in self.partial if node in places)
         return Sharing(tuple(places[node] for node in self.private), totals)
-
-    def kernel(self, name: str) -> Kernel:
-        return Kernel(name, self.parameters, self.prologue, self.body)
 
 
 def _combining(total: Node) -> str:

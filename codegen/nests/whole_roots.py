@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 
+from .. import ir
 from ..whole_calls import DIMS, SAYING_WHETHER, function_of, takes_wholes
-from ..writing import spelling as sp
-from ..writing.layout import Block, Line
 from .expression import ZERO, AnyIndex, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
@@ -56,33 +56,24 @@ def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
     raise NotPlain(x)
 
 
-def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
+def write_whole_call(root: Root, writer: Writer, scope: Scope) -> ir.Library:
     """`sort_positions(x[i], positions[i])` in the loops over rows; raises where there is no result."""
-    from ..writing.element import comment_of
-
-    function = function_of(root.node).__name__
-    taken = DIMS[root.node.operator.family]
+    node, taken = root.node, DIMS[root.node.operator.family]
     operands = [
         _part(read.node, read.indices[: len(read.indices) - taken], writer, scope) for read in root.reads
     ]
-    if root.node.operator.name == "triangular_solution" and root.node.attributes["transposed"]:
-        operands[0] += ".T"
-    batch = root.node.operands[0].spec.ndim - taken
-    out = _part(root.node, root.target[:batch], writer, scope)
-    writer.called.add(function)
-    call, comment = f"{function}({', '.join(operands)}, {out})", comment_of([root.node.origin])
-    if root.node.operator.name not in SAYING_WHETHER:
-        return Line(call, comment)
-    number = writer.tree.may_fail.setdefault(root.node, len(writer.tree.may_fail))
-    return Block(f"if not {call}", (Line(f"raise ArithmeticError({number})", comment),))
+    if node.operator.name == "triangular_solution" and node.attributes["transposed"]:
+        operands[0] = replace(operands[0], transposed=True)
+    batch = node.operands[0].spec.ndim - taken
+    out = _part(node, root.target[:batch], writer, scope)
+    failure = None
+    if node.operator.name in SAYING_WHETHER:
+        failure = writer.tree.may_fail.setdefault(node, len(writer.tree.may_fail))
+    return ir.Library(function_of(node).__name__, (*operands, out), failure, (node.origin,))
 
 
-def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -> str:
+def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -> ir.Section:
     """What of an array the loops have come to: `x`, `x[i]`."""
     stored = range(node.spec.ndim) if node.is_input else writer.tree.kept[node]
-    indices = [
-        sp.unparse(writer.position_in_storage(node, dim, place[dim], scope))
-        for dim in stored
-        if dim < len(place)
-    ]
-    return writer.array(node) + (f"[{', '.join(indices)}]" if indices else "")
+    indices = (writer.position_in_storage(node, dim, place[dim], scope) for dim in stored if dim < len(place))
+    return ir.Section(writer.array(node), tuple(indices))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .layout import Block, ForLoop, Item
+from .. import ir
 
 MANY_LOOPS = 32
 """In one function: fewer are compiled in no time."""
@@ -18,7 +18,7 @@ FEW_IN_ALL = 512
 """Of all its runs, in a nest: more are worth a longer compilation."""
 
 
-def brief_loops(body: tuple[Item, ...]) -> frozenset[int]:
+def brief_loops(body: ir.Body) -> frozenset[int]:
     """The positions of such loops among all loops of a function, in the order of the text."""
     counts = list(_counts(body, 1))
     if len(counts) < MANY_LOOPS:
@@ -30,11 +30,12 @@ def brief_loops(body: tuple[Item, ...]) -> frozenset[int]:
     )
 
 
-def _counts(items: tuple[Item, ...], outside: int) -> Iterator[tuple[int, int]]:
-    """Of each loop the iterations of a run, and of all if `items` run so often; 0 where that is unknown."""
-    for item in items:
-        if isinstance(item, ForLoop):
-            yield item.count, outside * item.count
-            yield from _counts(item.body, outside * item.count)
-        elif isinstance(item, Block):  # perhaps a `while`
-            yield from _counts(item.body, 0)
+def _counts(body: ir.Body, outside: int) -> Iterator[tuple[int, int]]:
+    """Of each loop the iterations of a run, and of all if the body runs so often; 0 where that is unknown."""
+    for statement in body:
+        count = 0  # of a choice, or of a `while`
+        if isinstance(statement, ir.For):
+            count = statement.count
+            yield count, outside * count
+        for inner in ir.bodies(statement):
+            yield from _counts(inner, outside * count)

@@ -1,4 +1,4 @@
-"""From expressions to Python: names of local variables, and where each is written.
+"""From expressions of a loop tree to those of the IR: local variables, and where each is written.
 
 An expression that several statements use, that the user has named, or that does not change in a loop is a
 local variable, written in the outermost loop in which its value is known; others are written in place.
@@ -6,7 +6,6 @@ local variable, written in the outermost loop in which its value is known; other
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,6 +15,7 @@ from pullback.tracer.graph import Node
 from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64
 
+from .. import ir
 from ..nests.expression import (
     AnyIndex,
     Axis,
@@ -35,9 +35,8 @@ from ..nests.expression import (
 )
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
-from . import spelling as sp
+from ..targets.python.expressions import spell
 from .indices import Arrays, IndexWriter, Scope
-from .layout import Block, Line
 from .names import BLOCK, noun
 
 LONGEST_EXPRESSION = 72
@@ -56,10 +55,10 @@ class ElementWriter(IndexWriter):
         self._depths: dict[tuple[Expression, Scope], int] = {}
         self._conditional: dict[Expression, bool] = {}
         self._truth: dict[Bound, bool] = {}
-        self._variables: dict[Loop, str] = {}
-        self._locals: dict[Node, str] = {}
+        self._variables: dict[Loop, ir.Variable] = {}
+        self._locals: dict[Node, ir.Variable] = {}
         self._completed: dict[Node, list[Loop]] = {root.node: root.complete_in for root in tree.roots}
-        self._views: dict[Node, str] = {}
+        self._views: dict[Node, ir.Buffer] = {}
         self.shared: Sequence[Item] = ()
         """The outermost items, if threads share them."""
 
@@ -99,12 +98,12 @@ class ElementWriter(IndexWriter):
             return ("quotient", self.key(expression.index), expression.divisor)
         return (
             "index",
-            tuple((one.coefficient, tuple(map(self._factor, one.factors))) for one in expression.terms),
+            tuple((one.coefficient, tuple(map(self._factor_key, one.factors))) for one in expression.terms),
         )
 
-    def _factor(self, factor: Factor) -> object:
+    def _factor_key(self, factor: Factor) -> object:
         if isinstance(factor, Axis):
-            return self._root_variables[factor]
+            return self._root_variables[factor].name
         return factor.find() if isinstance(factor, Symbol) else self.key(factor)
 
     def count_uses(self, expression: Expression, seen: set[int]) -> None:
@@ -117,20 +116,20 @@ class ElementWriter(IndexWriter):
             for child in children(expression):
                 self.count_uses(child, seen)
 
-    def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ast.expr:
-        """The expression as Python: the name it has, a new name, or written out in place."""
+    def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ir.Expr:
+        """The expression in the IR: the variable that has it, a new one, or written out in place."""
         expression = self.chosen(expression)
         key = self.key(expression)
         for one in scope.chain:
             if key in one.known:
-                return ast.Name(one.known[key])
+                return one.known[key]
         if isinstance(expression, Literal):
             return self._literal(expression)
         place = scope if conditional else self._outermost(expression, scope)
-        text = self._written_out(expression, place, conditional)
-        if self._deserves_name(expression, key, text, place is not scope) and not conditional:
-            return ast.Name(self._assign(expression, key, text, place))
-        return text
+        value = self._written_out(expression, place, conditional)
+        if not conditional and self._deserves_name(expression, key, value, place is not scope):
+            return self._assign(expression, key, value, place)
+        return value
 
     @contextmanager
     def assuming(self, truth: dict[Bound, bool]) -> Iterator[None]:
@@ -154,56 +153,48 @@ class ElementWriter(IndexWriter):
                 expression = expression.inside
         return expression
 
-    def _deserves_name(self, expression: Expression, key: int, text: ast.expr, hoisted: bool) -> bool:
+    def _deserves_name(self, expression: Expression, key: int, value: ir.Expr, hoisted: bool) -> bool:
         if isinstance(expression, Load):
-            return hoisted and bool(expression.indices) and not isinstance(text, ast.Name)
+            return hoisted and bool(expression.indices) and not isinstance(value, ir.Variable)
         if isinstance(expression, Position):
             return False
         named = isinstance(expression, Compute) and bool(expression.node.name)
         shared = self._uses.get(key, 0) > 1
-        return named or shared or hoisted or len(sp.unparse(text)) > LONGEST_EXPRESSION
+        return named or shared or hoisted or len(spell(value)) > LONGEST_EXPRESSION
 
-    def _assign(self, expression: Expression, key: int, text: ast.expr, scope: Scope) -> str:
+    def _assign(self, expression: Expression, key: int, value: ir.Expr, scope: Scope) -> ir.Variable:
         node = expression.node  # type: ignore[union-attr]
-        name = self.arrays.pool.take(self._wanted_name(expression, scope))
-        scope.known[key] = name
-        self.line(
-            scope,
-            f"{name} = {sp.unparse(text)}",
-            text,
-            node.origin if not isinstance(expression, Load) else None,
-            expression,
-        )
-        return name
+        variable = self._variable(self._wanted_name(expression, scope), value.dtype)
+        scope.known[key] = variable
+        origin = node.origin if not isinstance(expression, Load) else None
+        scope.statements.append(ir.Let(variable, value, self._origins(origin, scope, expression)))
+        return variable
+
+    def _variable(self, wanted: str, dtype: np.dtype = INT64) -> ir.Variable:
+        """A new local variable."""
+        return ir.Variable(self.arrays.pool.take(wanted), dtype)
 
     def _wanted_name(self, expression: Expression, scope: Scope) -> str:
         """The user's name, or the operator's; with the loops' variables where an array has that name."""
         node = expression.node  # type: ignore[union-attr]
         place = self._place(scope)
         if isinstance(expression, Load):
-            return f"{self.array(node)}_{place}"
+            return f"{self.array(node).name}_{place}"
         wanted = node.name or noun(node.operator.name)
-        return f"{wanted}_{place}" if wanted in self.arrays.names.values() and place else wanted
+        is_array = any(wanted == buffer.name for buffer in self.arrays.buffers.values())
+        return f"{wanted}_{place}" if is_array and place else wanted
 
     def _place(self, scope: Scope) -> str:
         """The variables of the loops around a scope: "ij"."""
         loops = [one.loop for one in scope.chain if one.loop and not one.loop.block]
-        return "".join(self._variables[loop] for loop in loops)
+        return "".join(self._variables[loop].name for loop in loops)
 
-    def line(
-        self,
-        scope: Scope,
-        text: str,
-        expression: ast.expr | None,
-        origin: Origin | None,
-        value: Expression | None = None,
-    ) -> None:
-        if expression is not None:
-            self.called |= sp.called_names(expression)
-        origins = [] if origin is None else [origin]
-        if value is not None:
-            origins += self._inlined_origins(value, scope)
-        scope.lines.append(Line(text, comment_of(origins)))
+    def _origins(
+        self, origin: Origin | None, scope: Scope, value: Expression | None = None
+    ) -> tuple[Origin, ...]:
+        """Where a statement comes from, and what is written out in place in it."""
+        own = () if origin is None else (origin,)
+        return own if value is None else (*own, *self._inlined_origins(value, scope))
 
     def _inlined_origins(self, expression: Expression, scope: Scope) -> list[Origin]:
         """Where the parts of an expression come from that are written out in place."""
@@ -269,17 +260,19 @@ class ElementWriter(IndexWriter):
         return depth
 
     def _depth_of(self, axis: Axis, chain: list[Scope]) -> int:
-        variable = self._root_variables[axis]
+        variable = self._root_variables[axis].name
         return next(
-            depth for depth, one in enumerate(chain) if one.loop and self._variables[one.loop] == variable
+            depth
+            for depth, one in enumerate(chain)
+            if one.loop and self._variables[one.loop].name == variable
         )
 
-    def _written_out(self, expression: Expression, scope: Scope, conditional: bool) -> ast.expr:
+    def _written_out(self, expression: Expression, scope: Scope, conditional: bool) -> ir.Expr:
         if isinstance(expression, Load):
             return self.element(expression.node, expression.indices, scope, conditional)
         if isinstance(expression, Position):
             index = self.index(expression.index, scope)
-            return index if expression.dtype == INT64 else self._converted(index, expression.dtype)
+            return index if expression.dtype == INT64 else ir.Cast(index, expression.dtype)
         if isinstance(expression, Select) and not conditional and _is_long(expression):
             return self._branch(expression, scope)
         if isinstance(expression, Select):
@@ -289,199 +282,164 @@ class ElementWriter(IndexWriter):
         assert isinstance(expression, Compute)
         return self._computed(expression, scope, conditional)
 
-    def _computed(self, expression: Compute, scope: Scope, conditional: bool) -> ast.expr:
+    def _computed(self, expression: Compute, scope: Scope, conditional: bool) -> ir.Expr:
         node, operator = expression.node, expression.node.operator
         values = [self.value(operand, scope, conditional) for operand in expression.operands]
         if not conditional:
             values = self._shortened(expression, values, scope)
-        attributes = dict(node.attributes)
-        template = operator.scalar or ""
+        if "dtype" in node.attributes:
+            return ir.Cast(values[0], node.attributes["dtype"])
         operands = dict(zip(operator.operands, values))
-        if "dtype" in attributes:
-            return self._converted(values[0], attributes["dtype"])
-        if "exponent" in attributes:
-            operands["exponent"] = sp.literal(attributes["exponent"], node.dtype)
-        result = sp.fill(template, operands, node.operands[0].dtype if node.operands else node.dtype)
-        if node.dtype.kind in "iu" and node.dtype.itemsize < 8:  # Numba widens small integers
-            return self._converted(result, node.dtype)
-        return result
+        if "exponent" in node.attributes:
+            operands["exponent"] = ir.Const(node.attributes["exponent"], node.dtype)
+        dtype = node.operands[0].dtype if node.operands else node.dtype
+        return ir.narrowed(ir.fill(operator.scalar or "", operands, dtype))
 
-    def _shortened(self, expression: Compute, values: list[ast.expr], scope: Scope) -> list[ast.expr]:
+    def _shortened(self, expression: Compute, values: list[ir.Expr], scope: Scope) -> list[ir.Expr]:
         """The operands, the longest of them under a name if the line would be too long otherwise."""
-        lengths = [len(sp.unparse(value)) for value in values]
+        lengths = [len(spell(value)) for value in values]
         longest = lengths.index(max(lengths)) if lengths else 0
         operand = expression.operands[longest] if lengths else None
-        named = lengths and isinstance(values[longest], ast.Name)
+        named = lengths and isinstance(values[longest], ir.Variable)
         if sum(lengths) <= LONGEST_EXPRESSION or named or not isinstance(operand, Compute):
             return values
-        name = self._assign(operand, self.key(operand), values[longest], scope)
-        return [*values[:longest], ast.Name(name), *values[longest + 1 :]]
+        variable = self._assign(operand, self.key(operand), values[longest], scope)
+        return [*values[:longest], variable, *values[longest + 1 :]]
 
-    def _converted(self, value: ast.expr, dtype: np.dtype) -> ast.expr:
-        return sp.call("bool" if dtype.kind == "b" else dtype.name, value)
-
-    def _branch(self, expression: Select, scope: Scope) -> ast.expr:
+    def _branch(self, expression: Select, scope: Scope) -> ir.Expr:
         """A choice between long expressions as statements, so that their parts have names.
 
         What is chosen among many is no ladder of `else`, as Python indents up to 100 levels.
         """
-        name = self.arrays.pool.take(self._wanted_name(expression, scope))
+        variable = self._variable(self._wanted_name(expression, scope), expression.node.dtype)
         rest: Expression = expression
-        keyword = "if"
+        cases = []
         while isinstance(rest, Select) and (rest is expression or self._goes_on(rest, scope)):
-            header = f"{keyword} {sp.unparse(self._condition(rest, scope))}"
             origin = rest.node.origin
-            self._side(name, header, rest.inside, origin, scope)
-            rest, keyword = self.chosen(rest.outside), "elif"
-        self._side(name, "else", rest, origin, scope)
-        return ast.Name(name)
+            condition = self._condition(rest, scope)
+            cases.append((condition, self._side(variable, rest.inside, origin, scope)))
+            rest = self.chosen(rest.outside)
+        otherwise = self._side(variable, rest, origin, scope)
+        scope.statements.append(ir.If(tuple(cases), otherwise))
+        return variable
 
     def _goes_on(self, expression: Select, scope: Scope) -> bool:
         """Whether a choice in the last side of another is a further side of it."""
         key = self.key(expression)
         return not any(key in one.known for one in scope.chain) and _is_long(expression)
 
-    def _side(self, name: str, header: str, side: Expression, origin: Origin, scope: Scope) -> None:
+    def _side(self, variable: ir.Variable, side: Expression, origin: Origin, scope: Scope) -> ir.Body:
         branch = Scope(None, scope, is_branch=True)
         value = self.value(side, branch)
-        self.line(branch, f"{name} = {sp.unparse(value)}", value, origin)
-        scope.lines.append(Block(header, tuple(branch.lines)))
+        branch.statements.append(ir.Assign(variable, value, (origin,)))
+        return tuple(branch.statements)
 
-    def _select(self, expression: Select, scope: Scope) -> ast.expr:
+    def _select(self, expression: Select, scope: Scope) -> ir.Expr:
         inside = self.value(expression.inside, scope, conditional=True)
         outside = self.value(expression.outside, scope, conditional=True)
-        return ast.IfExp(self._condition(expression, scope), inside, outside)
+        return ir.Select(self._condition(expression, scope), inside, outside)
 
-    def _condition(self, expression: Select, scope: Scope) -> ast.expr:
+    def _condition(self, expression: Select, scope: Scope) -> ir.Expr:
         unknown = (bound for bound in expression.bounds if bound not in self._truth)
         tests = [test for bound in unknown for test in self._tests(bound, scope)]
-        return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+        return tests[0] if len(tests) == 1 else ir.apply("and", *tests)
 
-    def _within(self, expression: Within, scope: Scope) -> ast.expr:
+    def _within(self, expression: Within, scope: Scope) -> ir.Expr:
         position = self.value(expression.position, scope)
-        extent = ast.Name(self.extent(expression.extent))
-        above, below = (
-            ast.Compare(position, [ast.GtE()], [ast.Constant(0)]),
-            ast.Compare(position, [ast.Lt()], [extent]),
-        )
-        return ast.BinOp(above, ast.BitAnd(), below)
+        above = ir.apply("greater_equal", position, ir.number(0))
+        return ir.apply("bit_and", above, ir.apply("less", position, self.extent(expression.extent)))
 
-    def _tests(self, bound: Bound, scope: Scope) -> list[ast.expr]:
+    def _tests(self, bound: Bound, scope: Scope) -> list[ir.Expr]:
         index = self.index(bound.index, scope)
-        tests: list[ast.expr] = []
+        tests: list[ir.Expr] = []
         low = self.index(bound.low, scope) if bound.low is not None and bound.low.terms else None
         high = self.index(bound.high, scope) if bound.high is not None else None
-        if low is not None:  # Numba has failed on chained comparisons in `a if low <= i < high else b`
-            tests.append(ast.Compare(index, [ast.GtE()], [low]))
+        if low is not None:
+            tests.append(ir.apply("greater_equal", index, low))
         if high is not None:
-            tests.append(ast.Compare(index, [ast.Lt()], [high]))
+            tests.append(ir.apply("less", index, high))
         if bound.step > 1:
-            shifted = index if low is None else ast.BinOp(index, ast.Sub(), low)
-            remainder = ast.BinOp(shifted, ast.Mod(), self._integer(bound.step))
-            tests.append(ast.Compare(remainder, [ast.Eq()], [ast.Constant(0)]))
+            shifted = index if low is None else ir.apply("subtract", index, low)
+            remainder = ir.apply("modulo", shifted, self._integer(bound.step))
+            tests.append(ir.apply("equal", remainder, ir.number(0)))
         return tests
 
     def element(
         self, node: Node, indices: Sequence[AnyIndex], scope: Scope, conditional: bool = False
-    ) -> ast.expr:
+    ) -> ir.Variable | ir.Load:
         """A place in the storage of a node: a local variable, or an element of its array."""
         if node in self._locals and self._local_is_current(node, scope):
-            return ast.Name(self._locals[node])
+            return self._locals[node]
         dims = range(len(indices)) if node.is_input else self.tree.kept[node]
-        return subscript(
-            self.array(node), [self._position(node, dim, indices[dim], scope, conditional) for dim in dims]
-        )
+        places = (self._position(node, dim, indices[dim], scope, conditional) for dim in dims)
+        return ir.Load(self.array(node), tuple(places))
 
-    def _position(self, node: Node, dim: int, index: AnyIndex, scope: Scope, conditional: bool) -> ast.expr:
+    def _position(self, node: Node, dim: int, index: AnyIndex, scope: Scope, conditional: bool) -> ir.Expr:
         """An index; one that comes from data is checked, so that no memory beyond the array is touched."""
         if isinstance(index, Index | Quotient):
             return self.position_in_storage(node, dim, index, scope)
         extent = self.extent(self.tree.extents[node][dim])
         if conditional:
-            value = self.value(index, scope, conditional=True)
-            return sp.fill(f"min(max({{x}}, 0), {extent} - 1)", {"x": value}, INT64)
+            value = ir.apply("max", self.value(index, scope, conditional=True), ir.number(0))
+            return ir.apply("min", value, ir.apply("subtract", extent, ir.number(1)))
         return self._checked(index, node, dim, extent, scope)
 
-    def position_in_storage(self, node: Node, dim: int, index: AnyIndex, scope: Scope) -> ast.expr:
+    def position_in_storage(self, node: Node, dim: int, index: AnyIndex, scope: Scope) -> ir.Expr:
         position = self.index(index, scope)
         if dim == 0 and node in self.tree.rows:
             return self._row(position, self.tree.rows[node], node.shape[0])
         if self.tree.in_blocks.get(node) == dim:
-            return ast.BinOp(position, ast.Sub(), ast.Name(BLOCK))
+            return ir.apply("subtract", position, ir.Variable(BLOCK))
         return position
 
-    def _row(self, position: ast.expr, rows: int, every: int) -> ast.expr:
+    def _row(self, position: ir.Expr, rows: int, every: int) -> ir.Expr:
         """The row of a history: of rows that take turns the remainder decides, of two the last bit."""
         if rows == every:
             return position
         if rows == 1:
-            return ast.Constant(0)
-        if isinstance(position, ast.Constant):
-            return ast.Constant(int(position.value) % rows)  # type: ignore[arg-type]
+            return ir.number(0)
+        if isinstance(position, ir.Const):
+            return ir.number(int(position.value) % rows)
         if rows == 2:
-            return ast.BinOp(position, ast.BitAnd(), ast.Constant(1))
-        return ast.BinOp(position, ast.Mod(), ast.Constant(rows))
+            return ir.apply("bit_and", position, ir.number(1))
+        return ir.apply("modulo", position, ir.number(rows))
 
-    def _checked(self, index: Expression, node: Node, dim: int, extent: str, scope: Scope) -> ast.expr:
+    def _checked(self, index: Expression, node: Node, dim: int, extent: ir.Expr, scope: Scope) -> ir.Expr:
         place, key = self._outermost(index, scope), self.key(index)
         value = self.value(index, scope)
         if (index, self.tree.extents[node][dim]) in self.tree.compared:
             return value
-        if not isinstance(value, ast.Name):
-            name = self.arrays.pool.take(f"position_{self._place(place)}")
-            self.line(place, f"{name} = {sp.unparse(value)}", value, None)
-            place.known[key] = name
-            value = ast.Name(name)
+        if not isinstance(value, ir.Variable):
+            variable = self._variable(f"position_{self._place(place)}", value.dtype)
+            place.statements.append(ir.Let(variable, value))
+            value = place.known[key] = variable
         if not any((key, extent) in one.checked for one in scope.chain):
             place.checked.add((key, extent))
-            place.lines.append(Line(f"if {value.id} < 0 or {value.id} >= {extent}:"))
-            place.lines.append(Line(f'    raise IndexError("{self.array(node)}, dimension {dim}")'))
+            below, above = ir.apply("less", value, ir.number(0)), ir.apply("greater_equal", value, extent)
+            outside = ir.apply("or", below, above)
+            error = f"{self.array(node).name}, dimension {dim}"
+            place.statements.append(ir.Check(ir.apply("not", outside), error))
         return value
 
-    def array(self, node: Node) -> str:
-        """The name of a stored array; a view of one is made at the top of the function when first used."""
-        if node in self.arrays.names:
-            return self.arrays.names[node]
+    def array(self, node: Node) -> ir.Buffer:
+        """A stored array; a view of one is made at the top of the function when first used."""
+        if node in self.arrays.buffers:
+            return self.arrays.buffers[node]
         if node not in self._views:
-            shape = [ast.Name(self.extent(symbol)) for symbol in self.tree.extents[node]]
-            name = self._views[node] = self.arrays.pool.take(node.name or "view")
+            shape = tuple(self.extent(symbol) for symbol in self.tree.extents[node])
             source = self.array(node.operands[0])
-            text = f"{name} = {source}.reshape({sp.unparse(ast.Tuple(shape))})"  # type: ignore[arg-type]
-            self.prologue.append(Line(text, comment_of([node.origin])))
+            name = self.arrays.pool.take(node.name or "view")
+            view = self._views[node] = ir.Buffer(name, node.dtype, node.shape, source.role)
+            self.prologue.append(ir.View(view, source, shape, (node.origin,)))
         return self._views[node]
 
     def _local_is_current(self, node: Node, scope: Scope) -> bool:
         """Whether the variable of a node holds the element of the iteration that `scope` is in."""
         loops = [one.loop for one in scope.chain[1:]]
         made_in = self._completed[node]
-        return node not in self.arrays.names or loops[: len(made_in)] == made_in
+        return node not in self.arrays.buffers or loops[: len(made_in)] == made_in
 
 
 def _is_long(expression: Select) -> bool:
     operators = (one for one in parts(expression) if isinstance(one, Compute))
     return sum(1 for _ in operators) > LONGEST_CHOICE
-
-
-def subscript(name: str, indices: Sequence[ast.expr]) -> ast.expr:
-    """`name[i, j]`; `name[()]` of a 0-d array."""
-    inner: ast.expr = indices[0] if len(indices) == 1 else ast.Tuple(list(indices))
-    return ast.Subscript(ast.Name(name), inner)
-
-
-def comment_of(origins: Sequence[Origin]) -> str:
-    """`model.py:5  h = pb.tanh(x)`, or `backward of model.py:5 (tanh, multiply), :4 (exp)`."""
-    forward = [origin for origin in origins if origin.line and not origin.is_backward]
-    backward = [origin for origin in origins if origin.line and origin.is_backward]
-    if forward and not (origins and origins[0].is_backward):
-        return f"{forward[0].place}  {forward[0].text}"
-    places: dict[tuple[str, int], list[str]] = {}
-    for origin in backward:
-        rules = places.setdefault((origin.filename, origin.line), [])
-        if origin.rule not in rules:
-            rules.append(origin.rule)
-    texts: list[str] = []
-    for (filename, line), rules in places.items():
-        first = next(one for one in backward if (one.filename, one.line) == (filename, line))
-        place = first.place if not texts else f":{line}"
-        texts.append(f"{place} ({', '.join(rules)})")
-    return f"backward of {', '.join(texts)}" if texts else ""

@@ -6,7 +6,6 @@ import functools
 import keyword
 import re
 
-from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import SUPPORTED
 
 from ..whole_calls import FUNCTIONS
@@ -35,12 +34,13 @@ def noun(operator: str) -> str:
 
 @functools.cache
 def called_in_code() -> frozenset[str]:
-    """The functions and constants that generated code may name, as operators do in their scalar templates."""
-    templates = " ".join(operator.scalar or "" for operator in OPERATORS.values())
+    """The functions and constants that generated code may name."""
+    from ..vector_math import FUNCTIONS as ELEMENTARY
+
     others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]
-    return frozenset((*re.findall(r"([a-z]\w*)\(", templates), *others, *wholes, *dtypes))
+    return frozenset((*ELEMENTARY, *others, *wholes, *dtypes))
 
 
 class NamePool:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-
-import numpy as np
-
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
+from .. import ir
 from ..nests.expression import Expression, Index, Literal, Within, number
 from ..nests.library import starts_at_zero
 from ..nests.tree import Loop, LoopTree, Root
-from . import spelling as sp
-from .element import ElementWriter, comment_of, subscript
+from .element import ElementWriter
 from .indices import Arrays, Scope
-from .layout import ForLoop, Line
 from .names import loop_variable, noun
 
-ACCUMULATE = {
-    "sum": "{total} + {x}",
-    "prod": "{total} * {x}",
-    "amax": "maximum({total}, {x})",
-    "amin": "minimum({total}, {x})",
-    "all": "{total} & {x}",
-    "any": "{total} | {x}",
-}
+MONOIDS = {
+    "sum": ir.SUM, "scatter_add": ir.SUM, "gemm": ir.SUM, "prod": ir.PRODUCT, "amax": ir.LARGEST,
+    "amin": ir.SMALLEST, "all": ir.ALL, "any": ir.ANY,
+}  # fmt: skip
+"""How the elements of reductions are combined."""
 CONTINUE = {
     "cumsum": "{before} + {x}",
     "cumprod": "{before} * {x}",
@@ -40,37 +32,44 @@ class RootWriter(ElementWriter):
 
     def __init__(self, tree: LoopTree, arrays: Arrays) -> None:
         super().__init__(tree, arrays)
-        self._all_within: dict[Root, str] = {}
+        self._all_within: dict[Root, ir.Variable] = {}
         """By comparison of positions: the variable that says whether all are within range."""
-        self._best_names: dict[Root, str] = {}
+        self._best_values: dict[Root, ir.Variable] = {}
         """By search: the variable with the best value so far."""
 
     def _store(self, root: Root, scope: Scope) -> None:
         node, expression = root.node, root.value
         assert expression is not None
         value = self._value_to_store(expression, scope)
-        if not self.tree.kept[node] and node not in self.arrays.names:
-            name = value.id if isinstance(value, ast.Name) else self.arrays.pool.take(self.local_name(node))
-            self._locals[node] = name
-            if not isinstance(value, ast.Name):
-                self.line(scope, f"{name} = {sp.unparse(value)}", value, node.origin, expression)
+        if not self.tree.kept[node] and node not in self.arrays.buffers:
+            if isinstance(value, ir.Variable):
+                self._locals[node] = value
+            else:
+                variable = self._locals[node] = self._variable(self.local_name(node), node.dtype)
+                origins = self._origins(node.origin, scope, expression)
+                scope.statements.append(ir.Let(variable, value, origins))
         else:
             place = self.element(node, root.target, scope)
-            if sp.unparse(place) == sp.unparse(value):  # it is there already
+            if place == value:  # it is there already
                 return
-            origin = None if isinstance(value, ast.Name) else root.origin or node.origin
-            inlined = None if isinstance(value, ast.Name) else expression
-            self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, origin, inlined)
+            if isinstance(value, ir.Variable):  # whose own statement says where it comes from
+                scope.statements.append(assignment(place, value))
+            else:
+                self._put(place, value, root, scope)
         key = self._keys.setdefault(
             ("load", node, root.version, *map(self.key, root.target)), len(self._keys)
         )
         is_final = node.operator not in (index_update, slice_update)  # others are yet to be updated
-        if isinstance(value, ast.Name) and is_final:
-            scope.known[key] = value.id
+        if isinstance(value, ir.Variable) and is_final:
+            scope.known[key] = value
 
     _overwrite = _store
 
-    def _value_to_store(self, expression: Expression, scope: Scope) -> ast.expr:
+    def _put(self, place: ir.Variable | ir.Load, value: ir.Expr, root: Root, scope: Scope) -> None:
+        origins = self._origins(root.origin or root.node.origin, scope, root.value)
+        scope.statements.append(assignment(place, value, origins))
+
+    def _value_to_store(self, expression: Expression, scope: Scope) -> ir.Expr:
         """The value, without a name of its own if the store is its only use."""
         expression = self.chosen(expression)
         key = self.key(expression)
@@ -92,15 +91,15 @@ class RootWriter(ElementWriter):
         index = root.target[dim]
         assert isinstance(index, Index)
         if not index.terms:  # a dimension of size 1
-            self.line(scope, f"{sp.unparse(place)} = {sp.unparse(value)}", value, node.origin, root.value)
+            self._put(place, value, root, scope)
             return
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
         operands["before"] = self.element(node, before, scope)
-        running = sp.fill(CONTINUE[node.operator.name], operands, node.dtype)
-        first = ast.Compare(self.index(index, scope), [ast.Gt()], [ast.Constant(0)])
-        whole = ast.IfExp(first, running, value)
-        self.line(scope, f"{sp.unparse(place)} = {sp.unparse(whole)}", whole, node.origin, root.value)
+        running = ir.fill(CONTINUE[node.operator.name], operands, node.dtype)
+        first = ir.apply("greater", self.index(index, scope), ir.number(0))
+        whole = ir.Select(first, running, value)
+        self._put(place, whole, root, scope)
 
     # --- accumulators -------------------------------------------------------------------------------------
 
@@ -120,47 +119,42 @@ class RootWriter(ElementWriter):
         if root.kind == "update" or (root.kind == "call" and not starts_at_zero(root)):
             return
         if root.kind == "check":
-            self._all_within[root] = self.arrays.pool.take("in_range")
-            scope.lines.append(Line(f"{self._all_within[root]} = True"))
+            all_within = self._all_within[root] = self._variable("in_range", BOOL)
+            scope.statements.append(ir.Let(all_within, ir.Const(True, BOOL)))
             return
         start = self._initial(node)
-        self.called |= sp.called_names(start)
         if self._accumulates_locally(root):
-            name = self.arrays.pool.take(self.local_name(node))
-            self._locals[node] = name
-            scope.lines.append(Line(f"{name} = {sp.unparse(start)}"))
+            total = self._locals[node] = self._variable(self.local_name(node), node.dtype)
+            scope.statements.append(ir.Let(total, start))
             if root.kind == "search":
                 self._best(root, scope)
             return
-        scope.lines.append(self._filled_with(root, sp.unparse(start), scope))
+        scope.statements.append(self._filled_with(root, start, scope))
 
-    def _filled_with(self, root: Root, start: str, scope: Scope) -> Line | ForLoop:
+    def _filled_with(self, root: Root, start: ir.Expr, scope: Scope) -> ir.Store | ir.For:
         """Loops that fill the storage of a total, but for the dimensions that enclosing loops walk."""
         node, outside = root.node, root.complete_in
-        indices: list[ast.expr] = []
-        loops: list[tuple[str, str, int]] = []
+        indices: list[ir.Expr] = []
+        loops: list[tuple[ir.Variable, ir.Expr, int]] = []
         for dim in self.tree.kept[node]:
             index = root.target[dim]
             axis = index.axis if isinstance(index, Index) else None
             if axis is not None and root.bound.get(axis) in outside:
                 indices.append(self.position_in_storage(node, dim, index, scope))
             else:
-                variable = loop_variable(depth_of(scope) + len(loops))
+                variable = ir.Variable(loop_variable(depth_of(scope) + len(loops)))
                 extent = self.tree.extents[node][dim]
                 loops.append((variable, self.extent(extent), extent.value))
-                indices.append(ast.Name(variable))
-        item: Line | ForLoop = Line(f"{sp.unparse(subscript(self.array(node), indices))} = {start}")
+                indices.append(variable)
+        result: ir.Store | ir.For = ir.Store(ir.Load(self.array(node), tuple(indices)), start)
         for variable, stop, count in reversed(loops):
-            item = ForLoop(variable, "0", stop, (item,), count=count)
-        return item
+            result = ir.For(variable, ir.number(0), stop, (result,), count=count)
+        return result
 
-    def _initial(self, node: Node) -> ast.expr:
-        name, dtype = node.operator.name, node.dtype
-        if name in ("sum", "scatter_add", "gemm", "argmax", "argmin", "any"):
-            return sp.literal(0, dtype)
-        if name in ("prod", "all"):
-            return sp.literal(1, dtype)
-        return sp.literal(worst(name, dtype), dtype)
+    def _initial(self, node: Node) -> ir.Const:
+        """What a total begins with; a search with the first position."""
+        monoid = MONOIDS.get(node.operator.name)
+        return ir.Const(monoid.identity(node.dtype) if monoid else 0, node.dtype)
 
     def _reduce(self, root: Root, scope: Scope) -> None:
         node = root.node
@@ -170,34 +164,23 @@ class RootWriter(ElementWriter):
         if not root.reduced:  # every reduced dimension has size 1
             self._store(root, scope)
             return
-        name = node.operator.name
-        place = sp.unparse(total)
-        if name in ("sum", "prod") and node.dtype.kind == "f":
-            sign = "+" if name == "sum" else "*"
-            self.line(scope, f"{place} {sign}= {sp.unparse(value)}", value, node.origin, root.value)
-            return
-        whole = sp.fill(ACCUMULATE[name], {"total": total, "x": value}, node.dtype)
-        if node.dtype.kind in "iu" and node.dtype.itemsize < 8:
-            whole = self._converted(whole, node.dtype)
-        self.line(scope, f"{place} = {sp.unparse(whole)}", whole, node.origin, root.value)
+        is_free = node.operator.name in ("sum", "prod") and node.dtype.kind == "f"
+        origins = self._origins(node.origin, scope, root.value)
+        monoid = MONOIDS[node.operator.name]
+        scope.statements.append(ir.Accumulate(total, value, monoid, is_free, origins))
 
     def _scatter(self, root: Root, scope: Scope) -> None:
-        self._write_at(root, scope, "+=")
+        place, value = self._place_and_value(root, scope)
+        origins = self._origins(root.node.origin, scope, root.value)
+        scope.statements.append(ir.Accumulate(place, value, ir.SUM, True, origins))
 
     def _update(self, root: Root, scope: Scope) -> None:
-        self._write_at(root, scope, "=")
+        self._put(*self._place_and_value(root, scope), root, scope)
 
-    def _write_at(self, root: Root, scope: Scope, assignment: str) -> None:
+    def _place_and_value(self, root: Root, scope: Scope) -> tuple[ir.Variable | ir.Load, ir.Expr]:
         assert root.value is not None
         value = self._value_to_store(root.value, scope)
-        place = self.element(root.node, root.target, scope)
-        self.line(
-            scope,
-            f"{sp.unparse(place)} {assignment} {sp.unparse(value)}",
-            value,
-            root.node.origin,
-            root.value,
-        )
+        return self.element(root.node, root.target, scope), value
 
     def _store_total(self, root: Root, scope: Scope) -> None:
         """After the loops of a reduction: put the total where others look for it."""
@@ -205,40 +188,35 @@ class RootWriter(ElementWriter):
         if root.kind == "check":
             self._raise_unless(self._all_within[root], root, scope)
             return
-        if node not in self._locals or node not in self.arrays.names:
+        if node not in self._locals or node not in self.arrays.buffers:
             return
-        place = subscript(
-            self.arrays.names[node],
-            [self.position_in_storage(node, dim, root.target[dim], scope) for dim in self.tree.kept[node]],
-        )
-        scope.lines.append(Line(f"{sp.unparse(place)} = {self._locals[node]}"))
+        at = (self.position_in_storage(node, dim, root.target[dim], scope) for dim in self.tree.kept[node])
+        scope.statements.append(ir.Store(ir.Load(self.arrays.buffers[node], tuple(at)), self._locals[node]))
 
     def _check(self, root: Root, scope: Scope) -> None:
         assert root.value is not None
         within = self.value(root.value, scope)
         if root.reduced:
-            self.line(scope, f"{self._all_within[root]} &= {sp.unparse(within)}", within, root.node.origin)
+            total, origins = self._all_within[root], (root.node.origin,)
+            scope.statements.append(ir.Accumulate(total, within, ir.ALL, True, origins))
         else:
-            self._raise_unless(sp.unparse(within), root, scope)
+            self._raise_unless(within, root, scope)
 
-    def _raise_unless(self, condition: str, root: Root, scope: Scope) -> None:
+    def _raise_unless(self, condition: ir.Expr, root: Root, scope: Scope) -> None:
         within = root.value
         assert isinstance(within, Within)
-        scope.lines.append(Line(f"if not ({condition}):" if " " in condition else f"if not {condition}:"))
         node = within.node
-        while node not in self.arrays.names and node.operands:
+        while node not in self.arrays.buffers and node.operands:
             node = node.operands[0]
-        place = f"{self.arrays.names.get(node, node.name)}, dimension {within.dim}"
-        scope.lines.append(Line(f'    raise IndexError("{place}")'))
+        name = self.arrays.buffers[node].name if node in self.arrays.buffers else node.name
+        scope.statements.append(ir.Check(condition, f"{name}, dimension {within.dim}"))
 
     def _best(self, root: Root, scope: Scope) -> None:
         """argmax and argmin carry the best value beside its index."""
         dtype = root.node.operands[0].dtype
-        start = sp.literal(worst("amax" if root.node.operator.name == "argmax" else "amin", dtype), dtype)
-        self.called |= sp.called_names(start)
-        name = self.arrays.pool.take("best")
-        self._best_names[root] = name
-        scope.lines.append(Line(f"{name} = {sp.unparse(start)}"))
+        monoid = ir.LARGEST if root.node.operator.name == "argmax" else ir.SMALLEST
+        best = self._best_values[root] = self._variable("best", dtype)
+        scope.statements.append(ir.Let(best, ir.Const(monoid.identity(dtype), dtype)))
 
     def _search(self, root: Root, scope: Scope) -> None:
         """The first of equals wins, and a nan wins over all."""
@@ -248,29 +226,20 @@ class RootWriter(ElementWriter):
             self._store(Root(node, "store", value=Literal(0, node.dtype), target=root.target), scope)
             return
         value = self.value(root.value, scope)
-        if not isinstance(value, ast.Name):
-            value = ast.Name(self._temporary("candidate", value, scope))
-        best, place = ast.Name(self._best_names[root]), self._locals[node]
+        if not isinstance(value, ir.Variable):
+            value = self._temporary("candidate", value, scope)
+        best, place = self._best_values[root], self._locals[node]
         sign = ">" if node.operator.name == "argmax" else "<"
-        beats = self._temporary(
-            "beats",
-            sp.fill(
-                f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})",
-                {"x": value, "best": best},
-                BOOL,
-            ),
-            scope,
-        )
-        axis = next(iter(root.reduced))
-        scope.lines.append(Line(f"{place} = {self._root_variables[axis]} if {beats} else {place}"))
-        scope.lines.append(
-            Line(f"{best.id} = {value.id} if {beats} else {best.id}", comment_of([node.origin]))
-        )
+        test = f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})"
+        beats = self._temporary("beats", ir.fill(test, {"x": value, "best": best}, BOOL), scope)
+        position = self._root_variables[next(iter(root.reduced))]
+        scope.statements.append(ir.Assign(place, ir.Select(beats, position, place)))
+        scope.statements.append(ir.Assign(best, ir.Select(beats, value, best), (node.origin,)))
 
-    def _temporary(self, name: str, value: ast.expr, scope: Scope) -> str:
-        name = self.arrays.pool.take(name)
-        self.line(scope, f"{name} = {sp.unparse(value)}", value, None)
-        return name
+    def _temporary(self, name: str, value: ir.Expr, scope: Scope) -> ir.Variable:
+        variable = self._variable(name, value.dtype)
+        scope.statements.append(ir.Let(variable, value))
+        return variable
 
 
 def depth_of(scope: Scope) -> int:
@@ -278,11 +247,9 @@ def depth_of(scope: Scope) -> int:
     return sum(one.loop is not None and not one.loop.block for one in scope.chain)
 
 
-def worst(name: str, dtype: np.dtype) -> float | int | bool:
-    """What any element beats: the start of a search for an extreme."""
-    if dtype.kind == "b":
-        return name == "amin"
-    if dtype.kind == "f":
-        return -np.inf if name == "amax" else np.inf
-    limits = np.iinfo(dtype)
-    return int(limits.min if name == "amax" else limits.max)
+def assignment(
+    place: ir.Variable | ir.Load, value: ir.Expr, origins: ir.Origins = ()
+) -> ir.Assign | ir.Store:
+    if isinstance(place, ir.Load):
+        return ir.Store(place, value, origins)
+    return ir.Assign(place, value, origins)

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-import ast
-import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import logical_not
 from pullback.tracer.spec import BOOL
 
+from .. import ir
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
 from ..nests.library import write_call
 from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
-from . import spelling as sp
 from .indices import Scope
-from .layout import Block, ForLoop, Line
-from .names import BLOCK, BLOCK_STOP, NEEDED, loop_variable
+from .names import BLOCK, BLOCK_STOP, loop_variable
 from .roots import RootWriter, depth_of
 
 
 class Writer(RootWriter):
     """Writes the loop tree of one generated function."""
 
-    def write(self, items: list[Item], shared: bool = False) -> tuple[Line | ForLoop | Block, ...]:
+    def write(self, items: list[Item], shared: bool = False) -> ir.Body:
         """The statements of a function that runs `items`; if shared, only `start` to `stop` of each."""
         self.shared = items if shared else []
         self._reducing = [root for root in self.tree.roots if root.reduced]
         self._begun: dict[Node, Root] = {}
         self._at_border = False
-        self._opposites: dict[str, str] = {}
+        self._opposites: dict[ir.Expr, ir.Variable] = {}
         """Of variables that say whether a choice is taken, the one that says the opposite."""
         scope = Scope(None, None)
         self._write_items(items, scope)
-        order = list(self.reserved.values())
-        self.prologue.sort(
-            key=lambda line: order.index(name) if (name := line.text.split()[0]) in order else len(order)
-        )
-        return tuple(scope.lines)
+        order = {name: place for place, name in enumerate(self.reserved.values())}
+        self.prologue.sort(key=lambda one: order.get(_defined(one), len(order)))
+        return tuple(scope.statements)
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
         counted: set[int] = set()
@@ -67,16 +64,15 @@ class Writer(RootWriter):
             self._initialise(root, scope)
         totals = self._begin_parts(loop, scope)
         inner = Scope(loop, scope)
-        start, stop = ("start", "stop") if loop in self.shared else ("0", self._stop(loop, scope))
+        start, stop = self._range(loop, scope)
         if loop.block:
-            self._variables[loop] = BLOCK
-            inner.lines.append(Line(f"{BLOCK_STOP} = min({BLOCK} + {loop.block}, {stop})"))
+            block = self._variables[loop] = ir.Variable(BLOCK)
+            end = ir.apply("min", ir.apply("add", block, ir.number(loop.block)), stop)
+            inner.statements.append(ir.Let(ir.Variable(BLOCK_STOP), end))
         else:
-            self._variables[loop] = loop_variable(depth_of(scope))
+            self._variables[loop] = ir.Variable(loop_variable(depth_of(scope)))
         if loop.steps:
             self._root_variables[loop.steps] = self._variables[loop]
-        if loop.outer:
-            start, stop = BLOCK, BLOCK_STOP
         is_plain = not (loop.block or loop.steps or self._at_border)
         interior = find_interior(loop, self.tree.roots) if is_plain else None
         if interior:
@@ -86,135 +82,152 @@ class Writer(RootWriter):
             self._write_dynamic(loop, inner, scope)
         else:
             self._write_items(loop.items, inner)
-            step = str(loop.block) if loop.block else ""
-            if inner.lines:
-                count = self._count(loop)
-                scope.lines.append(
-                    ForLoop(self._variables[loop], start, stop, tuple(inner.lines), step, count)
-                )
+            if inner.statements:
+                scope.statements.append(self._for(loop, self._variables[loop], start, stop, inner))
         self._add_parts(totals, scope)
         for root in roots:
             self._store_total(root, scope)
+
+    def _for(self, loop: Loop, variable: ir.Variable, start: ir.Expr, stop: ir.Expr, inner: Scope) -> ir.For:
+        kind: ir.Kind = "serial"
+        if loop in self.shared:
+            kind = "parallel"
+        elif loop.block:
+            kind = "block"
+        elif loop.is_short:
+            kind = "unrolled"
+        body = tuple(inner.statements)
+        return ir.For(variable, start, stop, body, kind, loop.block or 1, self._count(loop))
 
     def _count(self, loop: Loop) -> int:
         """The number of iterations, where that says how long the loop takes."""
         in_parts = loop in self.shared or loop.block or loop.outer
         return 0 if in_parts or loop.steps else loop.extent.value
 
-    def _stop(self, loop: Loop, scope: Scope) -> str:
+    def _range(self, loop: Loop, scope: Scope) -> tuple[ir.Expr, ir.Expr]:
+        """From where and up to where a loop runs."""
+        if loop.outer:
+            return ir.Variable(BLOCK), ir.Variable(BLOCK_STOP)
+        if loop in self.shared:
+            return ir.PART
         if loop.goes_on:
-            return ""
+            return ir.number(0), ir.number(0)  # nobody knows
         if loop.is_short:
-            return str(loop.extent.value)
+            return ir.number(0), ir.number(loop.extent.value)
         formula = loop.extent.find().formula  # how far a ragged dimension goes in this step
-        return self.extent(loop.extent) if formula is None else sp.unparse(self.index(formula, scope))
+        stop = self.extent(loop.extent) if formula is None else self.index(formula, scope)
+        return ir.number(0), stop
 
     def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
         """A choice, or a loop that goes on as long as something is true."""
-        variable = self._variables[loop]
-        is_used = any(_mentions(variable, line) for line in inner.lines)
-        first = Line(f"{variable} = 0")
+        variable, body = self._variables[loop], tuple(inner.statements)
+        first = ir.Let(variable, ir.number(0))
         if loop.once:
-            lines = (first, *inner.lines) if is_used else tuple(inner.lines)
-            self._write_choice(self.extent(loop.extent), lines, scope)
+            body = (first, *body) if ir.mentions(variable, body) else body
+            self._write_choice(self.extent(loop.extent), body, scope)
             return
         assert loop.goes_on is not None and loop.steps is not None
         self._root_variables[loop.steps] = variable
-        test = sp.unparse(self.element(loop.goes_on.node, loop.goes_on.indices, inner))
+        test = self.element(loop.goes_on.node, loop.goes_on.indices, inner)
         symbol = loop.extent.find()
-        count = self._extent_names[symbol] = self.arrays.pool.take("steps")
-        room: tuple[Line, ...] = ()
+        count = self._extents[symbol] = self._variable("steps")
         if symbol in self.arrays.growing:
-            room = self._require_room(f"{variable} >=", symbol, f"2 * {variable}")
-        scope.lines.append(first)
-        scope.lines.append(Block(f"while {test}", (*room, *inner.lines, Line(f"{variable} += 1"))))
-        scope.lines.append(Line(f"{count} = {variable}"))
+            more = ir.apply("multiply", ir.number(2), variable)
+            body = (self._require_room("greater_equal", variable, symbol, more), *body)
+        step = ir.Accumulate(variable, ir.number(1), ir.SUM)
+        scope.statements += [first, ir.While(test, (*body, step)), ir.Let(count, variable)]
 
-    def _write_choice(self, truth: str, lines: tuple[Line | ForLoop | Block, ...], scope: Scope) -> None:
-        """`if` around lines; `else`, where they are to run if those just before do not."""
-        opposite = self._opposites.get(truth)
-        written = scope.lines
-        if len(written) > 1 and getattr(written[-1], "text", "") == f"{truth} = not {opposite}":
-            last_but_one = getattr(written[-2], "header", "")
-            written[-2:] = written[-2:] if last_but_one != f"if {opposite}" else reversed(written[-2:])
-        is_other = bool(written) and getattr(written[-1], "header", "") == f"if {opposite}"
-        written.append(Block("else" if is_other else f"if {truth}", lines))
+    def _write_choice(self, truth: ir.Expr, body: ir.Body, scope: Scope) -> None:
+        """A choice; or the other side of the one just before, if it is taken where that is not."""
+        opposite, before = self._opposites.get(truth), scope.statements
+        if opposite is not None:
+            negation = ir.Let(truth, ir.apply("not", opposite))  # type: ignore[arg-type]
+            if len(before) > 1 and before[-1] == negation and _is_choice(before[-2], opposite):
+                before[-2:] = reversed(before[-2:])
+            if before and _is_choice(before[-1], opposite):
+                before[-1] = replace(before[-1], otherwise=body)  # type: ignore[arg-type]
+                return
+        before.append(ir.If(((truth, body),)))
 
     def _trips(self, root: Root, scope: Scope) -> None:
         """The number of steps of a loop, and whether there is room for what it tapes."""
         assert root.value is not None
         symbol = self.tree.extents.trips[root.node].find()
         value = self.value(root.value, scope)
-        if symbol in self._extent_names:  # of another loop of as many steps
+        if symbol in self._extents:  # of another loop of as many steps
             return
-        if isinstance(value, ast.Name):
-            name = value.id
+        if isinstance(value, ir.Variable):
+            count = value
         else:
-            name = self.arrays.pool.take("taken" if _is_truth(root.value) else "steps")
-            self.line(scope, f"{name} = {sp.unparse(value)}", value, root.node.origin, root.value)
-        self._extent_names[symbol] = name
+            count = self._variable("taken" if _is_truth(root.value) else "steps", value.dtype)
+            origins = self._origins(root.node.origin, scope, root.value)
+            scope.statements.append(ir.Let(count, value, origins))
+        self._extents[symbol] = count
         expression = self.chosen(root.value)
         if isinstance(expression, Compute) and expression.node.operator is logical_not:
             opposite = self.value(expression.operands[0], scope)
-            if isinstance(opposite, ast.Name):
-                self._opposites[name], self._opposites[opposite.id] = opposite.id, name
+            if isinstance(opposite, ir.Variable):
+                self._opposites |= {count: opposite, opposite: count}
         if symbol in self.arrays.growing:
-            scope.lines.extend(self._require_room(f"{name} >", symbol, name))
+            scope.statements.append(self._require_room("greater", count, symbol, count))
 
-    def _require_room(self, comparison: str, symbol: Symbol, needed: str) -> tuple[Line, ...]:
+    def _require_room(self, comparison: str, count: ir.Variable, symbol: Symbol, needed: ir.Expr) -> ir.If:
         """Return if there are too few rows for what a loop tapes, and say how many are needed."""
+        assert self.arrays.needed is not None
         place = list(self.arrays.growing).index(symbol)
-        return (
-            Line(f"if {comparison} {self.arrays.growing[symbol]}.shape[0]:"),
-            Line(f"    {NEEDED}[{place}] = {needed}"),
-            Line("    return"),
-        )
+        is_too_small = ir.apply(comparison, count, ir.Extent(self.arrays.growing[symbol], 0))
+        says = ir.Store(ir.Load(self.arrays.needed, (ir.number(place),)), needed)
+        return ir.If(((is_too_small, (says, ir.Return())),))
 
-    def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Root, str]:
+    def _begin_parts(self, loop: Loop, scope: Scope) -> dict[Root, ir.Variable | ir.Load]:
         """Totals in small precision get a part for each inner loop, so that fewer terms share a total."""
-        totals: dict[Root, str] = {}
+        totals: dict[Root, ir.Variable | ir.Load] = {}
         for root in filter(is_imprecise_sum, self._reducing):
             is_inner = loop in root.path and root.first_reduced is not loop
             reduces = is_inner and root.axis_of(loop) in root.reduced
             if reduces and self._is_one_element(root, root.path[: root.path.index(loop)]):
                 self._bind_outside(root, scope)
-                totals[root] = sp.unparse(self.element(root.node, root.target, scope))
-                part = self.arrays.pool.take(
-                    f"part_of_{self._locals.get(root.node) or self.local_name(root.node)}"
-                )
-                self._locals[root.node] = part
-                scope.lines.append(Line(f"{part} = {sp.unparse(self._initial(root.node))}"))
+                totals[root] = self.element(root.node, root.target, scope)
+                whole = self._locals.get(root.node)
+                name = whole.name if whole else self.local_name(root.node)
+                part = self._locals[root.node] = self._variable(f"part_of_{name}", root.node.dtype)
+                scope.statements.append(ir.Let(part, self._initial(root.node)))
         return totals
 
-    def _add_parts(self, totals: dict[Root, str], scope: Scope) -> None:
+    def _add_parts(self, totals: dict[Root, ir.Variable | ir.Load], scope: Scope) -> None:
         for root, total in totals.items():
-            scope.lines.append(Line(f"{total} += {self._locals.pop(root.node)}"))
-            if total.isidentifier():
+            scope.statements.append(ir.Accumulate(total, self._locals.pop(root.node), ir.SUM))
+            if isinstance(total, ir.Variable):
                 self._locals[root.node] = total
 
-    def _write_interior(self, loop: Loop, interior: Interior, start: str, stop: str, scope: Scope) -> None:
+    def _write_interior(
+        self, loop: Loop, interior: Interior, start: ir.Expr, stop: ir.Expr, scope: Scope
+    ) -> None:
         """The loop twice: over its interior, where the answers are known, and over what lies around that."""
-        variable, pool = self._variables[loop], self.arrays.pool
-        low, high, border = pool.take(f"{variable}_low"), pool.take(f"{variable}_high"), pool.take("border")
-        lows = [sp.unparse(self.index(one, scope)) for one in interior.lows]
-        highs = [sp.unparse(self.index(one, scope)) for one in interior.highs]
-        if start != "0":  # a part of the loop
+        variable, is_part = self._variables[loop], start != ir.number(0)
+        low, high = self._variable(f"{variable.name}_low"), self._variable(f"{variable.name}_high")
+        border = self._variable("border")
+        lows = [self.index(one, scope) for one in interior.lows]
+        highs = [self.index(one, scope) for one in interior.highs]
+        if is_part:
             lows, highs = [start, *lows], [stop, *highs]
-        scope.lines.append(Line(f"{low} = {_extreme('max', lows)}"))
-        scope.lines.append(Line(f"{high} = {_extreme('max', [low, _extreme('min', highs)])}"))
+        scope.statements.append(ir.Let(low, _extreme("max", lows)))
+        scope.statements.append(ir.Let(high, _extreme("max", [low, _extreme("min", highs)])))
         inner = Scope(loop, scope)
         with self.assuming(interior.truth):
             self._write_items(loop.items, inner)
-        scope.lines.append(ForLoop(variable, low, high, tuple(inner.lines), count=self._count(loop)))
+        scope.statements.append(self._for(loop, variable, low, high, inner))
         around = Scope(loop, scope)
+        place = ir.apply("add", start, border) if is_part else border
+        count = ir.apply("subtract", high, low)
+        beyond = ir.apply("add", place, count)
+        around.statements.append(ir.Let(variable, ir.Select(ir.apply("less", place, low), place, beyond)))
         self._at_border = True
         self._write_items(loop.items, around)
         self._at_border = False
-        count = f"{high} - {low}"
-        place = border if start == "0" else f"{start} + {border}"
-        number = f"{stop} - ({count})" if start == "0" else f"{stop} - {start} - ({count})"
-        first = Line(f"{variable} = {place} if {place} < {low} else {place} + ({count})")
-        scope.lines.append(ForLoop(border, "0", number, (first, *around.lines), count=self._count(loop)))
+        whole = ir.apply("subtract", stop, start) if is_part else stop
+        number = ir.apply("subtract", whole, count)
+        scope.statements.append(self._for(loop, border, ir.number(0), number, around))
 
     def _begins(self, root: Root) -> bool:
         """Whether no other root has begun to add to the same array."""
@@ -227,7 +240,7 @@ class Writer(RootWriter):
 
     def _write_root(self, root: Root, scope: Scope) -> None:
         if root.kind == "call":
-            scope.lines.append(write_call(root, self, scope))
+            scope.statements.append(write_call(root, self, scope))
         elif root.kind != "view":
             single = root.kind == "scatter" and root.first_reduced is None  # one update, no loop around it
             if single and self._begins(root):
@@ -235,18 +248,25 @@ class Writer(RootWriter):
             getattr(self, f"_{root.kind}")(root, scope)
 
 
-def _mentions(name: str, item: Line | ForLoop | Block) -> bool:
-    """Whether statements read a variable."""
-    return re.search(rf"\b{name}\b", repr(item)) is not None
+def _defined(statement: ir.Let | ir.View) -> str:
+    """The name that a statement of the prologue gives to something."""
+    return statement.variable.name if isinstance(statement, ir.Let) else statement.buffer.name
 
 
-def _extreme(function: str, values: list[str]) -> str:
-    """The text of max(...) or min(...), numbers put together."""
+def _is_choice(statement: ir.Stmt, truth: ir.Expr) -> bool:
+    """Whether a statement is run where something is true, and does nothing else."""
+    if not isinstance(statement, ir.If) or statement.otherwise:
+        return False
+    return [condition for condition, _ in statement.cases] == [truth]
+
+
+def _extreme(function: str, values: Sequence[ir.Expr]) -> ir.Expr:
+    """The largest or the smallest of some values, numbers put together."""
     pick = {"max": max, "min": min}[function]
-    plain = [int(value) for value in values if value.lstrip("-").isdigit()]
-    rest = [value for value in dict.fromkeys(values) if not value.lstrip("-").isdigit()]
-    found = [*([str(pick(plain))] if plain else []), *rest]
-    return found[0] if len(found) == 1 else f"{function}({', '.join(found)})"
+    numbers = [int(value.value) for value in values if isinstance(value, ir.Const)]
+    rest = [value for value in dict.fromkeys(values) if not isinstance(value, ir.Const)]
+    found = [*([ir.number(pick(numbers))] if numbers else []), *rest]
+    return found[0] if len(found) == 1 else ir.apply(function, *found)
 
 
 def _is_truth(expression: Expression) -> bool:

@@ -1,0 +1,137 @@
+"""Expressions of the loop IR: scalar values, each with its dtype, in no language's syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Union
+
+import numpy as np
+
+from pullback.tracer.origin import UNKNOWN, Origin
+from pullback.tracer.spec import BOOL, INT64
+
+FLOAT64 = np.dtype("float64")
+Role = Literal["input", "output", "saved", "scratch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array that functions are given: the caller's, an output, what backward reads, or scratch."""
+
+    name: str
+    dtype: np.dtype
+    dims: tuple[int, ...] = ()
+    """Its shape in the call that was traced."""
+    role: Role = "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The value of a local variable, or of an integer that a function is given."""
+
+    name: str
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number."""
+
+    value: bool | int | float
+    dtype: np.dtype = INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How many elements a buffer has along a dimension."""
+
+    buffer: Buffer
+    dim: int
+
+    @property
+    def dtype(self) -> np.dtype:
+        return INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.buffer.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A scalar function of values: an operator such as "add" or "less", or a function such as "tanh"."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    dtype: np.dtype
+    origin: Origin = field(default=UNKNOWN, compare=False)
+    """Where in the user's program it comes from, and by which rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`inside` where the condition holds, else `outside`; the side not taken is not evaluated."""
+
+    condition: Expr
+    inside: Expr
+    outside: Expr
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.inside.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A value in another dtype."""
+
+    value: Expr
+    dtype: np.dtype
+
+
+Expr = Union[Variable, Const, Extent, Load, Apply, Select, Cast]  # noqa: UP007  of forward references
+PREDICATES = frozenset(
+    {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not"}
+)
+"""Functions whose result is a bool, whatever their arguments are."""
+
+
+def apply(function: str, *arguments: Expr, origin: Origin = UNKNOWN) -> Apply:
+    """A function of values of one dtype, which the result has too, if it is no predicate."""
+    dtype = BOOL if function in PREDICATES else arguments[0].dtype
+    return Apply(function, arguments, dtype, origin)
+
+
+def number(value: int) -> Const:
+    """A whole number of index arithmetic."""
+    return Const(value, INT64)
+
+
+def children(expression: Expr) -> tuple[Expr, ...]:
+    """The expressions that an expression is made of."""
+    if isinstance(expression, Apply):
+        return expression.arguments
+    if isinstance(expression, Load):
+        return expression.indices
+    if isinstance(expression, Select):
+        return (expression.condition, expression.inside, expression.outside)
+    return (expression.value,) if isinstance(expression, Cast) else ()
+
+
+def parts(*expressions: Expr) -> Iterator[Expr]:
+    """The expressions and all that they are made of."""
+    pending = [*reversed(expressions)]
+    while pending:
+        one = pending.pop()
+        yield one
+        if inner := children(one):
+            pending.extend(reversed(inner))

@@ -1,0 +1,303 @@
+"""Statements of the loop IR, and how to walk them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, Union
+
+import numpy as np
+
+from pullback.tracer.origin import Origin
+
+from .expressions import Apply, Buffer, Cast, Expr, Extent, Load, Variable, parts
+
+Origins = tuple[Origin, ...]
+"""Where a statement comes from: first the value that it is about, then what is computed on the way."""
+Kind = Literal["serial", "parallel", "block", "unrolled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Monoid:
+    """How elements are combined: a function of two, and what it starts from."""
+
+    function: str
+    identity: Callable[[np.dtype], bool | int | float]
+
+
+def _smallest(dtype: np.dtype) -> bool | int | float:
+    return -np.inf if dtype.kind == "f" else 0 if dtype.kind == "b" else int(np.iinfo(dtype).min)
+
+
+def _largest(dtype: np.dtype) -> bool | int | float:
+    return np.inf if dtype.kind == "f" else 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
+
+
+SUM = Monoid("add", lambda dtype: 0)
+PRODUCT = Monoid("multiply", lambda dtype: 1)
+LARGEST = Monoid("maximum", _smallest)
+SMALLEST = Monoid("minimum", _largest)
+ALL = Monoid("bit_and", lambda dtype: 1)
+ANY = Monoid("bit_or", lambda dtype: 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A variable that begins here."""
+
+    variable: Variable
+    value: Expr
+    origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Another value of a variable; or its first one, on each side of a choice."""
+
+    variable: Variable
+    value: Expr
+    origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An element of a buffer is written."""
+
+    target: Load
+    value: Expr
+    origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """A value is combined with what a variable or an element holds."""
+
+    target: Variable | Load
+    value: Expr
+    monoid: Monoid
+    in_any_order: bool = True
+    """Whether a compiler may combine the values of a loop in another order, as vectors do."""
+    origins: Origins = field(default=(), compare=False)
+
+    @property
+    def combined(self) -> Expr:
+        """What the target becomes."""
+        dtype = self.target.dtype
+        return narrowed(Apply(self.monoid.function, (self.target, self.value), dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A loop over whole numbers from `start` up to `stop`, without that."""
+
+    variable: Variable
+    start: Expr
+    stop: Expr
+    body: Body
+    kind: Kind = "serial"
+    """A parallel loop's iterations may run at once; those of a block loop are `step` apart."""
+    step: int = 1
+    count: int = field(default=0, compare=False)
+    """How many iterations there are at most in the call that was traced; 0 where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """A loop that goes on as long as its condition is true."""
+
+    condition: Expr
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """The body of the first case whose condition is true, else `otherwise`."""
+
+    cases: tuple[tuple[Expr, Body], ...]
+    otherwise: Body = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An error unless the condition holds: a position from data lies beyond the end of an array."""
+
+    condition: Expr
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The function ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The memory of a buffer in another shape, under a name of its own."""
+
+    buffer: Buffer
+    source: Buffer
+    shape: tuple[Expr, ...]
+    origins: Origins = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From `start` up to `stop`, without that; all of a dimension where there are no limits."""
+
+    start: Expr | None = None
+    stop: Expr | None = None
+
+
+WHOLE = Span()
+PART = (Variable("start"), Variable("stop"))
+"""The parameters of a function that threads share: which iterations of its parallel loops to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a buffer that a library is given: `x[i].T`, `x[:, i]`, `x.reshape((n * m, p))`."""
+
+    buffer: Buffer
+    places: tuple[Expr | Span, ...] = ()
+    """In the first dimensions; the others are taken whole."""
+    shape: tuple[Expr, ...] = ()
+    """What it is seen as, if dimensions are put together."""
+    transposed: bool = False
+    rows: Span = WHOLE
+    """Of the matrix, before it is transposed: some columns if it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A call of a function that takes whole rows or matrices, the last of which is its result."""
+
+    function: str
+    operands: tuple[Section | Expr, ...]
+    failure: int | None = None
+    """The number of the error, of a function that says whether there is a result."""
+    origins: Origins = field(default=(), compare=False)
+
+
+Stmt = Union[  # noqa: UP007  of forward references
+    Let, Assign, Store, Accumulate, For, While, If, Check, Return, View, Library
+]
+Body = tuple[Stmt, ...]
+
+
+def narrowed(value: Expr) -> Expr:
+    """What is computed of small integers, in their dtype: machine code widens them."""
+    dtype = value.dtype
+    return Cast(value, dtype) if dtype.kind in "iu" and dtype.itemsize < 8 else value
+
+
+def bodies(statement: Stmt) -> tuple[Body, ...]:
+    """The statements inside of a statement, in order."""
+    if isinstance(statement, For | While):
+        return (statement.body,)
+    if isinstance(statement, If):
+        return (*(body for _, body in statement.cases), statement.otherwise)
+    return ()
+
+
+def with_bodies(statement: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """The statement with other statements inside."""
+    if isinstance(statement, For | While):
+        return replace(statement, body=change(statement.body))
+    if isinstance(statement, If):
+        cases = tuple((condition, change(body)) for condition, body in statement.cases)
+        return If(cases, change(statement.otherwise))
+    return statement
+
+
+def origins_of(statement: Stmt) -> Origins:
+    """Where a statement comes from; what only holds others comes from nowhere."""
+    return () if isinstance(statement, For | While | If | Check | Return) else statement.origins
+
+
+def walk(statements: Iterable[Stmt]) -> Iterator[Stmt]:
+    """The statements and all inside of them, in order."""
+    for one in statements:
+        yield one
+        for body in bodies(one):
+            yield from walk(body)
+
+
+def own_expressions(statement: Stmt) -> Iterator[Expr]:
+    """The expressions of a statement itself, with the places that it writes."""
+    match statement:
+        case Let(variable, value) | Assign(variable, value):
+            yield from (variable, value)
+        case Store(target, value) | Accumulate(target, value):
+            yield from (target, value)
+        case For(variable, start, stop):
+            yield from (variable, start, stop)
+        case While(condition) | Check(condition):
+            yield condition
+        case If(cases):
+            yield from (condition for condition, _ in cases)
+        case View(_, _, shape):
+            yield from shape
+        case Library(_, operands):
+            for operand in operands:
+                yield from _in_operand(operand)
+
+
+def _in_operand(operand: Section | Expr) -> Iterator[Expr]:
+    if not isinstance(operand, Section):
+        yield operand
+        return
+    for place in (*operand.places, operand.rows):
+        limits = (place.start, place.stop) if isinstance(place, Span) else (place,)
+        yield from (limit for limit in limits if limit is not None)
+    yield from operand.shape
+
+
+def expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:
+    """Every expression in statements, those that others are made of included."""
+    for one in walk(statements):
+        yield from parts(*own_expressions(one))
+
+
+def mentions(variable: Variable, statements: Iterable[Stmt]) -> bool:
+    """Whether statements read or write a variable."""
+    return any(one == variable for one in expressions(statements))
+
+
+def buffers(statements: Iterable[Stmt]) -> set[Buffer]:
+    """The buffers that statements read or write, or ask for their extents."""
+    found: set[Buffer] = set()
+    for one in walk(statements):
+        found |= {part.buffer for part in parts(*own_expressions(one)) if isinstance(part, Load | Extent)}
+        if isinstance(one, View):
+            found |= {one.buffer, one.source}
+        if isinstance(one, Library):
+            found |= {operand.buffer for operand in one.operands if isinstance(operand, Section)}
+    return found
+
+
+def may_raise(statements: Iterable[Stmt]) -> bool:
+    """Whether data decides if statements end with an error."""
+    return any(
+        isinstance(one, Check) or (isinstance(one, Library) and one.failure is not None)
+        for one in walk(statements)
+    )
+
+
+def called_functions(statements: Iterable[Stmt]) -> set[str]:
+    """The library functions that statements call."""
+    return {one.function for one in walk(statements) if isinstance(one, Library)}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One generated function: it reads its inputs, and fills outputs and scratch that it is given."""
+
+    name: str
+    parameters: tuple[Buffer | Variable, ...]
+    prologue: Body
+    """Extents, views and constants that the body uses."""
+    body: Body
+
+    @property
+    def statements(self) -> Body:
+        return (*self.prologue, *self.body)

@@ -1,0 +1,1 @@
+"""Targets: printers of the loop IR (`ir/`), one folder for each language."""

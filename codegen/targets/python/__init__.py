@@ -1,0 +1,1 @@
+"""The loop IR as Python: what people read and Numba compiles."""

@@ -1,0 +1,81 @@
+"""How expressions of the loop IR are spelled in Python, with the brackets that precedence asks for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pullback.tracer.spec import INT64
+
+from ...ir import FLOAT64, Apply, Cast, Const, Expr, Extent, Load, Select, Variable
+
+TEST, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, FACTOR, ATOM = range(12)
+"""Python's levels of precedence, the loosest first."""
+BINARY = {
+    "add": ("+", SUM), "subtract": ("-", SUM), "multiply": ("*", PRODUCT), "divide": ("/", PRODUCT),
+    "quotient": ("//", PRODUCT), "modulo": ("%", PRODUCT),
+    "bit_and": ("&", BIT_AND), "bit_or": ("|", BIT_OR), "bit_xor": ("^", BIT_XOR),
+}  # fmt: skip
+COMPARISONS = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+}  # fmt: skip
+UNARY = {"negative": ("-", FACTOR), "bit_not": ("~", FACTOR), "not": ("not ", NOT)}
+CHAINS = {"and": AND, "or": OR}
+
+
+def spell(expression: Expr, level: int = TEST) -> str:
+    """The Python of an expression, in brackets if it binds looser than `level` where it stands."""
+    match expression:
+        case Variable(name):
+            return name
+        case Load(buffer, indices):
+            return f"{buffer.name}[{', '.join(map(spell, indices)) or '()'}]"
+        case Const(value, dtype):
+            return _number(value, dtype)
+        case Apply():
+            text, own = _applied(expression)
+        case Select(condition, inside, outside):
+            text, own = f"{spell(inside, OR)} if {spell(condition, OR)} else {spell(outside)}", TEST
+        case Cast(value, dtype):
+            return f"{dtype_name(dtype)}({spell(value)})"
+        case Extent(buffer, dim):
+            return f"{buffer.name}.shape[{dim}]"
+    return f"({text})" if own < level else text
+
+
+def _applied(one: Apply) -> tuple[str, int]:
+    """A function's text and its level."""
+    function, arguments = one.function, one.arguments
+    if function in BINARY:
+        sign, own = BINARY[function]
+        return f"{spell(arguments[0], own)} {sign} {spell(arguments[1], own + 1)}", own
+    if function in COMPARISONS:
+        left, right = (spell(argument, COMPARISON + 1) for argument in arguments)
+        return f"{left} {COMPARISONS[function]} {right}", COMPARISON
+    if function in UNARY:
+        sign, own = UNARY[function]
+        return f"{sign}{spell(arguments[0], own)}", own
+    if function in CHAINS:
+        own = CHAINS[function]  # brackets make the parts of a long chain stand out
+        each = (spell(argument, own + place) for place, argument in enumerate(arguments, 1))
+        return f" {function} ".join(each), own
+    return f"{function}({', '.join(map(spell, arguments))})", ATOM
+
+
+def _number(value: bool | int | float, dtype: np.dtype) -> str:
+    """A constant of a dtype: plain for float64, int64 and bool, else in a conversion."""
+    if dtype.kind == "b":
+        return repr(bool(value))
+    if dtype.kind != "f":
+        plain = repr(int(value))
+    elif math.isfinite(value):  # as short as the dtype allows
+        plain = repr(float(value) if dtype == FLOAT64 else float(str(dtype.type(value))))
+    else:
+        plain = "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return plain if dtype in (FLOAT64, INT64) else f"{dtype.name}({plain})"
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """The function that converts to a dtype."""
+    return "bool" if dtype.kind == "b" else dtype.name

@@ -1,0 +1,67 @@
+"""The imports of a generated file: what its functions name."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from pullback.tracer.spec import INT64
+
+from ... import ir
+from ...whole_calls import NAMES_OF_MODULES
+
+LINE_LENGTH = 110
+
+
+def import_lines(functions: Sequence[ir.Function]) -> list[str]:
+    """The import lines, a blank one between the standard library, NumPy and pullback."""
+    from ...vector_math import FUNCTIONS
+
+    used = {name for one in functions for name in _names(one)}
+    blocks: list[Mapping[str, set[str]]] = [
+        {"math": {"inf", "nan"}},
+        {"numpy": {name for name in used if name != "bool" and name in np.sctypeDict}},
+        {
+            "pullback.codegen.blas": {"gemm"},
+            "pullback.codegen.vector_math": set(FUNCTIONS),
+            **NAMES_OF_MODULES,
+        },
+    ]
+    lines: list[str] = []
+    for block in blocks:
+        named = [(module, sorted(used & names)) for module, names in sorted(block.items())]
+        found = [line for module, names in named if names for line in wrapped_import(module, names)]
+        lines += ["", *found] if found else []
+    return lines[1:]
+
+
+def wrapped_import(module: str, names: Sequence[str]) -> list[str]:
+    """The lines of one import."""
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= LINE_LENGTH:
+        return [line]
+    inside = textwrap.wrap(f"{', '.join(names)},", LINE_LENGTH - 4)
+    return [f"from {module} import (", *(f"    {part}" for part in inside), ")"]
+
+
+def _names(function: ir.Function) -> Iterator[str]:
+    """The functions, dtypes and constants that a function names."""
+    for statement in ir.walk(function.statements):
+        written: Iterable[ir.Expr] = ir.own_expressions(statement)
+        if isinstance(statement, ir.Library):
+            yield statement.function
+        elif isinstance(statement, ir.Accumulate) and not statement.in_any_order:
+            written = (statement.combined,)
+        for one in ir.parts(*written):
+            if isinstance(one, ir.Apply):
+                yield one.function
+            elif isinstance(one, ir.Cast):
+                yield one.dtype.name
+            elif isinstance(one, ir.Const) and one.dtype.kind != "b":
+                if one.dtype not in (ir.FLOAT64, INT64):
+                    yield one.dtype.name
+                if not math.isfinite(one.value):
+                    yield "nan" if math.isnan(one.value) else "inf"

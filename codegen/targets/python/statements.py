@@ -1,0 +1,85 @@
+"""Statements of the loop IR that take one line of Python; what holds others, the templates lay out."""
+
+from __future__ import annotations
+
+from ...ir import (
+    WHOLE,
+    Accumulate,
+    Apply,
+    Assign,
+    Const,
+    Expr,
+    For,
+    Let,
+    Library,
+    Return,
+    Section,
+    Span,
+    Stmt,
+    Store,
+    View,
+)
+from .expressions import ATOM, spell
+
+IN_PLACE = {"add": "+=", "multiply": "*=", "bit_and": "&="}
+"""LLVM may put what is added so in another order."""
+
+
+def statement(one: Stmt) -> str:
+    """The line of a statement."""
+    match one:
+        case Let(target, value) | Assign(target, value) | Store(target, value):
+            return f"{spell(target)} = {spell(value)}"
+        case Accumulate(target, value, monoid, True):
+            return f"{spell(target)} {IN_PLACE[monoid.function]} {spell(value)}"
+        case Accumulate(target):
+            return f"{spell(target)} = {spell(one.combined)}"
+        case View(buffer, source, shape):
+            return f"{buffer.name} = {source.name}.reshape({_tuple(shape)})"
+        case Library():
+            return call(one)
+        case Return():
+            return "return"
+    raise TypeError(f"{type(one).__name__} takes more than a line")
+
+
+def call(one: Library) -> str:
+    """`gemm(1.0, x[i], w.T, 0.0, product)`"""
+    return f"{one.function}({', '.join(map(_operand, one.operands))})"
+
+
+def negated(condition: Expr) -> str:
+    """The opposite of a condition."""
+    if isinstance(condition, Apply) and condition.function == "not":
+        return spell(condition.arguments[0])
+    return f"not {spell(condition, ATOM)}"
+
+
+def bounds(loop: For) -> str:
+    """What a loop is a `range` of."""
+    if loop.step != 1:
+        return f"{spell(loop.start)}, {spell(loop.stop)}, {loop.step}"
+    return spell(loop.stop) if loop.start == Const(0) else f"{spell(loop.start)}, {spell(loop.stop)}"
+
+
+def _operand(operand: Section | Expr) -> str:
+    if not isinstance(operand, Section):
+        return spell(operand)
+    text = operand.buffer.name
+    if operand.places:
+        text += f"[{', '.join(map(_place, operand.places))}]"
+    if operand.shape:
+        text += f".reshape({_tuple(operand.shape)})"
+    if operand.rows != WHOLE:
+        text += f"[:, {_place(operand.rows)}]" if operand.transposed else f"[{_place(operand.rows)}]"
+    return f"{text}.T" if operand.transposed else text
+
+
+def _place(place: Expr | Span) -> str:
+    if isinstance(place, Span):
+        return ":".join("" if limit is None else spell(limit) for limit in (place.start, place.stop))
+    return spell(place)
+
+
+def _tuple(values: tuple[Expr, ...]) -> str:
+    return f"({spell(values[0])},)" if len(values) == 1 else f"({', '.join(map(spell, values))})"
