@@ -449,3 +449,15 @@ def test_the_second_derivative_of_matrices_in_a_loop_is_there(function: Function
     with pytest.warns(UserWarning, match="runs uncompiled: A second derivative of linear algebra"):
         found = pb.compile(pb.grad(slope))(systems)
     np.testing.assert_allclose(found, pb.grad(slope)(systems), rtol=1e-10)
+
+
+@modes
+def test_a_python_integer_counts(mode: Function) -> None:
+    def doubled(x: Any) -> Any:
+        def step(state: Any) -> Any:
+            return state[0] + 1, 2 * state[1]
+
+        return pb.while_loop(lambda state: state[0] < 3, step, (0, x))[1]
+
+    assert mode(doubled)(np.ones(2)).tolist() == [8, 8]
+    assert mode(pb.grad(lambda x: doubled(x).sum()))(np.ones(2)).tolist() == [8, 8]
