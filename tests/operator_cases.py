@@ -885,6 +885,7 @@ NOT_IN_THE_TABLE = {
     "loop": "its attributes hold a graph: tests/test_loops.py",
     "loop_result": "of a loop alone: tests/test_loops.py",
     "solve": MATRICES,
+    "solve_factored": MATRICES,
     "det": MATRICES,
     "logabsdet": MATRICES,
     "sign_of_det": MATRICES,

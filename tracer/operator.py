@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,9 @@ class Operator:
     """Where tests draw operands from."""
     cost: int = 1
     """Arithmetic per element, in multiplications: what it costs to compute again."""
-    traits: frozenset[str] = field(default_factory=frozenset)
+    needs_own_rule: bool = False
+    """Composite: its body has no derivative, or somewhere another one, as that of a norm at 0. So it stays
+    whole while a graph may yet be differentiated again."""
 
     @property
     def variadic(self) -> bool:

@@ -18,6 +18,7 @@ from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.windows import slice_at
+from pullback.tracer.origin import located_at
 
 
 @dataclass(eq=False)
@@ -174,6 +175,8 @@ def _find(graph: Graph, extents: Extents) -> None:
             extents.of[node] = _loop_result(node, extents)
         elif node.operator is slice_at:
             extents.of[node] = _slice_at(node, extents)
+        elif node.operator.body is not None:
+            extents.of[node] = _composite(node, node.operator.body, extents)
         else:
             operands = [extents.of[operand] for operand in node.operands]
             extents.of[node] = _rule(node)(node, operands)
@@ -206,6 +209,14 @@ def _loop_result(node: Node, extents: Extents) -> Symbols:
     loop, index = LoopNode(node.operands[0]), node.attributes["index"]
     symbols = tuple(map(_as_stored, extents.of[loop.body.outputs[index]]))
     return symbols if index < loop.carries else (extents.steps[loop.node], *symbols)
+
+
+def _composite(node: Node, body: Callable[..., Node], extents: Extents) -> Symbols:
+    """Those of what it is made of."""
+    with located_at(node.origin):
+        result = body(*node.operands, **node.attributes)
+    _find(Graph(node.operator.name, (), (result,)), extents)
+    return extents.of[result]
 
 
 def _as_stored(symbol: Symbol) -> Symbol:

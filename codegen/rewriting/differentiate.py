@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pullback.tracer.errors import EagerOnlyError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode
+from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.origin import backward_of
@@ -37,32 +38,37 @@ def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, N
 
 
 def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
-    """The floating nodes through which a derivative with respect to `wrt` passes.
-
-    Raises:
-        EagerOnlyError: one is a factorisation: a loop's derivative is made of these, and they have no rules.
-    """
+    """The floating nodes through which a derivative with respect to `wrt` passes."""
     active = {node for node in wrt if node.spec.is_float}
     for node in graph.nodes:
         if node.operator is loop_result:
             if node.attributes["index"] in _active_results(node.operands[0], active):
                 active.add(node)
         elif node.spec.is_float and any(
-            operand in active and node.operator.rule_for(position) is not None
+            operand in active and _depends(node.operator, position)
             for position, operand in enumerate(node.operands)
         ):
             active.add(node)
-        elif node.operator.family == "matrix" and not node.operator.rules and active & set(node.operands):
-            raise EagerOnlyError(
-                "A second derivative of linear algebra in the body of a loop or a choice has no form in "
-                f"generated code, at {node.origin.filename}:{node.origin.line}  {node.origin.text}. Without "
-                "compiling it is computed."
-            )
     return active
 
 
+def _depends(operator: Operator, position: int) -> bool:
+    """Whether the result has a derivative by the operand. That of factors is in the rule of the composite
+    that takes them and the matrix; `_visit` refuses any other use of them."""
+    return operator.rule_for(position) is not None or operator.family == "matrix"
+
+
 def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
-    """Add what the rules of `node` give to the cotangents of its operands."""
+    """Add what the rules of `node` give to the cotangents of its operands.
+
+    Raises:
+        EagerOnlyError: it is a factorisation, which has none.
+    """
+    if node.operator.family == "matrix":
+        raise EagerOnlyError(
+            f"The derivative of {node.operator.name} has no form in generated code, at {node.origin.place}  "
+            f"{node.origin.text}. Without compiling it is computed."
+        )
     cotangent = total[node]
     specs = [operand.spec for operand in node.operands]
     for position, operand in enumerate(node.operands):

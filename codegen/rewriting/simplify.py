@@ -16,7 +16,6 @@ import numpy as np
 
 from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
 from pullback.tracer.merge import identity_of
-from pullback.tracer.operator import Operator
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
@@ -119,15 +118,19 @@ def _rewritten(node: Node, skipped: Container[Rewrite]) -> Node:
     return node
 
 
-def expand_composites(graph: Graph, only: Container[Operator] | None = None) -> Graph:
-    """Composite operators, or those given, replaced by their bodies."""
+def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
+    """Composite operators replaced by their bodies.
+
+    Args:
+        is_last: whether the graph is not differentiated any more; else those that need their own rule stay.
+    """
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        if node.operator.body is None or (only is not None and node.operator not in only):
+        body = node.operator.body
+        if body is None or (node.operator.needs_own_rule and not is_last):
             return with_operands(node, operands)
         with located_at(node.origin):
-            result = node.operator.body(*operands, **node.attributes)
-        while result.operator.body is not None:
+            result = body(*operands, **node.attributes)
             result = change(result, result.operands)
         return result.renamed(result.name or node.name) if result.operands else result
 

@@ -99,7 +99,7 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
     joint = Graph(
         body.name, (*body.inputs, *inputs.values()), (*body.outputs, *gradients.values()), body.origin
     )
-    joint = simplify(expand_composites(simplify(share_loops(joint))))
+    joint = simplify(expand_composites(simplify(share_loops(joint)), is_last=False))
     count = len(body.outputs)
     return _Step(joint.outputs[:count], inputs, dict(zip(gradients, joint.outputs[count:])))
 

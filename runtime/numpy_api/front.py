@@ -193,6 +193,8 @@ def _as_operand(x: Tensor, dtype: np.dtype) -> Tensor:
 @functools.lru_cache(maxsize=4096)
 def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tuple[np.dtype, ...]:
     """The dtypes of operands and results that NumPy computes in."""
+    if set(kinds) == {int}:
+        kinds = (np.dtype("int64"),) * len(kinds)  # NumPy compares Python's integers as objects
     fixed: dict[str, Any] = {} if dtype is None else {"signature": (*(None,) * len(kinds), dtype)}
     try:
         loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting="same_kind", **fixed)

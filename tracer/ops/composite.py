@@ -1,6 +1,7 @@
 """Operators made of others: one node and one rule, and a `body` of simpler operators for what follows.
 
-In a graph they stay whole until it is differentiated, so that their own, better rule is used.
+In a graph they stay whole until it is differentiated, so that their own, better rule is used. A loop's
+reverse is made of bodies, but for operators with `needs_own_rule`: it may be differentiated again.
 """
 
 import math
@@ -98,6 +99,7 @@ var = composite(
 std = composite(
     "std",
     infer=_reduced,
+    needs_own_rule=True,
     body=lambda x, dims, keepdim, correction: sqrt(_variance(x, dims, keepdim, correction)),
     vjp={
         "x": lambda g, x, y, x_spec, dims, correction: _variance_cotangent(
@@ -138,6 +140,7 @@ def exp_less_logsumexp(x: Array, dims: tuple[int, ...]) -> Array:
 logsumexp = composite(
     "logsumexp",
     infer=_reduced,
+    needs_own_rule=True,
     body=_logsumexp,
     vjp={
         "x": lambda g, x, y, x_spec, dims: (
@@ -211,6 +214,7 @@ def _norm_cotangent(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int,
 norm = composite(
     "norm",
     infer=_reduced,
+    needs_own_rule=True,
     body=_norm,
     grad_fn="LinalgVectorNorm",
     vjp={"x": _norm_cotangent},

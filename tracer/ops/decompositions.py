@@ -315,6 +315,6 @@ def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
 
 pinv = declare(
     "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=_pinv,
-    vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv",
+    vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True,
     doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
 )  # fmt: skip

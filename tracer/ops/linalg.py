@@ -52,6 +52,9 @@ def transposed(x: Array) -> Array:
     return permute(x, dims=(*range(rank - 2), rank - 1, rank - 2))
 
 
+_swapped = transposed  # where a parameter has the name
+
+
 def product(a: Array, b: Array) -> Array:
     """Matrices times matrices, of one batch."""
     batch = BATCH[: len(a.shape) - 2]
@@ -118,9 +121,9 @@ def _untransposed(a: Array) -> tuple[Array, bool]:
 
 def _solution(a: Array, b: Array) -> Array:
     inner, is_transposed = _untransposed(a)
-    if inner.operator is cholesky_factor:
-        return triangular_solution(inner, b, lower=True, transposed=is_transposed)
-    return eliminated_solution(eliminated(inner), b, transposed=is_transposed)
+    if inner.operator in (cholesky, cholesky_factor):
+        return triangular_solve(inner, b, lower=True, transposed=is_transposed)
+    return solve_factored(inner, eliminated(inner), b, transposed=is_transposed)
 
 
 def _infer_solve(a: Spec, b: Spec) -> Spec:
@@ -144,6 +147,25 @@ solve = declare(
 )  # fmt: skip
 
 
+def _factored_cotangent(g: Array, a: Array, factors: Array, y: Array, transposed: bool) -> Array:
+    across = solve_factored(a, factors, g, transposed=not transposed)
+    first, second = (y, across) if transposed else (across, y)
+    return -1.0 * product(first, _swapped(second))
+
+
+solve_factored = declare(
+    "solve_factored", "composite", "a factors b", needs_own_rule=True,
+    infer=lambda a, factors, b, transposed: require_sides("solve", a, b),
+    evaluate=lambda a, factors, b, transposed: eliminated_solution(factors, b, transposed=transposed),
+    body=lambda a, factors, b, transposed: eliminated_solution(factors, b, transposed=transposed),
+    vjp={
+        "a": _factored_cotangent,
+        "b": lambda g, a, factors, transposed: solve_factored(a, factors, g, transposed=not transposed),
+    },
+    doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a as well",
+)  # fmt: skip
+
+
 def _for_each_matrix(g: Array, a: Array) -> Array:
     return expand(reshape(g, shape=(*g.shape, 1, 1)), shape=tuple(a.shape))
 
@@ -156,19 +178,20 @@ det = declare(
     "det", "composite", "a", infer=_infer_number, evaluate=np.linalg.det, grad_fn="LinalgDet",
     body=lambda a: prod(_pivots(a), dims=(len(a.shape) - 2,), keepdim=False),
     vjp={"a": lambda g, a, y: multiply(_for_each_matrix(multiply(g, y), a), _inverse_transposed(a))},
+    needs_own_rule=True,
     doc="the determinant; the derivative needs an inverse",
 )  # fmt: skip
 logabsdet = declare(
     "logabsdet", "composite", "a", infer=_infer_number, evaluate=lambda a: np.linalg.slogdet(a)[1],
     body=lambda a: sum_(log(absolute(_pivots(a))), dims=(len(a.shape) - 2,), keepdim=False),
-    grad_fn="LinalgSlogdet",
+    grad_fn="LinalgSlogdet", needs_own_rule=True,
     vjp={"a": lambda g, a: multiply(_for_each_matrix(g, a), _inverse_transposed(a))},
     doc="the logarithm of the determinant's size, without overflow",
 )  # fmt: skip
 sign_of_det = declare(
     "sign_of_det", "composite", "a", infer=_infer_number, evaluate=lambda a: np.linalg.slogdet(a)[0],
     body=lambda a: prod(sign_of(_pivots(a)), dims=(len(a.shape) - 2,), keepdim=False),
-    grad_fn="LinalgSlogdet",
+    grad_fn="LinalgSlogdet", needs_own_rule=True,
     vjp={"a": lambda a: zeros_like(a)},
     doc="the sign of the determinant",
 )  # fmt: skip
@@ -193,9 +216,6 @@ def _triangular_solution(a: Array, b: Array, lower: bool, transposed: bool) -> A
     return triangular_solution(inner, b, lower=lower != is_transposed, transposed=transposed != is_transposed)
 
 
-_swapped = transposed
-
-
 def _infer_triangular_solve(a: Spec, b: Spec, lower: bool, transposed: bool) -> Spec:
     require_square("triangular_solve", a)
     return require_sides("triangular_solve", a, b)
@@ -212,7 +232,7 @@ triangular_solve = declare(
     evaluate=lambda a, b, lower, transposed: of_each_matrix(
         lambda a, b: solve_one_triangular(a, b, lower, transposed), a, b
     ),
-    grad_fn="LinalgSolveTriangular",
+    grad_fn="LinalgSolveTriangular", needs_own_rule=True,
     vjp={
         "a": _triangle_cotangent,
         "b": lambda g, a, lower, transposed: triangular_solve(a, g, lower=lower, transposed=not transposed),
@@ -238,5 +258,6 @@ cholesky = declare(
     "cholesky", "composite", "a", infer=infer_square("cholesky"), evaluate=np.linalg.cholesky,
     body=cholesky_factor,
     vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx",
+    needs_own_rule=True,
     doc="the lower triangular L with L L' = a, of whose lower triangle alone it is read",
 )  # fmt: skip

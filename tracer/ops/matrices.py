@@ -1,7 +1,7 @@
 """Linear algebra as generated code calls it: what the bodies in `linalg.py` are made of.
 
-Each takes whole matrices, and has no rule: gradients have been taken when bodies are put in. LAPACK evaluates
-them.
+Each takes whole matrices. None has a rule: where derivatives pass, it stands in a composite that has one.
+LAPACK evaluates them.
 """
 
 from __future__ import annotations
