@@ -10,9 +10,11 @@ from operator_cases import NOT_IN_THE_TABLE, ROWS, Row, differentiable_positions
 from pullback.codegen.pipeline import build_forward
 from pullback.codegen.vector_math import FUNCTIONS
 from pullback.tracer.errors import GradientError
-from pullback.tracer.operator import OPERATORS, Operator
+from pullback.tracer.operator import OPERATORS, Operator, operators
+from pullback.tracer.spec import BOOL, INT64, Spec
 
 LOOSE = 16.0
+ROW = Spec((1,), INT64)
 OPERATORS_HERE = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS.keys())
 rows = pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 
@@ -63,6 +65,28 @@ def test_scalar_expression(operator: Operator) -> None:
         if isinstance(node, ast.Call):
             assert isinstance(node.func, ast.Name)
             assert node.func.id in FUNCTIONS or hasattr(builtins, node.func.id), node.func.id
+
+
+@pytest.mark.parametrize("operator", [*operators("reduction")], ids=lambda one: one.name)
+def test_a_reduction_says_how_elements_combine(operator: Operator) -> None:
+    """By a monoid or a search; what is combined with the identity, or compared with it, stays."""
+    assert (operator.monoid is None) != (operator.search is None)
+    of_truth = operator.monoid is not None and operator.infer(ROW, dims=(0,), keepdim=False).dtype == BOOL
+    for dtype in map(np.dtype, ["bool"] if of_truth else ["float64", "float32", "int64", "int32", "uint8"]):
+        found = operator.monoid or operator.search
+        assert found is not None
+        first = np.asarray(found.identity(dtype), dtype)
+        elements = np.asarray([0, 1] if dtype.kind in "bu" else [-2, 0, 1], dtype)
+        if operator.monoid:
+            np.testing.assert_array_equal(operator.monoid.fold(first, elements), elements)
+            np.testing.assert_array_equal(operator.monoid.fold(elements, first), elements)
+        elif operator.search:
+            assert not operator.search.beats(first, elements).any()
+
+
+def test_scans_say_what_follows_an_element() -> None:
+    for operator in operators("scan"):
+        assert operator.recurrence is not None and "{before}" in operator.recurrence
 
 
 @rows

@@ -16,6 +16,7 @@ import numpy as np
 from .spec import Spec, spec_of
 
 Attributes = Mapping[str, Any]
+Scalar = bool | int | float
 Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
 
 OPERATORS: dict[str, Operator] = {}
@@ -51,6 +52,26 @@ class Rule:
         return "y" in self.parameters
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Monoid:
+    """How a reduction combines elements, in whatever order and grouping."""
+
+    fold: Operator
+    """Of two elements; elementwise, and generated code combines as its `scalar` says."""
+    identity: Callable[[np.dtype], Scalar]
+    """By dtype, the element that changes no other: where a total begins."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Search:
+    """How a reduction finds a place: that of the first element which no other beats, a nan before all."""
+
+    beats: Operator
+    """Of two elements: whether the first is better. Elementwise, a comparison."""
+    identity: Callable[[np.dtype], Scalar]
+    """By dtype, an element that beats no other: where the search begins."""
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """One operator: names, shape rule, value, vjp rules, and how it lowers."""
@@ -70,6 +91,14 @@ class Operator:
     doc: str = ""
     scalar: str | None = None
     """Elementwise: the expression of one element, e.g. `tanh({x})`."""
+    monoid: Monoid | None = None
+    """Of what adds up elements, a reduction or a sum at positions: how two are combined."""
+    search: Search | None = None
+    """Of a reduction that gives a position: which."""
+    recurrence: str | None = None
+    """Scan: the expression of an element from its operands and from the one `before`, `{before} + {x}`."""
+    noun: str = ""
+    """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None
     """Composite: the same in simpler operators, for what comes after differentiation."""
     domain: tuple[float, float] = (-3.0, 3.0)
@@ -173,6 +202,7 @@ def declare(
     operands: str,
     *,
     vjp: Mapping[str, Callable[..., Array]] | None = None,
+    noun: str = "",
     **fields: Any,
 ) -> Operator:
     """Make an operator and enter it in the table. `operands` are names with spaces between: "a b"."""
@@ -185,6 +215,7 @@ def declare(
         operands=tuple(operands.split()),
         rules=make_rules(name, vjp or {}),
         grad_fn=title,
+        noun=noun or f"{name}_value",
         **fields,
     )
     OPERATORS[name] = operator

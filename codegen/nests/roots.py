@@ -212,7 +212,7 @@ def _reduction(node: Node, lowering: Lowering) -> Root:
     axes = _axes(lowering.extents[x])
     kept = [axis for dim, axis in enumerate(axes) if dim not in dims]
     reduced = frozenset(axes[dim] for dim in dims)
-    kind = "search" if node.operator.name.startswith("arg") else "reduce"
+    kind = "search" if node.operator.search else "reduce"
     return _root(node, kind, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
 
 

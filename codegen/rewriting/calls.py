@@ -23,7 +23,6 @@ from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import UNKNOWN, Origin, located_at
 from pullback.tracer.spec import FromShape, Spec
 
-from ..writing.names import noun
 from .contractions import Indices
 
 CHEAP = 12
@@ -60,6 +59,8 @@ gemm = Operator(
     evaluate=_evaluate,
     rules={},
     grad_fn="Gemm",
+    monoid=e.ADDITION,
+    noun="product",
     doc="a sum of scaled contractions and, as last of an odd number of operands, a start",
 )
 
@@ -296,7 +297,7 @@ def copy_operands(graph: Graph) -> Graph:
 
 
 def _copy(node: Node) -> Node:
-    name = node.name or f"{noun(node.operator.name)}s"
+    name = node.name or f"{node.operator.noun}s"
     return make_node(e.identity, (node,), {}, origin=node.origin, name=name)
 
 

@@ -38,7 +38,7 @@ from ..nests.tree import Item, Loop, LoopTree
 from . import spelling as sp
 from .indices import Arrays, IndexWriter, Scope
 from .layout import Block, Line
-from .names import BLOCK, noun
+from .names import BLOCK
 
 LONGEST_EXPRESSION = 72
 LONGEST_CHOICE = 6
@@ -182,7 +182,7 @@ class ElementWriter(IndexWriter):
         place = self._place(scope)
         if isinstance(expression, Load):
             return f"{self.array(node)}_{place}"
-        wanted = node.name or noun(node.operator.name)
+        wanted = node.name or node.operator.noun
         return f"{wanted}_{place}" if wanted in self.arrays.names.values() and place else wanted
 
     def _place(self, scope: Scope) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-import numpy as np
-
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
@@ -18,21 +16,7 @@ from . import spelling as sp
 from .element import ElementWriter, comment_of, subscript
 from .indices import Arrays, Scope
 from .layout import ForLoop, Line
-from .names import loop_variable, noun
-
-ACCUMULATE = {
-    "sum": "{total} + {x}",
-    "prod": "{total} * {x}",
-    "amax": "maximum({total}, {x})",
-    "amin": "minimum({total}, {x})",
-    "all": "{total} & {x}",
-    "any": "{total} | {x}",
-}
-CONTINUE = {
-    "cumsum": "{before} + {x}",
-    "cumprod": "{before} * {x}",
-    "linear_recurrence": "{x} + {factor} * {before}",
-}
+from .names import loop_variable
 
 
 class RootWriter(ElementWriter):
@@ -80,7 +64,7 @@ class RootWriter(ElementWriter):
         return self._written_out(expression, scope, conditional=False)
 
     def local_name(self, node: Node) -> str:
-        return node.name or noun(node.operator.name)
+        return node.name or node.operator.noun
 
     def _scan(self, root: Root, scope: Scope) -> None:
         node, dim = root.node, root.node.attributes["dim"]
@@ -97,7 +81,8 @@ class RootWriter(ElementWriter):
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
         operands["before"] = self.element(node, before, scope)
-        running = sp.fill(CONTINUE[node.operator.name], operands, node.dtype)
+        assert node.operator.recurrence is not None
+        running = sp.fill(node.operator.recurrence, operands, node.dtype)
         first = ast.Compare(self.index(index, scope), [ast.Gt()], [ast.Constant(0)])
         whole = ast.IfExp(first, running, value)
         self.line(scope, f"{sp.unparse(place)} = {sp.unparse(whole)}", whole, node.origin, root.value)
@@ -155,12 +140,8 @@ class RootWriter(ElementWriter):
         return item
 
     def _initial(self, node: Node) -> ast.expr:
-        name, dtype = node.operator.name, node.dtype
-        if name in ("sum", "scatter_add", "gemm", "argmax", "argmin", "any"):
-            return sp.literal(0, dtype)
-        if name in ("prod", "all"):
-            return sp.literal(1, dtype)
-        return sp.literal(worst(name, dtype), dtype)
+        monoid = node.operator.monoid
+        return sp.literal(0 if monoid is None else monoid.identity(node.dtype), node.dtype)
 
     def _reduce(self, root: Root, scope: Scope) -> None:
         node = root.node
@@ -170,13 +151,13 @@ class RootWriter(ElementWriter):
         if not root.reduced:  # every reduced dimension has size 1
             self._store(root, scope)
             return
-        name = node.operator.name
-        place = sp.unparse(total)
-        if name in ("sum", "prod") and node.dtype.kind == "f":
-            sign = "+" if name == "sum" else "*"
+        assert node.operator.monoid is not None
+        place, fold = sp.unparse(total), node.operator.monoid.fold
+        sign = sp.sign_of(fold)
+        if sign and node.dtype.kind == "f":
             self.line(scope, f"{place} {sign}= {sp.unparse(value)}", value, node.origin, root.value)
             return
-        whole = sp.fill(ACCUMULATE[name], {"total": total, "x": value}, node.dtype)
+        whole = sp.filled(fold, (total, value), node.dtype)
         if node.dtype.kind in "iu" and node.dtype.itemsize < 8:
             whole = self._converted(whole, node.dtype)
         self.line(scope, f"{place} = {sp.unparse(whole)}", whole, node.origin, root.value)
@@ -233,8 +214,9 @@ class RootWriter(ElementWriter):
 
     def _best(self, root: Root, scope: Scope) -> None:
         """argmax and argmin carry the best value beside its index."""
-        dtype = root.node.operands[0].dtype
-        start = sp.literal(worst("amax" if root.node.operator.name == "argmax" else "amin", dtype), dtype)
+        dtype, search = root.node.operands[0].dtype, root.node.operator.search
+        assert search is not None
+        start = sp.literal(search.identity(dtype), dtype)
         self.called |= sp.called_names(start)
         name = self.arrays.pool.take("best")
         self._best_names[root] = name
@@ -251,16 +233,11 @@ class RootWriter(ElementWriter):
         if not isinstance(value, ast.Name):
             value = ast.Name(self._temporary("candidate", value, scope))
         best, place = ast.Name(self._best_names[root]), self._locals[node]
-        sign = ">" if node.operator.name == "argmax" else "<"
-        beats = self._temporary(
-            "beats",
-            sp.fill(
-                f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})",
-                {"x": value, "best": best},
-                BOOL,
-            ),
-            scope,
-        )
+        assert node.operator.search is not None
+        better = sp.filled(node.operator.search.beats, (value, best), BOOL)
+        operands = {"better": better, "x": value, "best": best}
+        first_nan = "{better} or ({x} != {x} and {best} == {best})"
+        beats = self._temporary("beats", sp.fill(first_nan, operands, BOOL), scope)
         axis = next(iter(root.reduced))
         scope.lines.append(Line(f"{place} = {self._root_variables[axis]} if {beats} else {place}"))
         scope.lines.append(
@@ -276,13 +253,3 @@ class RootWriter(ElementWriter):
 def depth_of(scope: Scope) -> int:
     """How many loops with a variable of their own are around a scope."""
     return sum(one.loop is not None and not one.loop.block for one in scope.chain)
-
-
-def worst(name: str, dtype: np.dtype) -> float | int | bool:
-    """What any element beats: the start of a search for an extreme."""
-    if dtype.kind == "b":
-        return name == "amin"
-    if dtype.kind == "f":
-        return -np.inf if name == "amax" else np.inf
-    limits = np.iinfo(dtype)
-    return int(limits.min if name == "amax" else limits.max)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import math
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
+from pullback.tracer.operator import Operator
 from pullback.tracer.spec import INT64
 
 FLOAT64 = np.dtype("float64")
@@ -49,6 +51,20 @@ def fill(template: str, operands: dict[str, ast.expr], dtype: np.dtype) -> ast.e
     names = tuple(operands)
     filled = _Fill({f"__{name}__": value for name, value in operands.items()}, dtype)
     return filled.visit(_parsed(template, names))
+
+
+def filled(operator: Operator, operands: Sequence[ast.expr], dtype: np.dtype) -> ast.expr:
+    """An elementwise operator on elements."""
+    assert operator.scalar is not None
+    return fill(operator.scalar, dict(zip(operator.operands, operands)), dtype)
+
+
+@cache
+def sign_of(operator: Operator) -> str:
+    """The sign of Python's arithmetic that an operator on two elements is; empty for other operators."""
+    a, b = operator.operands
+    signs = (sign for sign in ("+", "*") if operator.scalar == f"{{{a}}} {sign} {{{b}}}")
+    return next(signs, "")
 
 
 def literal(value: bool | int | float, dtype: np.dtype) -> ast.expr:

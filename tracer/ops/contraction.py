@@ -106,5 +106,6 @@ contract = declare(
     evaluate=_evaluate,
     grad_fn="Mm",
     vjp={"a": _left_rule, "b": _right_rule},
+    noun="product",
     doc="the sum over shared indices of the product of two arrays",
 )

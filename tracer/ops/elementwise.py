@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..operator import Array, Operator, declare
+from ..operator import Array, Monoid, Operator, declare
 from ..spec import BOOL, Spec, broadcast_shapes
 from .lazy import scipy_special
 
@@ -74,32 +74,34 @@ def elementwise(
 # --- arithmetic -------------------------------------------------------------------------------------
 
 add = elementwise(
-    "add", "a b", numpy=np.add, scalar="{a} + {b}",
+    "add", "a b", numpy=np.add, scalar="{a} + {b}", noun="total",
     vjp={"a": lambda g: g, "b": lambda g: g}, doc="a + b",
 )  # fmt: skip
+ADDITION = Monoid(add, lambda dtype: 0)
 subtract = elementwise(
-    "subtract", "a b", numpy=np.subtract, scalar="{a} - {b}", grad_fn="Sub",
+    "subtract", "a b", numpy=np.subtract, scalar="{a} - {b}", grad_fn="Sub", noun="difference",
     vjp={"a": lambda g: g, "b": lambda g: -g}, doc="a - b",
 )  # fmt: skip
 multiply = elementwise(
-    "multiply", "a b", numpy=np.multiply, scalar="{a} * {b}", grad_fn="Mul",
+    "multiply", "a b", numpy=np.multiply, scalar="{a} * {b}", grad_fn="Mul", noun="product",
     vjp={"a": lambda g, b: g * b, "b": lambda g, a: g * a}, doc="a * b",
 )  # fmt: skip
 divide = elementwise(
     "divide", "a b", numpy=np.true_divide, scalar="{a} / {b}", grad_fn="Div", cost=DIVISION,
     vjp={"a": lambda g, b: g / b, "b": lambda g, a, b: -g * (a / b / b)},  # not by y: it may be written to
-    domain=(0.5, 3.0), doc="a / b",
+    domain=(0.5, 3.0), noun="quotient", doc="a / b",
 )  # fmt: skip
 negative = elementwise(
-    "negative", numpy=np.negative, scalar="-{x}", grad_fn="Neg", vjp={"x": lambda g: -g}, doc="-x"
-)
+    "negative", numpy=np.negative, scalar="-{x}", grad_fn="Neg", noun="opposite",
+    vjp={"x": lambda g: -g}, doc="-x",
+)  # fmt: skip
 power = elementwise(
     "power", "a b", numpy=np.power, scalar="power({a}, {b})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
     vjp={
         "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
         "b": lambda g, a, b, y: g * where(logical_and(equal(a, 0.0), greater_equal(b, 0.0)), 0.0, y * log(a)),
     },
-    domain=(0.2, 2.5), doc="a to the power b; 0 ** 0 is 1",
+    domain=(0.2, 2.5), noun="powered", doc="a to the power b; 0 ** 0 is 1",
 )  # fmt: skip
 power_constant = elementwise(
     "power_constant", "x", scalar="power({x}, {exponent})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
@@ -109,11 +111,11 @@ power_constant = elementwise(
             zeros_like(g) if exponent == 0 else g * (exponent * _power(x, exponent - 1))
         )
     },
-    domain=(0.2, 2.5), doc="x to a constant power, known when traced",
+    domain=(0.2, 2.5), noun="powered", doc="x to a constant power, known when traced",
 )  # fmt: skip
 reciprocal = elementwise(
     "reciprocal", numpy=np.reciprocal, scalar="1.0 / {x}", cost=DIVISION,
-    vjp={"x": lambda g, y: -g * y * y}, domain=(0.5, 3.0), doc="1 / x",
+    vjp={"x": lambda g, y: -g * y * y}, domain=(0.5, 3.0), noun="inverse", doc="1 / x",
 )  # fmt: skip
 absolute = elementwise(
     "absolute", numpy=np.absolute, scalar="abs({x})", grad_fn="Abs",
@@ -129,7 +131,7 @@ remainder = elementwise(
     domain=(0.5, 3.0), doc="a - b * floor(a / b): the sign of b",
 )  # fmt: skip
 maximum = elementwise(
-    "maximum", "a b", numpy=np.maximum, scalar="maximum({a}, {b})",
+    "maximum", "a b", numpy=np.maximum, scalar="maximum({a}, {b})", noun="larger",
     vjp={
         "a": lambda g, a, b: where(greater(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
         "b": lambda g, a, b: where(greater(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
@@ -137,7 +139,7 @@ maximum = elementwise(
     doc="the larger; nan if either is; equal operands share the gradient",
 )  # fmt: skip
 minimum = elementwise(
-    "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})",
+    "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})", noun="smaller",
     vjp={
         "a": lambda g, a, b: where(less(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
         "b": lambda g, a, b: where(less(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
@@ -161,7 +163,7 @@ clamp = elementwise(
 
 sqrt = elementwise(
     "sqrt", numpy=np.sqrt, scalar="sqrt({x})", cost=DIVISION,
-    vjp={"x": lambda g, y: 0.5 * g / y}, domain=(0.2, 3.0), doc="the square root",
+    vjp={"x": lambda g, y: 0.5 * g / y}, domain=(0.2, 3.0), noun="root", doc="the square root",
 )  # fmt: skip
 rsqrt = elementwise(
     "rsqrt", numpy=lambda x: np.reciprocal(np.sqrt(x)), scalar="rsqrt({x})", cost=2 * DIVISION,
@@ -388,7 +390,7 @@ where = elementwise(
         "a": lambda g, condition: where(condition, g, 0.0),
         "b": lambda g, condition: where(condition, 0.0, g),
     },
-    doc="a where the condition holds, else b",
+    noun="chosen", doc="a where the condition holds, else b",
 )  # fmt: skip
 
 # --- dtype and identity --------------------------------------------------------------------------------
@@ -397,7 +399,7 @@ convert = declare(
     "convert", "elementwise", "x",
     infer=lambda x, dtype: Spec(x.shape, dtype),
     evaluate=lambda x, dtype: np.asarray(x).astype(dtype),
-    scalar="{dtype}({x})", grad_fn="ToCopy",
+    scalar="{dtype}({x})", grad_fn="ToCopy", noun="converted",
     vjp={"x": lambda g, x_spec: convert(g, dtype=x_spec.dtype)},
     doc="x in another dtype",
 )  # fmt: skip

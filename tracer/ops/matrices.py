@@ -86,18 +86,20 @@ def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -
 
 cholesky_factor = declare(
     "cholesky_factor", "matrix", "a", infer=infer_square("cholesky_factor"), evaluate=np.linalg.cholesky,
-    doc="the lower triangular L with L L' = a",
+    noun="factor", doc="the lower triangular L with L L' = a",
 )  # fmt: skip
 triangular_solution = declare(
     "triangular_solution", "matrix", "a b", infer=_infer_triangular,
     evaluate=lambda a, b, lower, transposed: of_each_matrix(
         lambda a, b: solve_triangular(a, b, lower, transposed), a, b
     ),
+    noun="solution",
     doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
 )  # fmt: skip
 eliminated = declare(
     "eliminated", "matrix", "a", infer=_infer_eliminated,
     evaluate=lambda a: of_each_matrix(_eliminate, a),
+    noun="elimination",
     doc="L and U of a with rows exchanged, in one matrix, and a last row: with which row each was exchanged",
 )  # fmt: skip
 eliminated_solution = declare(
@@ -105,5 +107,6 @@ eliminated_solution = declare(
     evaluate=lambda eliminated, b, transposed: of_each_matrix(
         lambda one, b: _solve_eliminated(one, b, transposed), eliminated, b
     ),
+    noun="solution",
     doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a",
 )  # fmt: skip

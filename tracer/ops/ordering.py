@@ -22,5 +22,6 @@ sorted_positions = declare(
     "sorted_positions", "ordering", "x",
     infer=_infer,
     evaluate=_evaluate,
+    noun="order",
     doc="for each row the positions that sort it, equal elements in order and nan last, and all ranks",
 )  # fmt: skip

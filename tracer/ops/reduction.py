@@ -9,9 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..operator import Array, Operator, declare
+from ..operator import Array, Monoid, Operator, Scalar, Search, declare
 from ..spec import BOOL, INT64, Spec, reduced_shape
-from .elementwise import convert, divide, equal, isnan, logical_or, where
+from .elementwise import (
+    ADDITION,
+    convert,
+    divide,
+    equal,
+    greater,
+    isnan,
+    less,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    where,
+)
 from .movement import expand, flip, pad, permute, reshape, slice_
 
 
@@ -91,38 +105,67 @@ def _prod(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
     return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def lowest(dtype: np.dtype) -> Scalar:
+    """What no element is below."""
+    if dtype.kind == "b":
+        return False
+    return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def highest(dtype: np.dtype) -> Scalar:
+    """What no element is above."""
+    if dtype.kind == "b":
+        return True
+    return np.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
 sum_ = reduction(
-    "sum",
-    numpy=_sum,
+    "sum", numpy=_sum, monoid=ADDITION, noun="total",
     vjp={"x": lambda g, x_spec, dims: expand(restore_dims(g, x_spec, dims), shape=x_spec.shape)},
     doc="the sum; 0 of nothing",
-)
-prod = reduction("prod", numpy=_prod, vjp={"x": _product_of_others}, doc="the product; 1 of nothing")
+)  # fmt: skip
+prod = reduction(
+    "prod", numpy=_prod, monoid=Monoid(multiply, lambda dtype: 1), noun="product",
+    vjp={"x": _product_of_others}, doc="the product; 1 of nothing",
+)  # fmt: skip
 amax = reduction(
     "amax", numpy=np.amax, vjp={"x": _shared_by_extremes}, needs_elements=True,
+    monoid=Monoid(maximum, lowest), noun="largest",
     doc="the largest; elements that share the extreme share the gradient",
 )  # fmt: skip
 amin = reduction(
     "amin", numpy=np.amin, vjp={"x": _shared_by_extremes}, needs_elements=True,
+    monoid=Monoid(minimum, highest), noun="smallest",
     doc="the smallest; elements that share the extreme share the gradient",
 )  # fmt: skip
-all_ = reduction("all", numpy=np.all, dtype=BOOL, doc="whether all are true")
-any_ = reduction("any", numpy=np.any, dtype=BOOL, doc="whether any is true")
+all_ = reduction(
+    "all", numpy=np.all, dtype=BOOL, monoid=Monoid(logical_and, lambda dtype: True),
+    doc="whether all are true",
+)  # fmt: skip
+any_ = reduction(
+    "any", numpy=np.any, dtype=BOOL, monoid=Monoid(logical_or, lambda dtype: False),
+    doc="whether any is true",
+)  # fmt: skip
 
 
-def _search(name: str, find: Callable[..., Any], doc: str) -> Operator:
+def _search(name: str, find: Callable[..., Any], search: Search, doc: str) -> Operator:
     """argmax and argmin over one dimension: the first of equals, a nan before all."""
     return reduction(
         name,
         numpy=lambda x, axis, keepdims: np.asarray(find(x, axis=axis[0], keepdims=keepdims)),
         dtype=INT64,
         needs_elements=True,
+        search=search,
         doc=doc,
     )
 
 
-argmax = _search("argmax", np.argmax, "the index of the largest along one dimension")
-argmin = _search("argmin", np.argmin, "the index of the smallest along one dimension")
+argmax = _search(
+    "argmax", np.argmax, Search(greater, lowest), "the index of the largest along one dimension"
+)
+argmin = _search(
+    "argmin", np.argmin, Search(less, highest), "the index of the smallest along one dimension"
+)
 
 # --- running sums and products -------------------------------------------------------------------------
 
@@ -135,6 +178,7 @@ cumsum = declare(
     "cumsum", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype),
+    recurrence="{before} + {x}", noun="running_total",
     vjp={"x": _reversed_cumsum},
     doc="running sums along a dimension",
 )  # fmt: skip
@@ -142,6 +186,7 @@ cumprod = declare(
     "cumprod", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype),
+    recurrence="{before} * {x}",
     vjp={
         "x": lambda g, x, y, x_spec, dim: (
             _shifted(y, x_spec, dim, 1.0) * _reversed_recurrence(g, x, x_spec, dim)
@@ -170,6 +215,7 @@ linear_recurrence = declare(
     "linear_recurrence", "scan", "factor x",
     infer=lambda factor, x, dim: x,
     evaluate=_evaluate_recurrence,
+    recurrence="{x} + {factor} * {before}",
     vjp={
         "factor": lambda g, factor, y, factor_spec, dim: (
             _shifted(y, factor_spec, dim, 0.0) * _reversed_recurrence(g, factor, factor_spec, dim)
