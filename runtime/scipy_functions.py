@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import UnsupportedError
-from .functions import PUBLIC, decompositions, linalg, reduction
+from .functions import PUBLIC, declared, decompositions, linalg
 from .functions.common import array_dtype, fail
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.values import as_python_number, averaged, promoted, tensor_of
@@ -34,8 +34,8 @@ def logsumexp(
     x, factor = promoted([x, b])
     top = PUBLIC["amax"](x._detached(), axes, True)
     top = PUBLIC["where"](PUBLIC["isfinite"](top), top, 0.0)
-    total = PUBLIC["log"](reduction.sum(factor * PUBLIC["exp"](x - top), axes, True)) + top
-    return total if keepdims else reduction.sum(total, axes)
+    total = PUBLIC["log"](declared.sum(factor * PUBLIC["exp"](x - top), axes, True)) + top
+    return total if keepdims else declared.sum(total, axes)
 
 
 def softmax(x: Any, axis: Any = None) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ Scalar = bool | int | float
 Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
 
 OPERATORS: dict[str, Operator] = {}
+WRITTEN_OUT = "written out"
 
 
 class Value:
@@ -92,11 +93,11 @@ class Operator:
     scalar: str | None = None
     """Elementwise: the expression of one element, e.g. `tanh({x})`."""
     monoid: Monoid | None = None
-    """Of what adds up elements, a reduction or a sum at positions: how two are combined."""
+    """Of what combines elements, a reduction, a scan or a sum at positions: how it combines two."""
     search: Search | None = None
     """Of a reduction that gives a position: which."""
     recurrence: str | None = None
-    """Scan: the expression of an element from its operands and from the one `before`, `{before} + {x}`."""
+    """Of a scan that has no monoid: an element as an expression of the operands and of the one `before`."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None
@@ -105,11 +106,34 @@ class Operator:
     """Where tests draw operands from."""
     cost: int = 1
     """Arithmetic per element, in multiplications: what it costs to compute again."""
-    traits: frozenset[str] = field(default_factory=frozenset)
+    is_associative: bool = False
+    """Of two operands: whether what has been combined may be combined again."""
+
+    torch: tuple[str, ...] = ()
+    """The names under which PyTorch's front offers it; messages use the first. `sin` is a function and a
+    method, `special.erf` a function of that namespace, `pullback.expit` a function alone."""
+    in_place: bool = False
+    """Whether functions and methods of these names have a form that writes into the operand, `sin_`."""
+    arguments: str = ""
+    """How these functions take arguments, by a name that `runtime/functions/conventions.py` explains, or
+    WRITTEN_OUT, where there is more to them than the operator."""
+    numpy: tuple[str, ...] = ()
+    """What NumPy calls it: functions and ufuncs that do the same on tensors."""
+    scipy: tuple[str, ...] = ()
+    """Ufuncs of `scipy.special` that do the same on tensors."""
+    note: str = ""
+    """A sentence for the documentation of its functions."""
+    example: tuple[str, str] = ("", "")
+    """Arguments and result of a call, for the documentation of its functions."""
 
     @property
     def variadic(self) -> bool:
         return self.operands[-1:] != () and self.operands[-1].startswith("*")
+
+    @property
+    def public_name(self) -> str:
+        """What messages call it."""
+        return self.torch[0].rpartition(".")[2] if self.torch else self.name
 
     def operand_name(self, position: int) -> str:
         """The name that rules know the operand at `position` by."""
@@ -203,6 +227,9 @@ def declare(
     *,
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     noun: str = "",
+    torch: str = "",
+    numpy: tuple[str, ...] = (),
+    scipy: str = "",
     **fields: Any,
 ) -> Operator:
     """Make an operator and enter it in the table. `operands` are names with spaces between: "a b"."""
@@ -216,10 +243,19 @@ def declare(
         rules=make_rules(name, vjp or {}),
         grad_fn=title,
         noun=noun or f"{name}_value",
+        torch=tuple(torch.split()),
+        numpy=numpy,
+        scipy=tuple(scipy.split()),
         **fields,
     )
     OPERATORS[name] = operator
     return operator
+
+
+def names_in_numpy(function: Callable[..., Any], also: str = "") -> tuple[str, ...]:
+    """What NumPy calls a function, if it is one of NumPy's, and further names."""
+    name = getattr(function, "__name__", "")
+    return (*([name] if getattr(np, name, None) is function else []), *also.split())
 
 
 def operators(family: str | None = None) -> Iterator[Operator]:

@@ -81,11 +81,18 @@ class RootWriter(ElementWriter):
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
         operands["before"] = self.element(node, before, scope)
-        assert node.operator.recurrence is not None
-        running = sp.fill(node.operator.recurrence, operands, node.dtype)
+        running = self._continued(node, operands)
         first = ast.Compare(self.index(index, scope), [ast.Gt()], [ast.Constant(0)])
         whole = ast.IfExp(first, running, value)
         self.line(scope, f"{sp.unparse(place)} = {sp.unparse(whole)}", whole, node.origin, root.value)
+
+    @staticmethod
+    def _continued(node: Node, operands: dict[str, ast.expr]) -> ast.expr:
+        """An element of a scan from its operands and the element before."""
+        if node.operator.monoid is not None:
+            return sp.filled(node.operator.monoid.fold, (operands["before"], operands["x"]), node.dtype)
+        assert node.operator.recurrence is not None
+        return sp.fill(node.operator.recurrence, operands, node.dtype)
 
     # --- accumulators -------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
-from ..functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
+from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
 from ..library_calls import public_name
@@ -151,7 +151,7 @@ implements(np.diagonal)(
     lambda a, offset=0, axis1=0, axis2=1: parts.diagonal(tensor_of(a), offset, axis1, axis2)
 )
 implements(np.trace)(
-    lambda a, offset=0, axis1=0, axis2=1: reduction.sum(
+    lambda a, offset=0, axis1=0, axis2=1: declared.sum(
         parts.diagonal(tensor_of(a), offset, axis1, axis2), -1
     )
 )
