@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from operator_cases import NOT_IN_THE_TABLE, ROWS, Row, differentiable_positions, graph_of
 
+from pullback.codegen import whole_calls
 from pullback.codegen.pipeline import build_forward
 from pullback.codegen.vector_math import FUNCTIONS
 from pullback.tracer.errors import GradientError
@@ -82,6 +83,11 @@ def test_a_reduction_says_how_elements_combine(operator: Operator) -> None:
             np.testing.assert_array_equal(operator.monoid.fold(elements, first), elements)
         elif operator.search:
             assert not operator.search.beats(first, elements).any()
+
+
+def test_what_takes_whole_matrices_calls_functions_that_exist() -> None:
+    called = {name for one in OPERATORS.values() if one.call is not None for name in one.call.functions}
+    assert called == {function.__name__ for function in whole_calls.FUNCTIONS}
 
 
 def test_scans_say_what_follows_an_element() -> None:

@@ -73,6 +73,32 @@ class Search:
     """By dtype, an element that beats no other: where the search begins."""
 
 
+def _first(**attributes: Any) -> int:
+    return 0
+
+
+def _no(**attributes: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WholeCall:
+    """How generated code computes an operator: by calls of a function, with whole rows or whole matrices."""
+
+    functions: tuple[str, ...]
+    """Of `codegen/whole_calls.py`, by name ..."""
+    choose: Callable[..., int] = _first
+    """... and by the operator's attributes the place of the one that is called."""
+    dims: int = 2
+    """How many of the last dimensions a call takes."""
+    transposes: Callable[..., bool] = _no
+    """By the operator's attributes, whether the first operand is handed over transposed."""
+    steps: Callable[[int], int] = int
+    """Arithmetic for each element of the result, by the operand's last extent."""
+    refusal: tuple[str, str] | None = None
+    """Of functions that say whether there is a result: the public function, and what its matrix must be."""
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """One operator: names, shape rule, value, vjp rules, and how it lowers."""
@@ -98,6 +124,8 @@ class Operator:
     """Of a reduction that gives a position: which."""
     recurrence: str | None = None
     """Of a scan that has no monoid: an element as an expression of the operands and of the one `before`."""
+    call: WholeCall | None = None
+    """Of what takes whole rows or matrices: what generated code calls."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None

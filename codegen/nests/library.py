@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 
-from ..rewriting.calls import gemm, pairs_of, start_of
+from ..rewriting.calls import pairs_of, start_of
 from ..writing import spelling as sp
 from ..writing.layout import Block, Line
 from .expression import (

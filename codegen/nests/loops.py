@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
 
-from ..rewriting.calls import gemm, matrices_of
+from ..rewriting.calls import matrices_of
 from ..rewriting.unroll import SMALL
 from .cost import EXPENSIVE, arithmetic
 from .delays import delay_in, find_delays

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.windows import update_at
 
-from ..rewriting.calls import gemm, start_of
+from ..rewriting.calls import start_of
 from ..whole_calls import takes_wholes
 from .expression import (
     ZERO,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 
-from ..whole_calls import DIMS, SAYING_WHETHER, function_of, takes_wholes
+from ..whole_calls import call_of, function_of, takes_wholes
 from ..writing import spelling as sp
 from ..writing.layout import Block, Line
 from .expression import ZERO, AnyIndex, Axis, Index, Load, of_axis
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def whole_root(node: Node, lowering: Lowering) -> Root:
     """The call for an operator, in loops over the dimensions of operands that it does not take whole."""
-    extents, taken = lowering.extents, DIMS[node.operator.family]
+    extents, taken = lowering.extents, call_of(node).dims
     batch = tuple(map(Axis, extents[node.operands[0]][:-taken]))
     around = tuple(map(of_axis, batch))
     reads = tuple(_read(x, around, lowering) for x in node.operands)
@@ -36,7 +36,7 @@ def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
     found: dict[Node, range] = {}
     for root in roots:
         if takes_wholes(root.node):
-            batch = root.node.operands[0].spec.ndim - DIMS[root.node.operator.family]
+            batch = root.node.operands[0].spec.ndim - call_of(root.node).dims
             for node in (root.node, *(load.node for load in root.reads)):
                 found[node] = range(batch, node.spec.ndim)
     return found
@@ -60,18 +60,18 @@ def write_whole_call(root: Root, writer: Writer, scope: Scope) -> Line | Block:
     """`sort_positions(x[i], positions[i])` in the loops over rows; raises where there is no result."""
     from ..writing.element import comment_of
 
-    function = function_of(root.node).__name__
-    taken = DIMS[root.node.operator.family]
+    function, declared = function_of(root.node).__name__, call_of(root.node)
+    taken = declared.dims
     operands = [
         _part(read.node, read.indices[: len(read.indices) - taken], writer, scope) for read in root.reads
     ]
-    if root.node.operator.name == "triangular_solution" and root.node.attributes["transposed"]:
+    if declared.transposes(**root.node.attributes):
         operands[0] += ".T"
     batch = root.node.operands[0].spec.ndim - taken
     out = _part(root.node, root.target[:batch], writer, scope)
     writer.called.add(function)
     call, comment = f"{function}({', '.join(operands)}, {out})", comment_of([root.node.origin])
-    if root.node.operator.name not in SAYING_WHETHER:
+    if declared.refusal is None:
         return Line(call, comment)
     number = writer.tree.may_fail.setdefault(root.node, len(writer.tree.may_fail))
     return Block(f"if not {call}", (Line(f"raise ArithmeticError({number})", comment),))
