@@ -4,7 +4,6 @@ import importlib
 import inspect
 import pickle
 import re
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,7 @@ IMPORTED = {"typing": {"Any"}, "..tensor": {"Tensor"}, ".common": {"Dims", "Oper
 def stub_of(namespace: str) -> str:
     """The module as a type checker reads it: signatures, and what the functions are in a line."""
     functions = sorted(FUNCTIONS[namespace].items())
-    names = textwrap.fill(", ".join(f'"{name}"' for name, _ in functions), 100)
-    listed = textwrap.indent(f"{names},", "    ")
+    listed = "\n".join(f'    "{name}",' for name, _ in functions)
     declarations = [declaration(*one) for one in functions]
     used = set(re.findall(r"\w+", " ".join(re.findall(r"^def .*", "\n".join(declarations), re.M))))
     imports = [

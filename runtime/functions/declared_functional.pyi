@@ -4,7 +4,8 @@ from ..tensor import Tensor
 from .common import Operand
 
 __all__ = [
-    "sigmoid", "tanh",
+    "sigmoid",
+    "tanh",
 ]
 
 def sigmoid(input: Operand) -> Tensor:

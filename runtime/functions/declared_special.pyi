@@ -4,9 +4,29 @@ from ..tensor import Tensor
 from .common import Operand
 
 __all__ = [
-    "digamma", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
-    "gammaln", "i0", "i0e", "i1", "i1e", "igamma", "igammac", "lgamma", "log1p", "log_ndtr", "ndtri",
-    "psi", "zeta",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "igamma",
+    "igammac",
+    "lgamma",
+    "log1p",
+    "log_ndtr",
+    "ndtri",
+    "psi",
+    "zeta",
 ]
 
 def digamma(input: Operand) -> Tensor:
