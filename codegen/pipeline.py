@@ -28,7 +28,6 @@ from .rewriting.windows import add_in_place, forget_overwritten
 from .rolling.bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
 from .rolling.delays import move_when_read
 from .rolling.roll import roll
-from .writing.names import noun
 
 __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]
 
@@ -168,7 +167,7 @@ def _backward_graph(
             continue
         kind, place = ("output", outputs) if node in outputs else ("residual", residuals)
         sources.append((kind, list(place).index(node)))
-        name = f"saved_{node.name or noun(node.operator.name)}"
+        name = f"saved_{node.name or node.operator.noun}"
         replacements[node] = make_input(node.spec, name, node.origin)
         inputs.append(replacements[node])
     new = substitute(gradients, replacements)

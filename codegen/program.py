@@ -33,7 +33,7 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
-from .whole_calls import MULTIPLYING
+from .whole_calls import MULTIPLYING, call_of
 from .writing.explain import explain
 
 RECURSION_LIMIT = 100_000
@@ -174,14 +174,13 @@ class Program:
     def _without_result(self, number: int) -> LinearAlgebraError:
         """What is wrong where a call in the code has no result."""
         node = next(one for one, place in self._plan.tree.may_fail.items() if place == number)
-        name, wanted = {
-            "cholesky_factor": ("cholesky", "positive definite"),
-            "eliminated_solution": ("solve", "regular: it is singular"),
-        }[node.operator.name]
+        refusal = call_of(node).refusal
+        assert refusal is not None
+        name, wanted = refusal
         batch = node.operands[0].shape[:-2]
         which = f"A matrix of the batch of shape {batch}" if batch else "The matrix"
         return LinearAlgebraError(
-            f"linalg.{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
+            f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
         )
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

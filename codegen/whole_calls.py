@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from pullback.tracer.graph import Node
+from pullback.tracer.operator import WholeCall
 
 from . import decompositions, matrices, ordering
 
@@ -17,45 +18,27 @@ FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
 NAMES_OF_MODULES = {
     module.__name__: {function.__name__ for function in module.FUNCTIONS} for module in MODULES
 }
+BY_NAME = {function.__name__: function for function in FUNCTIONS}
 MULTIPLYING = frozenset(function.__name__ for function in matrices.FUNCTIONS)
 """Functions that call `gemm`."""
-SAYING_WHETHER = frozenset({"cholesky_factor", "eliminated_solution"})
-"""Operators whose functions say whether there is a result."""
-DIMS = {"ordering": 1, "matrix": 2, "decomposition": 2}
-"""By family of operators: how many of the last dimensions a call takes."""
 
 
 def takes_wholes(node: Node) -> bool:
-    return node.operator.family in DIMS
+    return node.operator.call is not None
+
+
+def call_of(node: Node) -> WholeCall:
+    """What the operator's declaration says of its calls."""
+    assert node.operator.call is not None
+    return node.operator.call
 
 
 def operations_of_call(node: Node) -> int:
-    extent = node.operands[0].shape[-1]
-    return node.spec.size * (max(extent, 2).bit_length() if node.operator.family == "ordering" else extent)
+    return node.spec.size * call_of(node).steps(node.operands[0].shape[-1])
 
 
 def function_of(node: Node) -> FunctionType:
-    """The function for an operator; a `transposed` triangle is handed to it transposed."""
-    name, attributes = node.operator.name, node.attributes
-    found: Any
-    if name == "triangular_solution":
-        found = (
-            matrices.solve_lower if attributes["lower"] != attributes["transposed"] else matrices.solve_upper
-        )
-    elif name == "eliminated_solution":
-        found = (
-            matrices.solve_eliminated_transposed if attributes["transposed"] else matrices.solve_eliminated
-        )
-    else:
-        found = {
-            "sorted_positions": ordering.sort_positions,
-            "cholesky_factor": matrices.factor_cholesky,
-            "eliminated": matrices.eliminate,
-            "eigh": decompositions.eigen_symmetric,
-            "svd": decompositions.singular,
-            "qr": decompositions.orthogonal_triangular,
-            "row_exchanges": decompositions.exchanged_rows,
-            "lu": decompositions.triangles,
-            "exponentials": decompositions.exponential,
-        }[name]
+    """The function that is called for a node."""
+    call = call_of(node)
+    found: Any = BY_NAME[call.functions[call.choose(**node.attributes)]]
     return found

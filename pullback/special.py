@@ -1,48 +1,20 @@
 """Special functions under the names of torch.special."""
 
+from pullback.runtime.functions import declared_special as _declared
 from pullback.runtime.functions.activation import log_softmax, softmax
 from pullback.runtime.functions.arithmetic import xlogy
-from pullback.runtime.functions.elementwise import (
-    digamma,
-    erf,
-    erfc,
-    exp2,
-    expit,
-    expm1,
-    lgamma,
-    log1p,
-    logit,
-    round,
-    sinc,
-)  # fmt: skip
-from pullback.runtime.functions.special import (
-    entr,
-    erfcx,
-    erfinv,
-    i0,
-    i0e,
-    i1,
-    i1e,
-    igamma,
-    igammac,
-    log_ndtr,
-    mvlgamma,
-    ndtr,
-    ndtri,
-    polygamma,
-    xlog1py,
-    zeta,
-)  # fmt: skip
+from pullback.runtime.functions.declared_special import *  # noqa: F403  erf, i0e, ...
+from pullback.runtime.functions.elementwise import logit, round, sinc
+from pullback.runtime.functions.special import entr, mvlgamma, ndtr, polygamma, xlog1py
 from pullback.runtime.functions.statistics import logsumexp
 from pullback.runtime.public import publish as _publish
 
-gammainc, gammaincc, gammaln, multigammaln, psi = igamma, igammac, lgamma, mvlgamma, digamma
+multigammaln = mvlgamma
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
-    "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp",
-    "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy",
-    "zeta",
+    "entr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "polygamma", "round", "sinc",
+    "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
+__all__ += _declared.__all__
 
 _publish(globals(), __name__)

@@ -27,6 +27,7 @@ from . import (
 )
 from .functions import METHODS, PUBLIC, assignment, movement
 from .functions.common import array_dtype, is_operand
+from .functions.conventions import OFFERED
 from .functions.methods import BINARY
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
@@ -58,19 +59,12 @@ from .tensor import Device, Tensor, make
 from .value_kinds import NumpyTensor
 
 _IN_PLACE = """
-    abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr arccos arccosh arcsin
-    arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh baddbmm bitwise_and
-    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp
-    clamp_max clamp_min clip conj_physical copysign cos cosh cumprod cumsum deg2rad digamma div
-    divide elu eq erf erfc erfinv exp exp2 expm1 fix float_power floor floor_divide fmod frac gcd ge
-    greater greater_equal gt hardtanh heaviside hypot i0 igamma igammac index_add index_copy
-    index_fill index_put index_reduce lcm ldexp le leaky_relu lerp less less_equal lgamma log log10
-    log1p log2 logical_and logical_not logical_or logical_xor logit lt masked_fill masked_scatter
-    mul multiply mvlgamma nan_to_num ne neg negative nextafter not_equal pow put rad2deg
-    reciprocal relu remainder renorm round rsqrt scatter scatter_add scatter_reduce selu sgn sigmoid
-    sign sin sinc sinh sqrt square sub subtract tan tanh threshold tril triu true_divide trunc xlogy
+    addbmm addcdiv addcmul addmm addmv addr baddbmm celu clamp_max clamp_min conj_physical copysign
+    deg2rad elu float_power fmod frac hardtanh heaviside index_add index_copy index_fill index_put
+    index_reduce ldexp leaky_relu lerp logit masked_fill masked_scatter mvlgamma nan_to_num put rad2deg
+    renorm scatter scatter_add scatter_reduce selu sgn sinc threshold tril triu true_divide xlogy
 """
-IN_PLACE = frozenset(_IN_PLACE.split())
+IN_PLACE = frozenset(_IN_PLACE.split()) | {name for name, one in OFFERED.items() if one.in_place}
 """Functions with an in-place form: a method, and a function, named with `_` behind."""
 _IN_PLACE_VIEWS: dict[str, Callable[..., Tensor]] = {
     "squeeze": movement.squeeze, "swapaxes": movement.swapaxes, "swapdims": movement.swapdims,

@@ -224,7 +224,6 @@ class Prefixes:
     ) -> tuple[Node, ...]:
         """What all of the paths make before they part, and need later, unless it is cheaper made again."""
         from ..codegen.rewriting.partition import partition
-        from ..codegen.writing.names import noun
 
         first = members[0]
         common = {
@@ -240,7 +239,7 @@ class Prefixes:
         wanted = [node for node in sorted(needed, key=lambda node: node.serial) if not node.is_constant]
         found = tuple(node for node in partition(wanted, free).saved if node not in free)
         for node in found:
-            node.renamed(node.name or noun(node.operator.name))
+            node.renamed(node.name or node.operator.noun)
         return found
 
     def _prefix(

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..tracer.errors import UnsupportedError
 from .conversion import tensor_of
-from .functions import PUBLIC, decompositions, linalg, reduction
+from .functions import PUBLIC, declared, decompositions, linalg
 from .functions.common import INTEGERS, array_dtype, fail
 from .numpy_api.front import FUNCTIONS
 from .numpy_api.values import as_python_number, averaged, promoted
@@ -35,8 +35,8 @@ def logsumexp(
     x, factor = promoted([x, b])
     top = PUBLIC["amax"](x._detached(), axes, True)
     top = PUBLIC["where"](PUBLIC["isfinite"](top), top, 0.0)
-    total = PUBLIC["log"](reduction.sum(factor * PUBLIC["exp"](x - top), axes, True)) + top
-    return total if keepdims else reduction.sum(total, axes)
+    total = PUBLIC["log"](declared.sum(factor * PUBLIC["exp"](x - top), axes, True)) + top
+    return total if keepdims else declared.sum(total, axes)
 
 
 def softmax(x: Any, axis: Any = None) -> Tensor:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from operator_cases import NOT_IN_THE_TABLE, ROWS, Row, differentiable_positions, graph_of
 
+from pullback.codegen import whole_calls
 from pullback.codegen.pipeline import build_forward
 from pullback.codegen.vector_math import FUNCTIONS
 from pullback.tracer.errors import GradientError
-from pullback.tracer.operator import OPERATORS, Operator
+from pullback.tracer.operator import OPERATORS, Operator, operators
 
 LOOSE = 16.0
 OPERATORS_HERE = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS.keys())
@@ -63,6 +64,32 @@ def test_scalar_expression(operator: Operator) -> None:
         if isinstance(node, ast.Call):
             assert isinstance(node.func, ast.Name)
             assert node.func.id in FUNCTIONS or hasattr(builtins, node.func.id), node.func.id
+
+
+@pytest.mark.parametrize("operator", [*operators("reduction")], ids=lambda one: one.name)
+def test_a_reduction_says_how_elements_combine(operator: Operator) -> None:
+    """By a monoid or a search; what is combined with the identity, or compared with it, stays."""
+    assert (operator.monoid is None) != (operator.search is None)
+    for dtype in map(np.dtype, ROWS[operator.name].dtypes):
+        found = operator.monoid or operator.search
+        assert found is not None
+        first = np.asarray(found.identity(dtype), dtype)
+        elements = np.asarray([0, 1] if dtype.kind in "bu" else [-2, 0, 1], dtype)
+        if operator.monoid:
+            np.testing.assert_array_equal(operator.monoid.fold(first, elements), elements)
+            np.testing.assert_array_equal(operator.monoid.fold(elements, first), elements)
+        elif operator.search:
+            assert not operator.search.beats(first, elements).any()
+
+
+def test_what_takes_whole_matrices_calls_functions_that_exist() -> None:
+    called = {name for one in OPERATORS.values() if one.call is not None for name in one.call.functions}
+    assert called == {function.__name__ for function in whole_calls.FUNCTIONS}
+
+
+def test_scans_say_what_follows_an_element() -> None:
+    for operator in operators("scan"):
+        assert (operator.monoid is None) == ("{before}" in (operator.recurrence or ""))
 
 
 @rows

@@ -16,9 +16,11 @@ import numpy as np
 from .spec import Spec, spec_of
 
 Attributes = Mapping[str, Any]
+Scalar = bool | int | float
 Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through a rule
 
 OPERATORS: dict[str, Operator] = {}
+WRITTEN_OUT = "written out"
 
 
 class Value:
@@ -51,6 +53,52 @@ class Rule:
         return "y" in self.parameters
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Monoid:
+    """How a reduction combines elements, in whatever order and grouping."""
+
+    fold: Operator
+    """Of two elements; elementwise, and generated code combines as its `scalar` says."""
+    identity: Callable[[np.dtype], Scalar]
+    """By dtype, the element that changes no other: where a total begins."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Search:
+    """How a reduction finds a place: that of the first element which no other beats, a nan before all."""
+
+    beats: Operator
+    """Of two elements: whether the first is better. Elementwise, a comparison."""
+    identity: Callable[[np.dtype], Scalar]
+    """By dtype, an element that beats no other: where the search begins."""
+
+
+def _first(**attributes: Any) -> int:
+    return 0
+
+
+def _no(**attributes: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WholeCall:
+    """How generated code computes an operator: by calls of a function, with whole rows or whole matrices."""
+
+    functions: tuple[str, ...]
+    """Of `codegen/whole_calls.py`, by name ..."""
+    choose: Callable[..., int] = _first
+    """... and by the operator's attributes the place of the one that is called."""
+    dims: int = 2
+    """How many of the last dimensions a call takes."""
+    transposes: Callable[..., bool] = _no
+    """By the operator's attributes, whether the first operand is handed over transposed."""
+    steps: Callable[[int], int] = int
+    """Arithmetic for each element of the result, by the operand's last extent."""
+    refusal: tuple[str, str] | None = None
+    """Of functions that say whether there is a result: the public function, and what its matrix must be."""
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """One operator: names, shape rule, value, vjp rules, and how it lowers."""
@@ -70,6 +118,16 @@ class Operator:
     doc: str = ""
     scalar: str | None = None
     """Elementwise: the expression of one element, e.g. `tanh({x})`."""
+    monoid: Monoid | None = None
+    """Of what combines elements, a reduction, a scan or a sum at positions: how it combines two."""
+    search: Search | None = None
+    """Of a reduction that gives a position: which."""
+    recurrence: str | None = None
+    """Of a scan that has no monoid: an element as an expression of the operands and of the one `before`."""
+    call: WholeCall | None = None
+    """Of what takes whole rows or matrices: what generated code calls."""
+    noun: str = ""
+    """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None
     """Composite: the same in simpler operators, for what comes after differentiation."""
     domain: tuple[float, float] = (-3.0, 3.0)
@@ -79,10 +137,34 @@ class Operator:
     needs_own_rule: bool = False
     """Composite: its body has no derivative, or somewhere another one, as that of a norm at 0. So it stays
     whole while a graph may yet be differentiated again."""
+    is_associative: bool = False
+    """Of two operands: whether what has been combined may be combined again."""
+
+    torch: tuple[str, ...] = ()
+    """The names under which PyTorch's front offers it; messages use the first. `sin` is a function and a
+    method, `special.erf` a function of that namespace, `pullback.expit` a function alone."""
+    in_place: bool = False
+    """Whether functions and methods of these names have a form that writes into the operand, `sin_`."""
+    arguments: str = ""
+    """How these functions take arguments, by a name that `runtime/functions/conventions.py` explains, or
+    WRITTEN_OUT, where there is more to them than the operator."""
+    numpy: tuple[str, ...] = ()
+    """What NumPy calls it: functions and ufuncs that do the same on tensors."""
+    scipy: tuple[str, ...] = ()
+    """Ufuncs of `scipy.special` that do the same on tensors."""
+    note: str = ""
+    """A sentence for the documentation of its functions."""
+    example: tuple[str, str] = ("", "")
+    """Arguments and result of a call, for the documentation of its functions."""
 
     @property
     def variadic(self) -> bool:
         return self.operands[-1:] != () and self.operands[-1].startswith("*")
+
+    @property
+    def public_name(self) -> str:
+        """What messages call it."""
+        return self.torch[0].rpartition(".")[2] if self.torch else self.name
 
     def operand_name(self, position: int) -> str:
         """The name that rules know the operand at `position` by."""
@@ -175,6 +257,10 @@ def declare(
     operands: str,
     *,
     vjp: Mapping[str, Callable[..., Array]] | None = None,
+    noun: str = "",
+    torch: str = "",
+    numpy: tuple[str, ...] = (),
+    scipy: str = "",
     **fields: Any,
 ) -> Operator:
     """Make an operator and enter it in the table. `operands` are names with spaces between: "a b"."""
@@ -187,10 +273,20 @@ def declare(
         operands=tuple(operands.split()),
         rules=make_rules(name, vjp or {}),
         grad_fn=title,
+        noun=noun or f"{name}_value",
+        torch=tuple(torch.split()),
+        numpy=numpy,
+        scipy=tuple(scipy.split()),
         **fields,
     )
     OPERATORS[name] = operator
     return operator
+
+
+def names_in_numpy(function: Callable[..., Any], also: str = "") -> tuple[str, ...]:
+    """What NumPy calls a function, if it is one of NumPy's, and further names."""
+    name = getattr(function, "__name__", "")
+    return (*([name] if getattr(np, name, None) is function else []), *also.split())
 
 
 def operators(family: str | None = None) -> Iterator[Operator]:

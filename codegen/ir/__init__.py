@@ -17,15 +17,9 @@ from .expressions import (
     number,
     parts,
 )
-from .formulas import fill
+from .formulas import apply_operator, fill
 from .statements import (
-    ALL,
-    ANY,
-    LARGEST,
     PART,
-    PRODUCT,
-    SMALLEST,
-    SUM,
     WHOLE,
     Accumulate,
     Assign,
@@ -37,7 +31,6 @@ from .statements import (
     Kind,
     Let,
     Library,
-    Monoid,
     Origins,
     Return,
     Section,
@@ -60,8 +53,6 @@ from .statements import (
 )
 
 __all__ = [
-    "ALL",
-    "ANY",
     "Accumulate",
     "Apply",
     "Assign",
@@ -77,18 +68,13 @@ __all__ = [
     "Function",
     "If",
     "Kind",
-    "LARGEST",
     "Let",
     "Library",
     "Load",
-    "Monoid",
     "Origins",
     "PART",
-    "PRODUCT",
     "Return",
     "Role",
-    "SMALLEST",
-    "SUM",
     "Section",
     "Select",
     "Span",
@@ -99,6 +85,7 @@ __all__ = [
     "WHOLE",
     "While",
     "apply",
+    "apply_operator",
     "bodies",
     "buffers",
     "called_functions",

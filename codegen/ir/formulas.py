@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
+
+from pullback.tracer.operator import Operator
 
 from .expressions import Apply, Const, Expr, Select, apply
 
@@ -23,6 +25,12 @@ FUNCTIONS: dict[type[ast.AST], str] = {
 def fill(formula: str, operands: Mapping[str, Expr], dtype: np.dtype) -> Expr:
     """A formula of operands; its numbers are of a dtype, and so are the values of its functions."""
     return _filled(_parsed(formula), operands, dtype)
+
+
+def apply_operator(operator: Operator, operands: Sequence[Expr], dtype: np.dtype) -> Expr:
+    """An elementwise operator of elements."""
+    assert operator.scalar is not None
+    return fill(operator.scalar, dict(zip(operator.operands, operands)), dtype)
 
 
 @lru_cache(maxsize=1024)

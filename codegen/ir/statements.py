@@ -6,39 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, Union
 
-import numpy as np
-
+from pullback.tracer.operator import Monoid
 from pullback.tracer.origin import Origin
 
-from .expressions import Apply, Buffer, Cast, Expr, Extent, Load, Variable, parts
+from .expressions import Buffer, Cast, Expr, Extent, Load, Variable, parts
+from .formulas import apply_operator
 
 Origins = tuple[Origin, ...]
 """Where a statement comes from: first the value that it is about, then what is computed on the way."""
 Kind = Literal["serial", "parallel", "block", "unrolled"]
-
-
-@dataclass(frozen=True, slots=True)
-class Monoid:
-    """How elements are combined: a function of two, and what it starts from."""
-
-    function: str
-    identity: Callable[[np.dtype], bool | int | float]
-
-
-def _smallest(dtype: np.dtype) -> bool | int | float:
-    return -np.inf if dtype.kind == "f" else 0 if dtype.kind == "b" else int(np.iinfo(dtype).min)
-
-
-def _largest(dtype: np.dtype) -> bool | int | float:
-    return np.inf if dtype.kind == "f" else 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
-
-
-SUM = Monoid("add", lambda dtype: 0)
-PRODUCT = Monoid("multiply", lambda dtype: 1)
-LARGEST = Monoid("maximum", _smallest)
-SMALLEST = Monoid("minimum", _largest)
-ALL = Monoid("bit_and", lambda dtype: 1)
-ANY = Monoid("bit_or", lambda dtype: 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +58,7 @@ class Accumulate:
     @property
     def combined(self) -> Expr:
         """What the target becomes."""
-        dtype = self.target.dtype
-        return narrowed(Apply(self.monoid.function, (self.target, self.value), dtype))
+        return narrowed(apply_operator(self.monoid.fold, (self.target, self.value), self.target.dtype))
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,11 +79,15 @@ class ScalarType:
         return f"{self.dtype} scalar"
 
 
+COMBINED = frozenset({"add", "multiply", "maximum", "minimum", "logical_and", "logical_or"})
+"""Operators with which totals of parts can be combined: `sharing.py` has their instructions."""
+
+
 @dataclass(frozen=True)
 class Sharing:
     """How threads share a kernel over `range(start, stop)`: which arrays, by position, each has for itself.
 
-    What is in `totals` is combined as the operators say ("sum", "amax", ...), in the order of the parts.
+    What is in `totals` is combined as the operators say ("add", "maximum", ...), in the order of the parts.
     """
 
     private: tuple[int, ...] = ()

@@ -236,17 +236,17 @@ def _element(dtype: np.dtype) -> ir.Type:
 def _combined(
     builder: ir.IRBuilder, operator: str, dtype: np.dtype, one: ir.Value, other: ir.Value
 ) -> ir.Value:
-    """As NumPy's add, multiply, maximum, minimum, logical_and and logical_or; truth values are 0 and 1."""
+    """As NumPy's functions of these names, those of `kernels.COMBINED`; truth values are 0 and 1."""
     is_float, is_truth = dtype.kind == "f", dtype.kind == "b"
-    if operator == "all" or (is_truth and operator in ("prod", "amin")):
+    if operator == "logical_and" or (is_truth and operator in ("multiply", "minimum")):
         return builder.and_(one, other)
-    if operator == "any" or is_truth:
+    if operator == "logical_or" or is_truth:
         return builder.or_(one, other)
-    if operator in ("sum", "scatter_add"):
+    if operator == "add":
         return (builder.fadd if is_float else builder.add)(one, other)
-    if operator == "prod":
+    if operator == "multiply":
         return (builder.fmul if is_float else builder.mul)(one, other)
-    sign = {"amax": ">", "amin": "<"}[operator]
+    sign = {"maximum": ">", "minimum": "<"}[operator]
     if not is_float:
         compare = builder.icmp_signed if dtype.kind == "i" else builder.icmp_unsigned
         return builder.select(compare(sign, one, other), one, other)

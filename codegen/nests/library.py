@@ -8,10 +8,11 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 
 from .. import ir
-from ..rewriting.calls import gemm, pairs_of, start_of
+from ..rewriting.calls import pairs_of, start_of
 from .expression import (
     AnyIndex,
     Axis,

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
 
-from ..rewriting.calls import gemm, matrices_of
+from ..rewriting.calls import matrices_of
 from ..rewriting.unroll import SMALL
-from ..writing.names import noun
 from .cost import EXPENSIVE, arithmetic
 from .delays import delay_in, find_delays
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
@@ -188,7 +188,7 @@ def _history(loop: LoopNode, index: int, delay: int, extents: Extents) -> Node:
     rows = loop.length + 1 + delay
     spec = start.spec.with_shape((rows, *start.shape))
     init = loop.node.operands[index]
-    name = end.name or start.name or init.name or f"{noun(end.operator.name)}s"
+    name = end.name or start.name or init.name or f"{end.operator.noun}s"
     node = Node(loop_result, (loop.node,), {"index": index, "delay": delay}, spec, end.origin, name)
     extents.of[node] = (Symbol(rows), *extents.of[start])
     return node
@@ -331,7 +331,7 @@ def _enter_result(
             continue
         first = one.stacks.setdefault(index, reader)
         if not first.name:
-            first.renamed(output.name or f"{noun(output.operator.name)}s")
+            first.renamed(output.name or f"{output.operator.noun}s")
         lowering.stored.add(first)
         if reader is not first:
             lowering.elsewhere[reader] = _same_as(first, lowering)

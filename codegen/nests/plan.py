@@ -20,7 +20,7 @@ from ..machine.compile import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
 from ..writing.indices import Arrays
-from ..writing.names import NamePool, noun
+from ..writing.names import NamePool
 from ..writing.write import Writer
 from .blocking import BLOCK
 from .expression import AnyIndex, axes_in, is_number
@@ -226,12 +226,12 @@ def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
 
 def _array_name(node: Node, role: ir.Role) -> str:
     if role == "saved":
-        return f"saved_{node.name or noun(node.operator.name)}"
+        return f"saved_{node.name or node.operator.noun}"
     if node.name:
         return node.name
     if role == "output":
         return "gradient" if node.origin.is_backward else "value"
-    return f"{noun(node.operator.name)}s"
+    return f"{node.operator.noun}s"
 
 
 def _base(node: Node) -> Node:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.windows import update_at
 
-from ..rewriting.calls import gemm, start_of
+from ..rewriting.calls import start_of
 from ..whole_calls import takes_wholes
 from .expression import (
     ZERO,
@@ -212,7 +213,7 @@ def _reduction(node: Node, lowering: Lowering) -> Root:
     axes = _axes(lowering.extents[x])
     kept = [axis for dim, axis in enumerate(axes) if dim not in dims]
     reduced = frozenset(axes[dim] for dim in dims)
-    kind = "search" if node.operator.name.startswith("arg") else "reduce"
+    kind = "search" if node.operator.search else "reduce"
     return _root(node, kind, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
 
 

@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from pullback.tracer.graph import Node
 
 from .. import ir
-from ..machine.compile import Sharing
+from ..machine.compile import COMBINED, Sharing
 from ..machine.waking import LEAST, worth_sharing
-from ..rewriting.calls import gemm
 from ..whole_calls import operations_of_call
 from .cost import arithmetic
 from .expression import AnyIndex, Axis, Index, of_axis
@@ -42,8 +41,6 @@ MULTIPLIED_BYTES = 150.0
 SMALLEST_PART = 16
 NANOSECONDS_PER_ACCESS = 0.1
 NANOSECONDS_PER_COST = 0.02
-COMBINED = frozenset({"sum", "scatter_add", "prod", "amax", "amin", "all", "any"})
-"""Operators whose totals of parts can be combined: `machine.sharing` does."""
 
 
 @dataclass
@@ -78,7 +75,15 @@ class Stage:
 
 def _combining(total: Node) -> str:
     """The operator that makes one total of those of two parts."""
-    return "sum" if total.operator is gemm else total.operator.name
+    assert total.operator.monoid is not None
+    return total.operator.monoid.fold.name
+
+
+def _is_combined(root: Root) -> bool:
+    """Whether the totals of parts can be combined."""
+    monoid = root.node.operator.monoid
+    is_total = root.kind != "call" or starts_at_zero(root)
+    return is_total and monoid is not None and monoid.fold.name in COMBINED
 
 
 def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
@@ -248,8 +253,7 @@ def _can_share(root: Root, loop: Loop) -> bool:
     if root.kind == "check":
         return True
     if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
-        is_combined = root.node.operator.name in COMBINED or starts_at_zero(root)
-        return axis not in root.reduced or is_combined
+        return axis not in root.reduced or _is_combined(root)
     return root.kind == "scan" and not _scans(root, axis)
 
 

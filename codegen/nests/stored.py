@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pullback.tracer.graph import Graph, Node, users_of
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 from pullback.tracer.ops.windows import PLACE
 
-from ..rewriting.calls import gemm, matrices_of
+from ..rewriting.calls import matrices_of
 from ..rewriting.extremes import compared_with_extreme
 from ..rewriting.unroll import SMALL
 from ..whole_calls import takes_wholes

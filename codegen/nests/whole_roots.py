@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pullback.tracer.graph import Node
 
 from .. import ir
-from ..whole_calls import DIMS, SAYING_WHETHER, function_of, takes_wholes
+from ..whole_calls import call_of, function_of, takes_wholes
 from .expression import ZERO, AnyIndex, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def whole_root(node: Node, lowering: Lowering) -> Root:
     """The call for an operator, in loops over the dimensions of operands that it does not take whole."""
-    extents, taken = lowering.extents, DIMS[node.operator.family]
+    extents, taken = lowering.extents, call_of(node).dims
     batch = tuple(map(Axis, extents[node.operands[0]][:-taken]))
     around = tuple(map(of_axis, batch))
     reads = tuple(_read(x, around, lowering) for x in node.operands)
@@ -36,7 +36,7 @@ def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
     found: dict[Node, range] = {}
     for root in roots:
         if takes_wholes(root.node):
-            batch = root.node.operands[0].spec.ndim - DIMS[root.node.operator.family]
+            batch = root.node.operands[0].spec.ndim - call_of(root.node).dims
             for node in (root.node, *(load.node for load in root.reads)):
                 found[node] = range(batch, node.spec.ndim)
     return found
@@ -58,16 +58,16 @@ def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
 
 def write_whole_call(root: Root, writer: Writer, scope: Scope) -> ir.Library:
     """`sort_positions(x[i], positions[i])` in the loops over rows; raises where there is no result."""
-    node, taken = root.node, DIMS[root.node.operator.family]
+    node, declared = root.node, call_of(root.node)
     operands = [
-        _part(read.node, read.indices[: len(read.indices) - taken], writer, scope) for read in root.reads
+        _part(read.node, read.indices[: len(read.indices) - declared.dims], writer, scope)
+        for read in root.reads
     ]
-    if node.operator.name == "triangular_solution" and node.attributes["transposed"]:
+    if declared.transposes(**node.attributes):
         operands[0] = replace(operands[0], transposed=True)
-    batch = node.operands[0].spec.ndim - taken
-    out = _part(node, root.target[:batch], writer, scope)
+    out = _part(node, root.target[: node.operands[0].spec.ndim - declared.dims], writer, scope)
     failure = None
-    if node.operator.name in SAYING_WHETHER:
+    if declared.refusal is not None:
         failure = writer.tree.may_fail.setdefault(node, len(writer.tree.may_fail))
     return ir.Library(function_of(node).__name__, (*operands, out), failure, (node.origin,))
 

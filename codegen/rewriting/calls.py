@@ -11,19 +11,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
-
-import numpy as np
 
 from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
-from pullback.tracer.operator import Operator
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.contraction import contract, split_subscripts
+from pullback.tracer.ops.contraction import contract, gemm, split_subscripts
 from pullback.tracer.origin import UNKNOWN, Origin, located_at
-from pullback.tracer.spec import FromShape, Spec
+from pullback.tracer.spec import FromShape
 
-from ..writing.names import noun
 from .contractions import Indices
 
 CHEAP = 12
@@ -39,29 +34,9 @@ class Product:
     origin: Origin = UNKNOWN
 
 
-def _infer(*operands: Spec, products: tuple[Product, ...]) -> Spec:
-    return contract.infer(*operands[:2], subscripts=products[0].indices.subscripts)
-
-
-def _evaluate(*operands: np.ndarray, products: tuple[Product, ...]) -> np.ndarray:
-    pairs = zip(operands[::2], operands[1::2])
-    total: Any = sum(
-        one.scale * contract.evaluate(*pair, subscripts=one.indices.subscripts)
-        for one, pair in zip(products, pairs)
-    )
-    return total + operands[-1] if len(operands) % 2 else total
-
-
-gemm = Operator(
-    name="gemm",
-    family="contraction",
-    operands=("*operands",),
-    infer=_infer,
-    evaluate=_evaluate,
-    rules={},
-    grad_fn="Gemm",
-    doc="a sum of scaled contractions and, as last of an odd number of operands, a start",
-)
+    @property
+    def subscripts(self) -> str:
+        return self.indices.subscripts
 
 
 # --- transposes -------------------------------------------------------------------------------------------
@@ -296,7 +271,7 @@ def copy_operands(graph: Graph) -> Graph:
 
 
 def _copy(node: Node) -> Node:
-    name = node.name or f"{noun(node.operator.name)}s"
+    name = node.name or f"{node.operator.noun}s"
     return make_node(e.identity, (node,), {}, origin=node.origin, name=name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pullback.tracer.graph import Node, constant, make_node
+from pullback.tracer.operator import operators
 from pullback.tracer.ops import composite, creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -313,7 +314,7 @@ def _sorted_already(node: Node) -> Node | None:
     return constant(0, node.spec) if node.operands[0].shape[-1] == 1 else None
 
 
-@rewrite("sum", "prod", "amax", "amin", "all", "any")
+@rewrite(*(one.name for one in operators("reduction") if one.monoid))
 def _reduce_without_keepdim(node: Node) -> Node | None:
     """A reduction keeps no dims of size 1; a reshape puts them back."""
     (x,), dims = node.operands, node.attributes["dims"]
@@ -327,7 +328,7 @@ def _reduce_without_keepdim(node: Node) -> Node | None:
     return None
 
 
-@rewrite("argmax", "argmin")
+@rewrite(*(one.name for one in operators("reduction") if one.search))
 def _search_without_keepdim(node: Node) -> Node | None:
     if not node.attributes["keepdim"]:
         return None

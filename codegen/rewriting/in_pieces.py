@@ -191,21 +191,11 @@ def _iota(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return _grid(node.shape, dims, lambda place: constant(place[0], node.spec.with_shape((1,))))
 
 
-FOLDS: dict[str, Callable[[Node, Node], Node]] = {
-    "sum": e.add,
-    "prod": e.multiply,
-    "amax": e.maximum,
-    "amin": e.minimum,
-    "all": e.logical_and,
-    "any": e.logical_or,
-}
-
-
 def _reduction(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     """First over the pieces, as elements, then over what is left in them."""
     (x,), reduced = node.operands, node.attributes["dims"]
-    fold = FOLDS.get(node.operator.name)
-    if fold is None:
+    monoid = node.operator.monoid
+    if monoid is None:
         return _whole(unroller, node, dims)
     keepdim = node.attributes["keepdim"]
     sources = [dim for dim in range(x.spec.ndim) if keepdim or dim not in reduced]
@@ -217,7 +207,7 @@ def _reduction(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
         ranges = [
             range(parts.grid.shape[dim]) if dim in reduced else (at[dim],) for dim in range(x.spec.ndim)
         ]
-        folded = reduce(fold, (_truth(parts.grid[one], node) for one in itertools.product(*ranges)))
+        folded = reduce(monoid.fold, (_truth(parts.grid[one], node) for one in itertools.product(*ranges)))
         return make_node(node.operator, (folded,), node.attributes, origin=node.origin)
 
     return _grid(node.shape, dims, piece)

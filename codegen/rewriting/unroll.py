@@ -17,7 +17,7 @@ from pullback.tracer.ops import movement as m
 
 from ..nests.extents import ONE, Extents, Symbol, find_extents
 from ..whole_calls import takes_wholes
-from .in_pieces import FOLDS, MOST_PIECES, Dims, Unroller, rule_of
+from .in_pieces import MOST_PIECES, Dims, Unroller, rule_of
 
 SMALL = 8
 """The largest dimension that is unrolled, and twice that where the program slices, stacks or pads it:
@@ -61,7 +61,8 @@ def _split_dimensions(graph: Graph, extents: Extents, largest: int) -> dict[Node
 
 def _reduces_pieces(node: Node, split: dict[Node, Dims]) -> bool:
     """Whether it sums up a batch in pieces: joined for that, they would be written row by row."""
-    if node.operator.name not in FOLDS or node.operands[0] not in split:
+    is_total = node.operator.family == "reduction" and node.operator.monoid is not None
+    if not is_total or node.operands[0] not in split:
         return False
     (x,) = node.operands
     return math.prod(x.shape[dim] for dim in node.attributes["dims"]) >= SMALLEST_BATCH

@@ -164,6 +164,8 @@ def _sizes_of(step: Step, sizes: Sizes, shift: int = 0) -> Sizes:
 
 
 def _find(node: Node) -> Rule | None:
+    if node.operator.search is not None:  # what is masked would need a place of its own
+        return None
     return _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
 
 
@@ -324,21 +326,12 @@ def only_ones_differ(reshapes: Sequence[Node]) -> bool:
     return [dim for dim in before if set(dim) != {1}] == [dim for dim in after if set(dim) != {1}]
 
 
-IDENTITY: dict[str, Callable[[np.dtype], Any]] = {
-    "sum": lambda dtype: 0,
-    "prod": lambda dtype: 1,
-    "amax": lambda dtype: -np.inf if dtype.kind == "f" else np.iinfo(dtype).min,
-    "amin": lambda dtype: np.inf if dtype.kind == "f" else np.iinfo(dtype).max,
-    "all": lambda dtype: True,
-    "any": lambda dtype: False,
-}
-
-
-@_rule(*IDENTITY)
+@_rule("reduction")
 def _reduction(step: Step) -> Value:
-    (operand,) = step.operands
+    (operand,), monoid = step.operands, step.model.operator.monoid
+    assert monoid is not None
     x, dims = operand.node, step.model.attributes["dims"]
-    masked = _masked(x, operand.sizes, dims, IDENTITY[step.model.operator.name](x.dtype))
+    masked = _masked(x, operand.sizes, dims, monoid.identity(x.dtype))
     result = make_node(step.model.operator, (masked,), step.model.attributes)
     if step.model.attributes["keepdim"]:
         return Value(result, {dim: size for dim, size in operand.sizes.items() if dim not in dims})

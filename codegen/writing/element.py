@@ -37,7 +37,7 @@ from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
 from ..targets.python.expressions import spell
 from .indices import Arrays, IndexWriter, Scope
-from .names import BLOCK, noun
+from .names import BLOCK
 
 LONGEST_EXPRESSION = 72
 LONGEST_CHOICE = 6
@@ -180,7 +180,7 @@ class ElementWriter(IndexWriter):
         place = self._place(scope)
         if isinstance(expression, Load):
             return f"{self.array(node).name}_{place}"
-        wanted = node.name or noun(node.operator.name)
+        wanted = node.name or node.operator.noun
         is_array = any(wanted == buffer.name for buffer in self.arrays.buffers.values())
         return f"{wanted}_{place}" if is_array and place else wanted
 

@@ -14,22 +14,6 @@ LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 """Variables of loops over blocks; where a function writes how many rows it needs of too small arrays."""
 EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
-NOUNS = {
-    "add": "total", "sum": "total", "cumsum": "running_total", "subtract": "difference",
-    "multiply": "product", "prod": "product", "contract": "product", "gemm": "product", "divide": "quotient",
-    "reciprocal": "inverse", "negative": "opposite", "amax": "largest", "amin": "smallest",
-    "maximum": "larger", "minimum": "smaller", "where": "chosen", "power": "powered",
-    "power_constant": "powered", "sqrt": "root", "convert": "converted", "loop_result": "result",
-    "slice": "part", "slice_at": "part", "slice_update": "state", "update_at": "state",
-    "sorted_positions": "order",
-    "cholesky_factor": "factor", "triangular_solution": "solution", "eliminated_solution": "solution",
-    "eliminated": "elimination",
-}  # fmt: skip
-
-
-def noun(operator: str) -> str:
-    """What to call the result of an operator that the user gave no name."""
-    return NOUNS.get(operator, f"{operator}_value")
 
 
 @functools.cache

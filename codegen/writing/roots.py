@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.elementwise import ADDITION, CONJUNCTION, add, multiply
 from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
@@ -13,18 +14,7 @@ from ..nests.library import starts_at_zero
 from ..nests.tree import Loop, LoopTree, Root
 from .element import ElementWriter
 from .indices import Arrays, Scope
-from .names import loop_variable, noun
-
-MONOIDS = {
-    "sum": ir.SUM, "scatter_add": ir.SUM, "gemm": ir.SUM, "prod": ir.PRODUCT, "amax": ir.LARGEST,
-    "amin": ir.SMALLEST, "all": ir.ALL, "any": ir.ANY,
-}  # fmt: skip
-"""How the elements of reductions are combined."""
-CONTINUE = {
-    "cumsum": "{before} + {x}",
-    "cumprod": "{before} * {x}",
-    "linear_recurrence": "{x} + {factor} * {before}",
-}
+from .names import loop_variable
 
 
 class RootWriter(ElementWriter):
@@ -79,7 +69,7 @@ class RootWriter(ElementWriter):
         return self._written_out(expression, scope, conditional=False)
 
     def local_name(self, node: Node) -> str:
-        return node.name or noun(node.operator.name)
+        return node.name or node.operator.noun
 
     def _scan(self, root: Root, scope: Scope) -> None:
         node, dim = root.node, root.node.attributes["dim"]
@@ -96,10 +86,18 @@ class RootWriter(ElementWriter):
         before = list(root.target)
         before[dim] = Index((*index.terms, *number(-1).terms))
         operands["before"] = self.element(node, before, scope)
-        running = ir.fill(CONTINUE[node.operator.name], operands, node.dtype)
         first = ir.apply("greater", self.index(index, scope), ir.number(0))
-        whole = ir.Select(first, running, value)
+        whole = ir.Select(first, self._continued(node, operands), value)
         self._put(place, whole, root, scope)
+
+    @staticmethod
+    def _continued(node: Node, operands: dict[str, ir.Expr]) -> ir.Expr:
+        """An element of a scan from its operands and the element before."""
+        if node.operator.monoid is not None:
+            pair = (operands["before"], operands["x"])
+            return ir.apply_operator(node.operator.monoid.fold, pair, node.dtype)
+        assert node.operator.recurrence is not None
+        return ir.fill(node.operator.recurrence, operands, node.dtype)
 
     # --- accumulators -------------------------------------------------------------------------------------
 
@@ -153,8 +151,8 @@ class RootWriter(ElementWriter):
 
     def _initial(self, node: Node) -> ir.Const:
         """What a total begins with; a search with the first position."""
-        monoid = MONOIDS.get(node.operator.name)
-        return ir.Const(monoid.identity(node.dtype) if monoid else 0, node.dtype)
+        monoid = node.operator.monoid
+        return ir.Const(0 if monoid is None else monoid.identity(node.dtype), node.dtype)
 
     def _reduce(self, root: Root, scope: Scope) -> None:
         node = root.node
@@ -164,15 +162,16 @@ class RootWriter(ElementWriter):
         if not root.reduced:  # every reduced dimension has size 1
             self._store(root, scope)
             return
-        is_free = node.operator.name in ("sum", "prod") and node.dtype.kind == "f"
+        monoid = node.operator.monoid
+        assert monoid is not None
+        is_free = monoid.fold in (add, multiply) and node.dtype.kind == "f"
         origins = self._origins(node.origin, scope, root.value)
-        monoid = MONOIDS[node.operator.name]
         scope.statements.append(ir.Accumulate(total, value, monoid, is_free, origins))
 
     def _scatter(self, root: Root, scope: Scope) -> None:
         place, value = self._place_and_value(root, scope)
         origins = self._origins(root.node.origin, scope, root.value)
-        scope.statements.append(ir.Accumulate(place, value, ir.SUM, True, origins))
+        scope.statements.append(ir.Accumulate(place, value, ADDITION, True, origins))
 
     def _update(self, root: Root, scope: Scope) -> None:
         self._put(*self._place_and_value(root, scope), root, scope)
@@ -198,7 +197,7 @@ class RootWriter(ElementWriter):
         within = self.value(root.value, scope)
         if root.reduced:
             total, origins = self._all_within[root], (root.node.origin,)
-            scope.statements.append(ir.Accumulate(total, within, ir.ALL, True, origins))
+            scope.statements.append(ir.Accumulate(total, within, CONJUNCTION, True, origins))
         else:
             self._raise_unless(within, root, scope)
 
@@ -213,10 +212,10 @@ class RootWriter(ElementWriter):
 
     def _best(self, root: Root, scope: Scope) -> None:
         """argmax and argmin carry the best value beside its index."""
-        dtype = root.node.operands[0].dtype
-        monoid = ir.LARGEST if root.node.operator.name == "argmax" else ir.SMALLEST
+        dtype, search = root.node.operands[0].dtype, root.node.operator.search
+        assert search is not None
         best = self._best_values[root] = self._variable("best", dtype)
-        scope.statements.append(ir.Let(best, ir.Const(monoid.identity(dtype), dtype)))
+        scope.statements.append(ir.Let(best, ir.Const(search.identity(dtype), dtype)))
 
     def _search(self, root: Root, scope: Scope) -> None:
         """The first of equals wins, and a nan wins over all."""
@@ -229,9 +228,11 @@ class RootWriter(ElementWriter):
         if not isinstance(value, ir.Variable):
             value = self._temporary("candidate", value, scope)
         best, place = self._best_values[root], self._locals[node]
-        sign = ">" if node.operator.name == "argmax" else "<"
-        test = f"{{x}} {sign} {{best}} or ({{x}} != {{x}} and {{best}} == {{best}})"
-        beats = self._temporary("beats", ir.fill(test, {"x": value, "best": best}, BOOL), scope)
+        assert node.operator.search is not None
+        better = ir.apply_operator(node.operator.search.beats, (value, best), BOOL)
+        operands = {"better": better, "x": value, "best": best}
+        first_nan = "{better} or ({x} != {x} and {best} == {best})"
+        beats = self._temporary("beats", ir.fill(first_nan, operands, BOOL), scope)
         position = self._root_variables[next(iter(root.reduced))]
         scope.statements.append(ir.Assign(place, ir.Select(beats, position, place)))
         scope.statements.append(ir.Assign(best, ir.Select(beats, value, best), (node.origin,)))

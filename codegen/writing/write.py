@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pullback.tracer.graph import Node
-from pullback.tracer.ops.elementwise import logical_not
+from pullback.tracer.ops.elementwise import ADDITION, logical_not
 from pullback.tracer.spec import BOOL
 
 from .. import ir
@@ -134,7 +134,7 @@ class Writer(RootWriter):
         if symbol in self.arrays.growing:
             more = ir.apply("multiply", ir.number(2), variable)
             body = (self._require_room("greater_equal", variable, symbol, more), *body)
-        step = ir.Accumulate(variable, ir.number(1), ir.SUM)
+        step = ir.Accumulate(variable, ir.number(1), ADDITION)
         scope.statements += [first, ir.While(test, (*body, step)), ir.Let(count, variable)]
 
     def _write_choice(self, truth: ir.Expr, body: ir.Body, scope: Scope) -> None:
@@ -196,7 +196,7 @@ class Writer(RootWriter):
 
     def _add_parts(self, totals: dict[Root, ir.Variable | ir.Load], scope: Scope) -> None:
         for root, total in totals.items():
-            scope.statements.append(ir.Accumulate(total, self._locals.pop(root.node), ir.SUM))
+            scope.statements.append(ir.Accumulate(total, self._locals.pop(root.node), ADDITION))
             if isinstance(total, ir.Variable):
                 self._locals[root.node] = total
 

@@ -1,5 +1,6 @@
 """Functions of networks under the names of torch.nn.functional: `import pullback.functional as F`."""
 
+from pullback.runtime.functions import declared_functional as _declared
 from pullback.runtime.functions.activation import (
     gelu,
     glu,
@@ -23,8 +24,8 @@ from pullback.runtime.functions.classification import (
 )  # fmt: skip
 from pullback.runtime.functions.contraction import bilinear, linear
 from pullback.runtime.functions.ctc import ctc_loss
+from pullback.runtime.functions.declared_functional import *  # noqa: F403  sigmoid, tanh
 from pullback.runtime.functions.distances import pairwise_distance, pdist
-from pullback.runtime.functions.elementwise import sigmoid, tanh
 from pullback.runtime.functions.embedding import embedding, embedding_bag
 from pullback.runtime.functions.losses import (
     gaussian_nll_loss,
@@ -155,10 +156,11 @@ __all__ = [
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "native_channel_shuffle", "nll_loss",
     "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
     "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_",
-    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
-    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "scaled_dot_product_attention", "selu", "selu_", "silu", "smooth_l1_loss", "soft_margin_loss",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
     "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
     "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
+__all__ += _declared.__all__
 
 _publish(globals(), __name__)

@@ -4,6 +4,10 @@ computing is done by the operators of `tracer.ops`.
 `METHODS` tells which of them are methods of Tensor, and what Python's operators on tensors do.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+from ...tracer.operator import Operator
 from . import (
     activation,
     arithmetic,
@@ -14,6 +18,7 @@ from . import (
     contraction,
     counting,
     ctc,
+    declared,
     decompositions,
     distances,
     einsum,
@@ -46,12 +51,13 @@ from . import (
     tensor_equations,
     windows,
 )  # fmt: skip
+from .conventions import FUNCTIONS
 from .methods import METHODS
 
 MODULES = (
-    elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing, selection,
-    ordering, padding, contraction, einsum, linalg, windows, activation, losses, classification, special,
-    numbers, calculus, running, grids, counting, scattering, kinds, decompositions, least_squares,
+    declared, elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing,
+    selection, ordering, padding, contraction, einsum, linalg, windows, activation, losses, classification,
+    special, numbers, calculus, running, grids, counting, scattering, kinds, decompositions, least_squares,
     elimination, tensor_equations,
     normalisations, margins, ctc, pooling, resampling, embedding, distances, noise, attention,
 )  # fmt: skip
@@ -60,4 +66,11 @@ MODULES = (
 PUBLIC = {name: getattr(module, name) for module in MODULES for name in module.__all__}
 """All public functions by name."""
 
-__all__ = ["METHODS", "MODULES", "PUBLIC"]
+
+def offered(operator: Operator) -> Callable[..., Any]:
+    """The public function of an operator that has one, be it written out or not."""
+    namespace, _, name = operator.torch[0].rpartition(".")
+    return FUNCTIONS[namespace or "pullback"].get(name) or PUBLIC[name]
+
+
+__all__ = ["METHODS", "MODULES", "PUBLIC", "offered"]

@@ -29,11 +29,11 @@ from .common import (
     scalar_of,
     tensor,
 )  # fmt: skip
+from .declared import mul
 
 __all__ = [
-    "add", "addcdiv", "addcmul", "arctan2", "atan2", "clamp", "clamp_max", "clamp_min", "clip", "div",
-    "divide", "float_power", "floor_divide", "fmax", "fmin", "fmod", "hypot", "lerp", "logaddexp",
-    "logaddexp2", "maximum", "minimum", "mul", "multiply", "pow", "remainder", "rsub", "sub", "subtract",
+    "add", "addcdiv", "addcmul", "clamp", "clamp_max", "clamp_min", "clip", "div", "divide", "float_power",
+    "fmax", "fmin", "fmod", "lerp", "logaddexp2", "pow", "remainder", "rsub", "sub", "subtract",
     "true_divide", "xlogy",
 ]  # fmt: skip
 
@@ -106,16 +106,6 @@ def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
     return elementwise(e.subtract, other, _scaled(input, alpha, "rsub"), function="rsub", grad_name=name)
 
 
-def mul(input: Operand, other: Operand) -> Tensor:
-    """input * other, of tensors that broadcast, or a tensor and a number.
-
-    Example:
-        >>> mul(tensor([1.0, 2.0]), 3)
-        tensor([3., 6.])
-    """
-    return elementwise(e.multiply, input, other, function="mul", grad_name="MulBackward0")
-
-
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """input / other: the true quotient, or rounded to zero ("trunc") or to minus infinity ("floor").
 
@@ -159,18 +149,6 @@ def true_divide(input: Operand, other: Operand) -> Tensor:
         tensor([0.5000, 1.0000])
     """
     return div(input, other)
-
-
-def floor_divide(input: Operand, other: Operand) -> Tensor:
-    """input // other: the quotient rounded to minus infinity; its derivative is 0.
-
-    Example:
-        >>> floor_divide(tensor([7, -7]), 2)
-        tensor([ 3, -4])
-    """
-    return elementwise(
-        e.floor_divide, input, other, function="floor_divide", grad_name="FloorDivideBackward0"
-    )
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
@@ -260,26 +238,6 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
         for one in (operand(input, "float_power", "input"), operand(exponent, "float_power", "exponent"))
     )
     return pow(base, power)
-
-
-def maximum(input: Operand, other: Operand) -> Tensor:
-    """The larger of each pair; nan if either is; equal elements share the gradient.
-
-    Example:
-        >>> maximum(tensor([1.0, 4.0]), tensor([2.0, 3.0]))
-        tensor([2., 4.])
-    """
-    return elementwise(e.maximum, input, other, function="maximum", grad_name="MaximumBackward0")
-
-
-def minimum(input: Operand, other: Operand) -> Tensor:
-    """The smaller of each pair; nan if either is; equal elements share the gradient.
-
-    Example:
-        >>> minimum(tensor([1.0, 4.0]), tensor([2.0, 3.0]))
-        tensor([1., 3.])
-    """
-    return elementwise(e.minimum, input, other, function="minimum", grad_name="MinimumBackward0")
 
 
 def _ignoring_nan(chosen: Any, input: Operand, other: Operand, name: str) -> Tensor:
@@ -418,37 +376,6 @@ def _times(x: Tensor, value: Scalar) -> Tensor:
     return x if value == 1 else apply(e.multiply, x, scalar_of(value, array_dtype(x)))
 
 
-def atan2(input: Operand, other: Operand) -> Tensor:
-    """The angle of the point (other, input), in radians, in [-pi, pi].
-
-    Example:
-        >>> atan2(tensor([1.0]), tensor([-1.0]))
-        tensor([2.3562])
-    """
-    return elementwise(e.atan2, input, other, function="atan2", grad_name="Atan2Backward0", as_float=True)
-
-
-def hypot(input: Operand, other: Operand) -> Tensor:
-    """sqrt(input**2 + other**2) without overflow.
-
-    Example:
-        >>> hypot(tensor([3.0]), tensor([4.0]))
-        tensor([5.])
-    """
-    return elementwise(e.hypot, input, other, function="hypot", grad_name="HypotBackward0", as_float=True)
-
-
-def logaddexp(input: Operand, other: Operand) -> Tensor:
-    """log(exp(input) + exp(other)) without overflow.
-
-    Example:
-        >>> logaddexp(tensor([0.0]), tensor([0.0]))
-        tensor([0.6931])
-    """
-    name = "LogaddexpBackward0"
-    return elementwise(e.logaddexp, input, other, function="logaddexp", grad_name=name, as_float=True)
-
-
 def logaddexp2(input: Operand, other: Operand) -> Tensor:
     """log2(2**input + 2**other) without overflow.
 
@@ -481,7 +408,7 @@ def xlogy(input: Operand, other: Operand) -> Tensor:
     return apply(e.multiply, a, apply(e.log, safe), grad_name="XlogyBackward0")
 
 
-subtract, multiply, divide, clip, arctan2 = sub, mul, div, clamp, atan2
+subtract, divide, clip = sub, div, clamp
 
 
 def float_pair(function: str, input: Operand, other: Operand) -> tuple[Tensor, Tensor]:

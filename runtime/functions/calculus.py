@@ -10,11 +10,11 @@ from ...tracer.ops import elementwise as e
 from ..tape import apply
 from ..tensor import Tensor
 from .common import Scalar, all_dims, fail, floating, is_scalar, numpy_names, one_dim, tensor
+from .declared import cumsum
+from .declared import sum as sum_of
 from .joining import cat
 from .movement import reshape_to
 from .parts import part
-from .reduction import cumsum
-from .reduction import sum as sum_of
 
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
 

@@ -25,9 +25,9 @@ from .common import (
     require_broadcast,
     tensor,
 )  # fmt: skip
+from .declared import sum
 from .losses import reduced, takes_old_options, titled, weighted
 from .movement import movedim, reshape_to
-from .reduction import sum
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss",

@@ -15,7 +15,6 @@ from ..tensor import Tensor
 from .common import (
     Operand,
     array_dtype,
-    elementwise,
     fail,
     filled,
     is_traced,
@@ -25,75 +24,12 @@ from .common import (
     tensor,
     truth,
 )  # fmt: skip
+from .declared import eq, isnan, le, logical_and, logical_or, lt
 
 __all__ = [
-    "allclose", "bitwise_and", "bitwise_or", "bitwise_xor", "eq", "equal", "ge", "greater", "greater_equal",
-    "gt", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "le", "less", "less_equal",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit", "where",
+    "allclose", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "isclose", "isneginf", "isposinf",
+    "signbit", "where",
 ]  # fmt: skip
-
-
-def eq(input: Operand, other: Operand) -> Tensor:
-    """Where input == other: a bool tensor of the common shape.
-
-    Example:
-        >>> eq(tensor([1, 2]), 2)
-        tensor([False,  True])
-    """
-    return elementwise(e.equal, input, other, function="eq")
-
-
-def ne(input: Operand, other: Operand) -> Tensor:
-    """Where input != other: a bool tensor of the common shape.
-
-    Example:
-        >>> ne(tensor([1, 2]), 2)
-        tensor([ True, False])
-    """
-    return elementwise(e.not_equal, input, other, function="ne")
-
-
-def lt(input: Operand, other: Operand) -> Tensor:
-    """Where input < other: a bool tensor of the common shape.
-
-    Example:
-        >>> lt(tensor([1, 2]), 2)
-        tensor([ True, False])
-    """
-    return elementwise(e.less, input, other, function="lt")
-
-
-def le(input: Operand, other: Operand) -> Tensor:
-    """Where input <= other: a bool tensor of the common shape.
-
-    Example:
-        >>> le(tensor([1, 2]), 1)
-        tensor([ True, False])
-    """
-    return elementwise(e.less_equal, input, other, function="le")
-
-
-def gt(input: Operand, other: Operand) -> Tensor:
-    """Where input > other: a bool tensor of the common shape.
-
-    Example:
-        >>> gt(tensor([1, 2]), 1)
-        tensor([False,  True])
-    """
-    return elementwise(e.greater, input, other, function="gt")
-
-
-def ge(input: Operand, other: Operand) -> Tensor:
-    """Where input >= other: a bool tensor of the common shape.
-
-    Example:
-        >>> ge(tensor([1, 2]), 2)
-        tensor([False,  True])
-    """
-    return elementwise(e.greater_equal, input, other, function="ge")
-
-
-not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
@@ -110,44 +46,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 # --- floats -------------------------------------------------------------------------------------------
-
-
-def _of_floats(operator: Operator, input: Operand, function: str, of_integers: bool) -> Tensor:
-    """A predicate on floats; integers all have the same answer."""
-    x = tensor(input, function)
-    if array_dtype(x).kind == "f":
-        return apply(operator, x)
-    return filled(tuple(x.shape), of_integers, BOOL)
-
-
-def isnan(input: Operand) -> Tensor:
-    """Where input is nan.
-
-    Example:
-        >>> isnan(tensor([1.0, float("nan")]))
-        tensor([False,  True])
-    """
-    return _of_floats(e.isnan, input, "isnan", False)
-
-
-def isinf(input: Operand) -> Tensor:
-    """Where input is infinite.
-
-    Example:
-        >>> isinf(tensor([1.0, float("-inf")]))
-        tensor([False,  True])
-    """
-    return _of_floats(e.isinf, input, "isinf", False)
-
-
-def isfinite(input: Operand) -> Tensor:
-    """Where input is neither infinite nor nan.
-
-    Example:
-        >>> isfinite(tensor([1.0, float("inf")]))
-        tensor([ True, False])
-    """
-    return _of_floats(e.isfinite, input, "isfinite", True)
 
 
 def isposinf(input: Operand) -> Tensor:
@@ -220,55 +118,6 @@ def allclose(
 
 
 # --- logic and bits -----------------------------------------------------------------------------------
-
-
-def _logical(operator: Operator, input: Operand, other: Operand, function: str) -> Tensor:
-    pair = [operand(input, function, "input"), operand(other, function)]
-    if not any(isinstance(one, Tensor) for one in pair):
-        fail(ArgumentError, f"{function}(): argument 'input' must be Tensor, not {type(input).__name__}")
-    truths = [truth(one) if isinstance(one, Tensor) else bool(one) for one in pair]
-    require_broadcast(function, [one for one in truths if isinstance(one, Tensor)])
-    return apply(operator, *truths)
-
-
-def logical_and(input: Operand, other: Operand) -> Tensor:
-    """Where both are true, that is, not zero.
-
-    Example:
-        >>> logical_and(tensor([True, False]), tensor([True, True]))
-        tensor([ True, False])
-    """
-    return _logical(e.logical_and, input, other, "logical_and")
-
-
-def logical_or(input: Operand, other: Operand) -> Tensor:
-    """Where either is true, that is, not zero.
-
-    Example:
-        >>> logical_or(tensor([True, False]), tensor([False, False]))
-        tensor([ True, False])
-    """
-    return _logical(e.logical_or, input, other, "logical_or")
-
-
-def logical_xor(input: Operand, other: Operand) -> Tensor:
-    """Where exactly one is true, that is, not zero.
-
-    Example:
-        >>> logical_xor(tensor([True, False]), tensor([True, True]))
-        tensor([False,  True])
-    """
-    return _logical(e.logical_xor, input, other, "logical_xor")
-
-
-def logical_not(input: Operand) -> Tensor:
-    """Where input is false, that is, zero.
-
-    Example:
-        >>> logical_not(tensor([True, False]))
-        tensor([False,  True])
-    """
-    return apply(e.logical_not, truth(tensor(input, "logical_not")))
 
 
 def _bitwise(

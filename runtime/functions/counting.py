@@ -25,13 +25,14 @@ from .common import (
     promoted,
     tensor,
 )
-from .comparison import isnan, where
+from .comparison import where
+from .declared import any as any_of
+from .declared import argmax, isnan
+from .declared import sum as sum_of
 from .movement import expand_to, reshape_to
 from .ordering import ordered_positions, squeezed
 from .parts import along, part
-from .reduction import PAIRS, ValuesIndices, argmax
-from .reduction import any as any_of
-from .reduction import sum as sum_of
+from .reduction import PAIRS, ValuesIndices
 from .running import running_maximum
 from .selection import values_of
 

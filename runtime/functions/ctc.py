@@ -11,10 +11,11 @@ from ...tracer.ops import elementwise as e
 from ..tape import apply, wrap
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, fail, filled, floating, tensor
+from .declared import sum
 from .joining import cat
 from .movement import expand_to
 from .parts import part
-from .reduction import mean, sum
+from .reduction import mean
 from .selection import take_along_dim
 
 __all__ = ["ctc_loss"]

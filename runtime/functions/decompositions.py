@@ -25,11 +25,11 @@ from .common import (
     matrix_named_either_way,
 )
 from .contraction import matmul
+from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
 from .movement import reshape_to, transpose
 from .parts import part, selected, tril
-from .reduction import sum as sum_of
 from .selection import values_of
 
 __all__ = ["qr", "svd"]

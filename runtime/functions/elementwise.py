@@ -6,16 +6,15 @@ Those on real numbers turn integers and bools into the default floating dtype fi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import DTypeError
-from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ..tape import apply
 from ..tensor import Tensor
+from . import conventions
 from .common import (
     Operand,
     array_dtype,
@@ -29,74 +28,10 @@ from .common import (
 )  # fmt: skip
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh",
-    "asin", "asinh", "atan", "atanh", "bitwise_not", "cbrt", "ceil", "clone", "cos", "cosh", "deg2rad",
-    "digamma", "erf", "erfc", "exp", "exp2", "expit", "expm1", "fix", "floor", "frac", "lgamma", "log",
-    "log10", "log1p", "log2", "logit", "nan_to_num", "neg", "negative", "positive", "rad2deg",
-    "reciprocal", "round", "rsqrt", "sgn", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square",
-    "tan", "tanh", "trunc",
+    "bitwise_not", "clone", "deg2rad", "frac", "logit", "nan_to_num", "neg", "negative", "positive",
+    "rad2deg", "round", "sgn", "sign", "sinc", "square",
 ]  # fmt: skip
 
-UnaryFunction = Callable[[Operand], Tensor]
-
-
-def _real_function(
-    name: str, operator: Operator, grad_name: str | None = None, note: str = ""
-) -> UnaryFunction:
-    """The public function of an operator on real numbers."""
-
-    def function(input: Operand) -> Tensor:
-        return apply(operator, floating(input, name), grad_name=grad_name)
-
-    function.__doc__ = f"""{operator.doc}, element by element.{note and " " + note}
-
-    Args:
-        input: a tensor of any shape; integers and bools become the default floating dtype.
-
-    Returns:
-        A tensor of the same shape.
-
-    Raises:
-        ArgumentError: `input` is no tensor.
-
-    Example:
-        >>> {name}(tensor([{max(operator.domain[0], 0.25)}]))
-    """
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
-sqrt = _real_function("sqrt", e.sqrt, note="nan for negative numbers.")
-rsqrt = _real_function("rsqrt", e.rsqrt)
-cbrt = _real_function("cbrt", e.cbrt)
-exp = _real_function("exp", e.exp)
-exp2 = _real_function("exp2", e.exp2)
-expm1 = _real_function("expm1", e.expm1)
-log = _real_function("log", e.log, note="-inf at 0, nan below.")
-log2 = _real_function("log2", e.log2)
-log10 = _real_function("log10", e.log10)
-log1p = _real_function("log1p", e.log1p, "Log1PBackward0")
-sin = _real_function("sin", e.sin)
-cos = _real_function("cos", e.cos)
-tan = _real_function("tan", e.tan)
-asin = _real_function("asin", e.asin)
-acos = _real_function("acos", e.acos)
-atan = _real_function("atan", e.atan)
-sinh = _real_function("sinh", e.sinh)
-cosh = _real_function("cosh", e.cosh)
-tanh = _real_function("tanh", e.tanh)
-asinh = _real_function("asinh", e.asinh)
-acosh = _real_function("acosh", e.acosh)
-atanh = _real_function("atanh", e.atanh)
-sigmoid = _real_function("sigmoid", e.sigmoid)
-erf = _real_function("erf", e.erf)
-erfc = _real_function("erfc", e.erfc)
-lgamma = _real_function("lgamma", e.lgamma)
-digamma = _real_function("digamma", e.digamma)
-reciprocal = _real_function("reciprocal", e.reciprocal)
-arcsin, arccos, arctan = asin, acos, atan
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
-expit = sigmoid
 
 # --- signs and squares: every dtype --------------------------------------------------------------------
 
@@ -129,16 +64,6 @@ def positive(input: Operand) -> Tensor:
     if array_dtype(x).kind == "b":
         fail(DTypeError, "The `+` operator, on a bool tensor is not supported.")
     return x
-
-
-def abs(input: Operand) -> Tensor:
-    """The magnitude; the derivative at 0 is 0.
-
-    Example:
-        >>> abs(tensor([-1.0, 2.0]))
-        tensor([1., 2.])
-    """
-    return apply(e.absolute, tensor(input, "abs"))
 
 
 def sign(input: Operand) -> Tensor:
@@ -179,46 +104,6 @@ def square(input: Operand) -> Tensor:
 # --- rounding: integers stay as they are -----------------------------------------------------------------
 
 
-def _rounding(operator: Operator, input: Operand, function: str) -> Tensor:
-    x = tensor(input, function)
-    if array_dtype(x).kind == "b":
-        fail(DTypeError, f"\"{function}\" not implemented for 'Bool': found a bool tensor; convert it first.")
-    return apply(operator, x) if array_dtype(x).kind == "f" else x
-
-
-def floor(input: Operand) -> Tensor:
-    """Rounded to minus infinity; the derivative is 0.
-
-    Example:
-        >>> floor(tensor([1.7, -1.2]))
-        tensor([ 1., -2.])
-    """
-    return _rounding(e.floor, input, "floor")
-
-
-def ceil(input: Operand) -> Tensor:
-    """Rounded to infinity; the derivative is 0.
-
-    Example:
-        >>> ceil(tensor([1.7, -1.2]))
-        tensor([ 2., -1.])
-    """
-    return _rounding(e.ceil, input, "ceil")
-
-
-def trunc(input: Operand) -> Tensor:
-    """Rounded to zero; the derivative is 0.
-
-    Example:
-        >>> trunc(tensor([1.7, -1.2]))
-        tensor([ 1., -1.])
-    """
-    return _rounding(e.trunc, input, "trunc")
-
-
-fix = trunc
-
-
 def round(input: Operand, *, decimals: int = 0) -> Tensor:
     """Rounded to the nearest number of `decimals` digits, halves to the even one; the derivative is 0.
 
@@ -227,7 +112,7 @@ def round(input: Operand, *, decimals: int = 0) -> Tensor:
         tensor([0., 2., 2.])
     """
     if not decimals:
-        return _rounding(e.round_half_even, input, "round")
+        return conventions.rounded(e.round_half_even, input, "round")
     x = tensor(input, "round")
     if array_dtype(x).kind != "f":
         unsupported("round", "decimals with integers", "Convert the tensor first, e.g. with .float().")
@@ -362,7 +247,7 @@ def convert(input: Tensor, dtype: Any) -> Tensor:
     return as_dtype(tensor(input, "convert"), numpy_dtype(dtype))
 
 
-absolute, negative = abs, neg
+negative = neg
 
 
 def constant_like(x: Tensor, value: float) -> float | int | bool:

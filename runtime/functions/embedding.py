@@ -9,8 +9,8 @@ from ...tracer.ops import elementwise as e
 from ..tape import apply, wrap
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, fail, filled, tensor
+from .declared import amax, sum
 from .movement import reshape_to
-from .reduction import amax, sum
 from .selection import index_select
 
 __all__ = ["embedding", "embedding_bag"]

@@ -13,8 +13,9 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.spec import INT64
 from ..tape import wrap
 from ..tensor import Size, Tensor
-from .arithmetic import floor_divide, remainder
+from .arithmetic import remainder
 from .common import array_dtype, fail, filled, numpy_dtype, tensor, tensors
+from .declared import floor_divide
 from .joining import cat, meshgrid, stack
 from .movement import reshape_to
 from .parts import diag_embed

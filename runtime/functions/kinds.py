@@ -15,11 +15,12 @@ from ...tracer.ops import elementwise as e
 from ..tape import apply
 from ..tensor import Tensor
 from .common import Scalar, array_dtype, as_dtype, fail, filled, floating, sizes, tensor
-from .comparison import isnan, where
+from .comparison import where
+from .declared import isnan
+from .declared import sum as sum_of
 from .joining import chunk, split, unbind
 from .movement import expand, permute, reshape_to, squeeze, t, transpose, unsqueeze, view
 from .parts import diagonal, narrow, select
-from .reduction import sum as sum_of
 from .scattering import as_strided
 from .windows import unfold
 

@@ -20,11 +20,11 @@ from .common import (
     promoted,
 )
 from .contraction import matmul
+from .declared import amax, amin
+from .declared import sum as sum_of
 from .decompositions import eigvalsh, matrices, svdvals
 from .linalg import inverse, square
 from .movement import reshape_to
-from .reduction import amax, amin
-from .reduction import sum as sum_of
 from .selection import values_of
 
 __all__ = ["pinverse"]

@@ -20,7 +20,8 @@ from .common import (
     fail,
     floating,
 )  # fmt: skip
-from .reduction import mean, sum
+from .declared import sum
+from .reduction import mean
 
 __all__ = [
     "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss",

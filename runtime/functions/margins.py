@@ -13,9 +13,10 @@ from ..tensor import Tensor
 from .activation import logsigmoid
 from .arithmetic import float_pair
 from .common import array_dtype, as_dtype, fail, floating, iota, tensor
+from .declared import cumsum, sum
 from .distances import pairwise_distance
 from .losses import reduced, takes_old_options
-from .reduction import cumsum, mean, sum
+from .reduction import mean
 from .selection import take_along_dim
 
 __all__ = [

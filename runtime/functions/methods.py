@@ -16,6 +16,7 @@ from . import (
     comparison,
     contraction,
     counting,
+    declared,
     decompositions,
     elementwise,
     elimination,
@@ -39,6 +40,7 @@ from . import (
     windows,
 )  # fmt: skip
 from .common import is_operand
+from .conventions import FUNCTIONS, OFFERED
 
 Function = Callable[..., Any]
 
@@ -47,7 +49,7 @@ _NO_METHODS = """
     broadcast_tensors bucketize cartesian_prod cat celu chain_matmul column_stack combinations
     concat concatenate constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d
     conv_transpose3d cosine_similarity cumulative_trapezoid detach_copy diagonal_copy dstack elu
-    expand_copy expit fill gelu getitem glu gradient hardsigmoid hardswish hardtanh hstack
+    expand_copy fill gelu getitem glu gradient hardsigmoid hardswish hardtanh hstack
     is_complex is_inference isin leaky_relu linalg_norm linear logsigmoid lu_unpack matrix_norm meshgrid mish
     multi_dot normalize numel one_hot permute_copy polygamma real relu6 row_stack searchsorted
     select_copy selu silu softmin softplus softshrink softsign solve_triangular
@@ -66,18 +68,18 @@ MODULES: tuple[ModuleType, ...] = (
 )  # fmt: skip
 
 BINARY = {
-    "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
-    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow,
+    "add": arithmetic.add, "sub": arithmetic.sub, "mul": declared.mul, "truediv": arithmetic.div,
+    "floordiv": declared.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow,
     "matmul": contraction.matmul, "and": comparison.bitwise_and, "or": comparison.bitwise_or,
     "xor": comparison.bitwise_xor, "lshift": numbers.bitwise_left_shift,
     "rshift": numbers.bitwise_right_shift,
 }  # fmt: skip
 COMPARISONS = {
-    "eq": comparison.eq, "ne": comparison.ne, "lt": comparison.lt, "le": comparison.le, "gt": comparison.gt,
-    "ge": comparison.ge,
+    "eq": declared.eq, "ne": declared.ne, "lt": declared.lt, "le": declared.le, "gt": declared.gt,
+    "ge": declared.ge,
 }  # fmt: skip
 UNARY = {
-    "neg": elementwise.neg, "pos": elementwise.positive, "abs": elementwise.abs,
+    "neg": elementwise.neg, "pos": elementwise.positive, "abs": declared.abs,
     "invert": elementwise.bitwise_not,
 }  # fmt: skip
 
@@ -128,6 +130,8 @@ def _methods() -> dict[str, Function]:
     for name, function in BINARY.items():
         found[f"__r{name}__"] = _reflected(function)
     found |= {f"__{name}__": function for name, function in UNARY.items()}
+    made = FUNCTIONS["pullback"]
+    found |= {name: made[name] for name in OFFERED if name in made}
     return found | {
         "__getitem__": indexing.getitem, "__round__": _round, "where": _where, "polygamma": _polygamma,
     }  # fmt: skip

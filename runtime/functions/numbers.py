@@ -10,7 +10,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import special as s
 from ..tape import apply
 from ..tensor import Tensor
-from .arithmetic import floor_divide, mul, pow
+from .arithmetic import pow
 from .common import (
     Operand,
     array_dtype,
@@ -20,6 +20,7 @@ from .common import (
     promoted_pair,
 )
 from .comparison import signbit
+from .declared import floor_divide, mul
 
 __all__ = [
     "bitwise_left_shift", "bitwise_right_shift", "copysign", "frexp", "gcd", "heaviside", "lcm", "ldexp",

@@ -28,11 +28,13 @@ from .common import (
     one_dim,
     tensor,
 )
-from .comparison import isnan, where
+from .comparison import where
+from .conventions import require_elements
+from .declared import any as any_of
+from .declared import argmax, isnan
 from .movement import expand_to, movedim, permuted, reshape_to
 from .parts import along, flip, part, sliced
-from .reduction import PAIRS, ValuesIndices, argmax, flattened, require_elements
-from .reduction import any as any_of
+from .reduction import PAIRS, ValuesIndices, flattened
 from .selection import index_select, values_of
 from .sorting import sorting_positions
 

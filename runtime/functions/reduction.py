@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
-from ...tracer.spec import BOOL, INT64
+from ...tracer.spec import BOOL
 from ..tape import apply
 from ..tensor import Tensor
 from .common import (
@@ -32,13 +32,12 @@ from .common import (
     torch_name,
     truth,
 )  # fmt: skip
+from .conventions import grad_suffix, position_of, require_elements
+from .declared import amax, amin, sum
 from .movement import moved_to_end, reshape_to
 from .parts import along, narrow
 
-__all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
-    "diff", "max", "mean", "min", "nanmean", "nansum", "prod", "sum",
-]  # fmt: skip
+__all__ = ["aminmax", "count_nonzero", "diff", "max", "mean", "min", "nanmean", "nansum"]
 
 
 class ValuesIndices(NamedTuple):
@@ -68,39 +67,6 @@ class MinMax(NamedTuple):
 
     min: Tensor
     max: Tensor
-
-
-def _accumulated(x: Tensor, dtype: Any) -> Tensor:
-    """x in the dtype that a sum of it has: int64 for integers and bools, unless `dtype` says otherwise."""
-    if dtype is not None:
-        return as_dtype(x, numpy_dtype(dtype))
-    return x if array_dtype(x).kind == "f" else as_dtype(x, INT64)
-
-
-def _suffix(dim: Dims) -> str:
-    return "Backward0" if dim is None else "Backward1"
-
-
-@numpy_names
-def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum over all dimensions, or some.
-
-    Args:
-        input: a tensor; integers and bools are summed as int64.
-        dim: the dimensions to sum over.
-        keepdim: leave them with size 1.
-        dtype: what to convert to before summing.
-
-    Raises:
-        DimensionError: there is no such dimension.
-
-    Example:
-        >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
-        tensor([4., 6.])
-    """
-    x = _accumulated(tensor(input, "sum"), dtype)
-    dims = all_dims(dim, x.ndim, "sum")
-    return apply(r.sum_, x, dims=dims, keepdim=bool(keepdim), grad_name="Sum" + _suffix(dim))
 
 
 @numpy_names
@@ -150,7 +116,7 @@ def _mean(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     from ...tracer.ops import composite as c
 
     dims = all_dims(dim, x.ndim, "mean")
-    return apply(c.mean, x, dims=dims, keepdim=bool(keepdim), grad_name="Mean" + _suffix(dim))
+    return apply(c.mean, x, dims=dims, keepdim=bool(keepdim), grad_name="Mean" + grad_suffix(dim))
 
 
 @numpy_names
@@ -169,65 +135,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
     return apply(e.divide, nansum(x, dim, keepdim), as_dtype(count, array_dtype(x)))
 
 
-@numpy_names
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product over all dimensions, or one; its derivative is exact with zeros among the factors.
-
-    Example:
-        >>> prod(tensor([1.0, 2.0, 3.0]))
-        tensor(6.)
-    """
-    x = _accumulated(tensor(input, "prod"), dtype)
-    dims = all_dims(dim, x.ndim, "prod")
-    return apply(r.prod, x, dims=dims, keepdim=bool(keepdim), grad_name="Prod" + _suffix(dim))
-
-
 # --- extremes -----------------------------------------------------------------------------------------
-
-
-def require_elements(x: Tensor, dims: Sequence[int], function: str) -> None:
-    for dim in dims:
-        if not x._value.shape[dim]:
-            fail(
-                ShapeError,
-                f"{function}(): Expected reduction dim {dim} to have non-zero size, found shape "
-                f"{tuple(x.shape)}. Nothing has no {function}.",
-            )
-
-
-def _extreme(operator: Operator, input: Tensor, dim: Dims, keepdim: bool, function: str) -> Tensor:
-    x = tensor(input, function)
-    dims = all_dims(dim, x.ndim, function)
-    require_elements(x, dims, function)
-    return apply(operator, x, dims=dims, keepdim=bool(keepdim), grad_name=f"{function.capitalize()}Backward0")
-
-
-@numpy_names
-def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The largest over all dimensions, or some; elements that share the extreme share the gradient.
-
-    Raises:
-        ShapeError: a reduced dimension has size 0.
-
-    Example:
-        >>> amax(tensor([[1.0, 4.0], [3.0, 2.0]]), dim=0)
-        tensor([3., 4.])
-    """
-    return _extreme(r.amax, input, dim, keepdim, "amax")
-
-
-@numpy_names
-def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The smallest over all dimensions, or some; elements that share the extreme share the gradient.
-
-    Raises:
-        ShapeError: a reduced dimension has size 0.
-
-    Example:
-        >>> amin(tensor([[1.0, 4.0], [3.0, 2.0]]), dim=0)
-        tensor([1., 2.])
-    """
-    return _extreme(r.amin, input, dim, keepdim, "amin")
 
 
 @numpy_names
@@ -266,7 +174,7 @@ def _max_or_min(
         require_elements(x, dims, name)
         return apply(extreme, x, dims=dims, keepdim=bool(keepdim), grad_name=f"{name.capitalize()}Backward1")
     dim = one_dim(dim, x.ndim, name)
-    where_found = _search(search, x, dim, True, name)
+    where_found = position_of(search, x, dim, True, name)
     values = along(x, where_found, dim, grad_name=f"{name.capitalize()}Backward0")
     shape = tuple(extent for axis, extent in enumerate(values.shape) if axis != dim or keepdim)
     return PAIRS[name](
@@ -309,68 +217,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return _max_or_min("min", (r.amin, r.argmin, e.minimum), input, dim, keepdim, other)
 
 
-def _search(operator: Operator, input: Tensor, dim: int | None, keepdim: bool, function: str) -> Tensor:
-    x = tensor(input, function)
-    flat = dim is None or not x.ndim
-    if flat:
-        rank, x, dim = x.ndim, reshape_to(x, (x.numel(),)), 0
-    dim = one_dim(dim or 0, x.ndim, function)
-    require_elements(x, (dim,), function)
-    found = apply(operator, x, dims=(dim,), keepdim=bool(keepdim) and not flat)
-    return reshape_to(found, (1,) * rank) if flat and keepdim and rank else found
-
-
-@numpy_names
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the largest element, int64: in the flattened tensor, or along a dimension.
-
-    Example:
-        >>> argmax(tensor([[1.0, 4.0], [3.0, 2.0]]), dim=1)
-        tensor([1, 0])
-    """
-    return _search(r.argmax, input, dim, keepdim, "argmax")
-
-
-@numpy_names
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element, int64: in the flattened tensor, or along a dimension.
-
-    Example:
-        >>> argmin(tensor([[1.0, 4.0], [3.0, 2.0]]), dim=1)
-        tensor([0, 1])
-    """
-    return _search(r.argmin, input, dim, keepdim, "argmin")
-
-
 # --- truth --------------------------------------------------------------------------------------------
-
-
-def _truth(operator: Operator, input: Tensor, dim: Dims, keepdim: bool, function: str) -> Tensor:
-    x = tensor(input, function)
-    result = apply(operator, truth(x), dims=all_dims(dim, x.ndim, function), keepdim=bool(keepdim))
-    return as_dtype(result, np.dtype("uint8")) if array_dtype(x) == np.uint8 else result
-
-
-@numpy_names
-def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are true, that is, not zero; true of nothing.
-
-    Example:
-        >>> all(tensor([True, False]))
-        tensor(False)
-    """
-    return _truth(r.all_, input, dim, keepdim, "all")
-
-
-@numpy_names
-def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is true, that is, not zero; false of nothing.
-
-    Example:
-        >>> any(tensor([True, False]))
-        tensor(True)
-    """
-    return _truth(r.any_, input, dim, keepdim, "any")
 
 
 @numpy_names
@@ -385,36 +232,6 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 # --- running ------------------------------------------------------------------------------------------
-
-
-def _running(operator: Operator, input: Tensor, dim: int, dtype: Any, function: str) -> Tensor:
-    x = _accumulated(tensor(input, function), dtype)
-    dim = one_dim(dim, x.ndim, function)
-    if x.ndim:
-        return apply(operator, x, dim=dim)
-    return reshape_to(apply(operator, reshape_to(x, (1,)), dim=0), ())
-
-
-@numpy_names
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running sums along a dimension; integers and bools become int64.
-
-    Example:
-        >>> cumsum(tensor([1.0, 2.0, 3.0]), dim=0)
-        tensor([1., 3., 6.])
-    """
-    return _running(r.cumsum, input, dim, dtype, "cumsum")
-
-
-@numpy_names
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Running products along a dimension; its derivative is exact with zeros among the factors.
-
-    Example:
-        >>> cumprod(tensor([1.0, 2.0, 3.0]), dim=0)
-        tensor([1., 2., 6.])
-    """
-    return _running(r.cumprod, input, dim, dtype, "cumprod")
 
 
 @numpy_names

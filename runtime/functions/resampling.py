@@ -15,7 +15,8 @@ from ..tensor import Tensor
 from .arithmetic import clamp
 from .common import INT64, array_dtype, as_dtype, fail, filled, floating, tensor
 from .contraction import matmul
-from .elementwise import floor, round
+from .declared import floor
+from .elementwise import round
 from .joining import stack
 from .movement import expand_to, permute, reshape_to, transpose
 from .padding import padded

@@ -14,7 +14,7 @@ from ...tracer.spec import INT64
 from ..tape import apply
 from ..tensor import Tensor
 from .common import array_dtype, as_dtype, floating, iota, numpy_names, one_dim, tensor
-from .comparison import isnan
+from .declared import isnan
 from .joining import cat
 from .movement import expand_to, reshape_to
 from .parts import along, part

@@ -14,7 +14,6 @@ from ...tracer.ops import movement as m
 from ...tracer.ops import scattering as s
 from ..tape import apply, wrap
 from ..tensor import Tensor
-from .arithmetic import mul
 from .common import (
     Scalar,
     array_dtype,
@@ -28,6 +27,7 @@ from .common import (
     require_float,
     tensor,
 )
+from .declared import mul
 from .movement import expand_to, moved_to_end, permuted, reshape_to
 from .parts import diagonal, part, positions_along, selected
 from .selection import cropped, index_positions, require_index_shape

@@ -6,45 +6,19 @@ Those whose operator is declared in `tracer/ops/special.py` have no form in comp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import special as s
 from ..tape import apply
 from ..tensor import Tensor
 from .arithmetic import xlogy
 from .common import Operand, fail, floating, promoted_pair
-from .elementwise import lgamma
+from .declared import lgamma
 
-__all__ = ["erfinv", "i0", "igamma", "igammac", "mvlgamma", "polygamma"]
-
-
-def _function(name: str, operator: Operator) -> Callable[[Operand], Tensor]:
-    def function(input: Operand) -> Tensor:
-        return apply(operator, floating(input, name))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{operator.doc}, element by element. Not in compiled functions.
-
-    Example:
-        >>> {name}(tensor([0.5])).shape
-        torch.Size([1])
-    """
-    return function
-
-
-erfinv = _function("erfinv", s.erfinv)
-erfcx = _function("erfcx", s.erfcx)
-ndtri = _function("ndtri", s.ndtri)
-log_ndtr = _function("log_ndtr", s.log_ndtr)
-i0 = _function("i0", s.i0)
-i0e = _function("i0e", s.i0e)
-i1 = _function("i1", s.i1)
-i1e = _function("i1e", s.i1e)
+__all__ = ["mvlgamma", "polygamma"]
 
 
 def polygamma(n: int, input: Operand) -> Tensor:
@@ -80,43 +54,6 @@ def mvlgamma(input: Operand, p: int) -> Tensor:
         total = apply(e.add, total, lgamma(apply(e.subtract, x, 0.5 * place)))
     constant = 0.25 * p * (p - 1) * math.log(math.pi)
     return apply(e.add, total, constant, grad_name="MvlgammaBackward0")
-
-
-def _pair(operator: Operator, name: str, input: Operand, other: Operand) -> Tensor:
-    a, b = promoted_pair(name, input, other, as_float=True)
-    return apply(operator, a, b)
-
-
-def igamma(input: Operand, other: Operand) -> Tensor:
-    """The regularised lower incomplete gamma function P(input, other) (DLMF 8.2.4).
-
-    Its gradient goes to `other` alone. Not in compiled functions.
-
-    Example:
-        >>> igamma(tensor([1.0]), tensor([0.0]))
-        tensor([0.])
-    """
-    return _pair(s.igamma, "igamma", input, other)
-
-
-def igammac(input: Operand, other: Operand) -> Tensor:
-    """The regularised upper incomplete gamma function, 1 - igamma. Not in compiled functions.
-
-    Example:
-        >>> igammac(tensor([1.0]), tensor([0.0]))
-        tensor([1.])
-    """
-    return _pair(s.igammac, "igammac", input, other)
-
-
-def zeta(input: Operand, other: Operand) -> Tensor:
-    """The Hurwitz zeta function: the sum of (k + other) ** -input for k from 0 on. Not in compiled functions.
-
-    Example:
-        >>> zeta(tensor([2.0]), tensor([1.0]))
-        tensor([1.6449])
-    """
-    return _pair(s.zeta, "zeta", input, other)
 
 
 def ndtr(input: Operand) -> Tensor:

@@ -30,8 +30,10 @@ from .common import (
     require_float,
     tensor,
 )  # fmt: skip
+from .conventions import require_elements
+from .declared import amax, amin, sum
 from .movement import expand_to
-from .reduction import amax, amin, mean, require_elements, sum
+from .reduction import mean
 
 __all__ = [
     "corrcoef", "cosine_similarity", "cov", "dist", "linalg_norm", "logsumexp", "matrix_norm", "norm",

@@ -17,9 +17,9 @@ from .common import (
     promoted,
     tensor,
 )
+from .declared import sum as sum_of
 from .linalg import inverse, solved, square
 from .movement import movedim, reshape_to
-from .reduction import sum as sum_of
 
 __all__ = ["matrix_exp"]
 
@@ -85,7 +85,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
         >>> vecdot(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
         tensor(11.)
     """
-    from .arithmetic import mul
+    from .declared import mul
 
     products = mul(x, y)
     return sum_of(products, one_dim(dim, products.ndim, "vecdot"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ..conversion import tensor_of
-from ..functions import PUBLIC, joining, parts, reduction
+from ..functions import PUBLIC, declared, joining, parts, reduction
 from ..functions.common import array_dtype, as_dtype, fail
 from ..tensor import Tensor
 from .functions import implements
@@ -35,7 +35,7 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> Tensor:
     if array_dtype(wanted).kind == "f":
         before_nan = PUBLIC["isnan"](wanted)
         precedes = precedes | (before_nan if side == "right" else before_nan & ~PUBLIC["isnan"](ordered))
-    return reduction.sum(precedes, -1)
+    return declared.sum(precedes, -1)
 
 
 @implements(np.digitize)
@@ -181,7 +181,7 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
     wanted = PUBLIC["where"]((wanted == -period / 2) & (change > 0), period / 2, wanted)
     added = PUBLIC["where"](change.abs() < least, 0.0, wanted - change)
     first = _between(x, axis % x.ndim, 0, 1)
-    rest = _between(x, axis % x.ndim, 1, x.shape[axis]) + reduction.cumsum(added, axis)
+    rest = _between(x, axis % x.ndim, 1, x.shape[axis]) + declared.cumsum(added, axis)
     return joining.cat([first, rest], axis)
 
 

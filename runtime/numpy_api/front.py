@@ -16,12 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
-from ...tracer.operator import Value
+from ...tracer.operator import Value, operators
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import innermost
 from ..conversion import tensor_of
 from ..foreign import PandasObject
-from ..functions import PUBLIC
+from ..functions import PUBLIC, offered
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..library_calls import inside_of_library, public_name
@@ -32,22 +32,15 @@ from .values import calls_from_scipy, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
-RENAMED = {
-    "absolute": "abs", "fabs": "abs", "arctan2": "atan2", "power": "pow", "float_power": "pow",
-    "rint": "round",
-    "degrees": "rad2deg", "radians": "deg2rad", "invert": "bitwise_not", "conjugate": "positive",
-    "equal": "eq", "true_divide": "div", "divide": "div",
+_SAME_NAME = "deg2rad fmax fmin fmod logaddexp2 logit matmul positive rad2deg signbit xlogy"
+_COMPOSED = {name: name for name in _SAME_NAME.split()} | {
+    "conjugate": "positive", "degrees": "rad2deg", "log_expit": "logsigmoid", "radians": "deg2rad",
 }  # fmt: skip
-"""NumPy's ufuncs that have another name here."""
-
-_SAME_NAME = """
-    add subtract multiply floor_divide remainder fmod negative positive sign sqrt cbrt square reciprocal
-    exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh
-    arctanh hypot maximum minimum fmax fmin not_equal less less_equal greater greater_equal logical_and
-    logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor isnan isinf isfinite signbit
-    floor ceil trunc logaddexp logaddexp2 deg2rad rad2deg matmul
-"""
-SAME_NAME = frozenset(_SAME_NAME.split())
+UFUNCS = {name: offered(one) for one in operators() if one.torch for name in (*one.numpy, *one.scipy)} | {
+    name: PUBLIC[public] for name, public in _COMPOSED.items()
+}
+"""By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
+some that are made of several operators."""
 NUMBERS = (bool, int, float)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
@@ -128,11 +121,11 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
         )
     if name in OF_OTHERS:
         return OF_OTHERS[name](*inputs, **given)
-    public = RENAMED.get(name, name if name in SAME_NAME else None)
-    if public not in PUBLIC:
+    function = UFUNCS.get(name)
+    if function is None:
         unknown(public_name(ufunc))
     operands, result_dtype = converted(ufunc, inputs, dtype)
-    return as_dtype(PUBLIC[str(public)](*operands), result_dtype)
+    return as_dtype(function(*operands), result_dtype)
 
 
 def _call_where(

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
 from ..conversion import tensor_of
-from ..functions import PUBLIC, contraction, joining, movement, parts, reduction, selection
+from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
 from ..library_calls import public_name
@@ -152,7 +152,7 @@ implements(np.diagonal)(
     lambda a, offset=0, axis1=0, axis2=1: parts.diagonal(tensor_of(a), offset, axis1, axis2)
 )
 implements(np.trace)(
-    lambda a, offset=0, axis1=0, axis2=1: reduction.sum(
+    lambda a, offset=0, axis1=0, axis2=1: declared.sum(
         parts.diagonal(tensor_of(a), offset, axis1, axis2), -1
     )
 )

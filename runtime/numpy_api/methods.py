@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.operator import operators
 from ...tracer.ops.elementwise import identity
 from ..asked import Asked
 from ..functions import METHODS
@@ -156,11 +157,17 @@ class Flat:
 
 
 _OF_FUNCTIONS = """
-    sum prod mean std var max min argmax argmin all any cumsum cumprod ptp clip argsort take repeat nonzero
-    trace diagonal swapaxes squeeze round choose argpartition dot
+    mean std var ptp clip argsort take repeat nonzero trace diagonal swapaxes squeeze round choose
+    argpartition dot
 """
+_OF_OPERATORS = [
+    name
+    for one in (*operators("reduction"), *operators("scan"))
+    for name in one.numpy
+    if hasattr(np.ndarray, name)
+]
 NUMPY_METHODS: dict[str, Method] = {
-    **{name: _function(name) for name in _OF_FUNCTIONS.split()},
+    **{name: _function(name) for name in (*_OF_FUNCTIONS.split(), *_OF_OPERATORS)},
     **{
         method.__name__: method
         for method in (reshape, ravel, flatten, view, item, sort, partition, put, compress)

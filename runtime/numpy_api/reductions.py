@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.operator import Operator, operators
+from ...tracer.spec import BOOL
 from ..conversion import tensor_of
-from ..functions import PUBLIC, joining, movement, parts, reduction, statistics
+from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
 from ..functions.common import array_dtype, as_dtype, filled, scalar_of
 from ..tensor import Tensor
+from .front import FUNCTIONS
 from .functions import implements
 from .values import averaged, promoted
+
+Implementation = Callable[..., Tensor]
 
 
 def _axes(axis: Any) -> Any:
@@ -37,13 +42,21 @@ def _begun(total: Tensor, initial: Any, function: Callable[..., Tensor]) -> Tens
     return total if initial is None else function(total, scalar_of(initial, array_dtype(total)))
 
 
-@implements(np.sum)
-def _sum(
-    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
-    where: Any = True,
-) -> Tensor:  # fmt: skip
-    x = _chosen(_summed(tensor_of(a), dtype, np.add), where, 0)
-    return _begun(as_dtype(reduction.sum(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["add"])
+def _accumulated(operator: Operator) -> Implementation:
+    """Small integers become the platform's, unless `dtype` says otherwise."""
+    monoid, function = operator.monoid, offered(operator)
+    assert monoid is not None
+    ufunc, of_two = getattr(np, monoid.fold.numpy[0]), offered(monoid.fold)
+
+    def call(
+        a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+        where: Any = True,
+    ) -> Tensor:  # fmt: skip
+        values = _summed(tensor_of(a), dtype, ufunc)
+        x = _chosen(values, where, monoid.identity(array_dtype(values)))
+        return _begun(as_dtype(function(x, _axes(axis), keepdims), array_dtype(x)), initial, of_two)
+
+    return call
 
 
 @implements(np.nansum)
@@ -52,30 +65,17 @@ def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
     return as_dtype(reduction.nansum(x, _axes(axis), keepdims), array_dtype(x))
 
 
-@implements(np.prod)
-def _prod(
-    a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
-    where: Any = True,
-) -> Tensor:  # fmt: skip
-    x = _chosen(_summed(tensor_of(a), dtype, np.multiply), where, 1)
-    return _begun(as_dtype(reduction.prod(x, _axes(axis), keepdims), array_dtype(x)), initial, PUBLIC["mul"])
+def _running(operator: Operator) -> Implementation:
+    monoid, function = operator.monoid, offered(operator)
+    assert monoid is not None
+    ufunc = getattr(np, monoid.fold.numpy[0])
 
+    def call(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+        x = _summed(tensor_of(a), dtype, ufunc)
+        result = function(x.reshape(-1), 0) if axis is None else function(x, axis)
+        return as_dtype(result, array_dtype(x))
 
-@implements(np.cumsum)
-def _cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.add)
-    return _running(reduction.cumsum, x, axis)
-
-
-@implements(np.cumprod)
-def _cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    x = _summed(tensor_of(a), dtype, np.multiply)
-    return _running(reduction.cumprod, x, axis)
-
-
-def _running(function: Callable[..., Tensor], x: Tensor, axis: int | None) -> Tensor:
-    result = function(x.reshape(-1), 0) if axis is None else function(x, axis)
-    return as_dtype(result, array_dtype(x))
+    return call
 
 
 @implements(np.mean)
@@ -85,8 +85,8 @@ def _mean(
     x = averaged(a) if dtype is None else as_dtype(tensor_of(a), np.dtype(getattr(dtype, "numpy", dtype)))
     if where is not True:
         mask = movement.broadcast_to(tensor_of(where), x.shape)
-        total = reduction.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
-        return total / as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x))
+        total = declared.sum(_chosen(x, mask, 0), _axes(axis), keepdims)
+        return total / as_dtype(declared.sum(mask, _axes(axis), keepdims), array_dtype(x))
     return reduction.mean(x, _axes(axis), keepdims)
 
 
@@ -103,9 +103,9 @@ def _average(
     x, w = promoted([x, 1.0 if weights is None else weights])
     if w.ndim and w.ndim < x.ndim:
         w = w.reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
-    total = reduction.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
+    total = declared.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
     mean = reduction.mean(x, _axes(axis), keepdims)
-    found = mean if weights is None else reduction.sum(x * w, _axes(axis), keepdims) / total
+    found = mean if weights is None else declared.sum(x * w, _axes(axis), keepdims) / total
     return (found, total) if returned else found
 
 
@@ -121,8 +121,8 @@ def _spread(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         centre = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor_of(mean)
         squares = PUBLIC["square"](x - centre)
         mask = movement.broadcast_to(tensor_of(where), x.shape)
-        count = as_dtype(reduction.sum(mask, _axes(axis), keepdims), array_dtype(x)) - float(ddof)
-        total = reduction.sum(_chosen(squares, mask, 0), _axes(axis), keepdims)
+        count = as_dtype(declared.sum(mask, _axes(axis), keepdims), array_dtype(x)) - float(ddof)
+        total = declared.sum(_chosen(squares, mask, 0), _axes(axis), keepdims)
         found = total / PUBLIC["maximum"](count, 0.0)
         return PUBLIC["sqrt"](found) if function is statistics.std else found
 
@@ -133,51 +133,58 @@ implements(np.var)(_spread(statistics.var))
 implements(np.std)(_spread(statistics.std))
 
 
-def _extreme(name: str) -> Callable[..., Tensor]:
-    of_two = PUBLIC[{"amax": "maximum", "amin": "minimum"}.get(name, name)]
+def _extreme(operator: Operator) -> Implementation:
+    monoid, function = operator.monoid, offered(operator)
+    assert monoid is not None
+    of_two = offered(monoid.fold)
 
-    def function(
+    def call(
         a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
     ) -> Tensor:
         x = _chosen(tensor_of(a), where, initial)
-        return _begun(PUBLIC[name](x, _axes(axis), keepdims), initial, of_two)
+        return _begun(function(x, _axes(axis), keepdims), initial, of_two)
 
-    return function
-
-
-def _place(name: str) -> Callable[..., Tensor]:
-    return lambda a, axis=None, *, keepdims=False: PUBLIC[name](tensor_of(a), axis, keepdims)
+    return call
 
 
-implements(np.max, np.amax)(_extreme("amax"))
-implements(np.min, np.amin)(_extreme("amin"))
-implements(np.argmax)(_place("argmax"))
-implements(np.argmin)(_place("argmin"))
+def _position(operator: Operator) -> Implementation:
+    function = offered(operator)
+    return lambda a, axis=None, *, keepdims=False: function(tensor_of(a), axis, keepdims)
 
 
 @implements(np.ptp)
 def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return reduction.amax(tensor_of(a), _axes(axis), keepdims) - reduction.amin(
+    return declared.amax(tensor_of(a), _axes(axis), keepdims) - declared.amin(
         tensor_of(a), _axes(axis), keepdims
     )
 
 
-def _truth(name: str) -> Callable[..., Tensor]:
-    def function(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
+def _truth(operator: Operator) -> Implementation:
+    monoid, function = operator.monoid, offered(operator)
+    assert monoid is not None
+
+    def call(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Tensor:
         x = tensor_of(a)
-        x = x if where is True else _chosen(as_dtype(x, np.dtype("bool")), where, name == "all")
-        return as_dtype(PUBLIC[name](x, _axes(axis), keepdims), np.dtype("bool"))
+        x = x if where is True else _chosen(as_dtype(x, BOOL), where, monoid.identity(BOOL))
+        return as_dtype(function(x, _axes(axis), keepdims), BOOL)
 
-    return function
+    return call
 
 
-implements(np.all)(_truth("all"))
-implements(np.any)(_truth("any"))
+CONVENTIONS: dict[str, Callable[[Operator], Implementation]] = {
+    "accumulated": _accumulated, "running": _running, "extreme": _extreme, "position": _position,
+    "truth": _truth,
+}  # fmt: skip
+"""By the names that `Operator.arguments` has: how NumPy's functions take arguments."""
+
+for _one in (*operators("reduction"), *operators("scan")):
+    if _one.torch and _one.numpy:
+        implements(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
 
 
 @implements(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    return _sum(PUBLIC["ne"](tensor_of(a), 0), axis, keepdims=keepdims)
+    return FUNCTIONS[np.sum](PUBLIC["ne"](tensor_of(a), 0), axis, keepdims=keepdims)
 
 
 @implements(np.diff)
@@ -216,6 +223,6 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor
             width = width.reshape([-1 if dim == axis % values.ndim else 1 for dim in range(values.ndim)])
     count = max(values.shape[axis] - 1, 0)
     if not count:
-        return reduction.sum(values, axis) * 0.0
+        return declared.sum(values, axis) * 0.0
     later, earlier = parts.narrow(values, axis, 1, count), parts.narrow(values, axis, 0, count)
-    return reduction.sum((later + earlier) * width * 0.5, axis)
+    return declared.sum((later + earlier) * width * 0.5, axis)

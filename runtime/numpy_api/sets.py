@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ..conversion import tensor_of
-from ..functions import PUBLIC, joining, reduction, selection
+from ..functions import PUBLIC, declared, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
 from ..lost_gradients import refuse_constant
 from ..tape import wrap
@@ -134,11 +134,11 @@ def histogram(
     upper = PUBLIC["cat"]([at < bounds[1:-1], at <= bounds[-1:]], 1)
     inside = (at >= bounds[:-1]) & upper
     given = inside if weights is None else PUBLIC["where"](inside, tensor_of(weights).reshape(-1, 1), 0)
-    counts = reduction.sum(given, 0)
+    counts = declared.sum(given, 0)
     if not density:
         return counts, edges
     counts = averaged(counts)
-    return counts / reduction.diff(edges) / reduction.sum(counts), edges
+    return counts / reduction.diff(edges) / declared.sum(counts), edges
 
 
 @implements(np.histogramdd)

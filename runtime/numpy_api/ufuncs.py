@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
+from ...tracer.operator import operators
 from ..conversion import tensor_of
-from ..functions import PUBLIC, joining, movement, parts, reduction, special
+from ..functions import PUBLIC, declared, joining, movement, parts
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
 from ..library_calls import public_name
 from ..tape import wrap
 from ..tensor import Tensor
-from .front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, RENAMED, called, converted, unknown
+from .front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown
 from .values import averaged, known, promoted
 
 FLOAT64 = np.dtype("float64")
@@ -84,7 +85,7 @@ def right_shift(x: Any, count: Any) -> Tensor:
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     x, y = promoted([a, b])
-    return reduction.sum(movement.movedim(x, axis, -1) * movement.movedim(y, axis, -1), -1)
+    return declared.sum(movement.movedim(x, axis, -1) * movement.movedim(y, axis, -1), -1)
 
 
 def _of_integers(ufunc: np.ufunc) -> Callable[..., Tensor]:
@@ -164,19 +165,7 @@ def _huber(delta: Any, x: Any) -> Tensor:
     return PUBLIC["where"](size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
 
 
-def _special(name: str) -> Callable[[Any], Tensor]:
-    """One that torch.special has."""
-    return lambda x: getattr(special, name)(averaged(x))
-
-
-RENAMED |= {
-    "expit": "sigmoid", "gammaln": "lgamma", "loggamma": "lgamma", "psi": "digamma",
-    "log_expit": "logsigmoid", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "logit": "logit",
-    "xlogy": "xlogy",
-    "i0": "i0", "gammainc": "igamma", "gammaincc": "igammac",
-}  # fmt: skip
 OF_OTHERS |= {
-    **{name: _special(name) for name in ("erfcx", "i0e", "i1", "i1e", "ndtri")},
     "ndtr": _ndtr, "log_ndtr": _log_ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma,
     "betaln": _betaln, "beta": lambda a, b: PUBLIC["exp"](_betaln(a, b)), "boxcox": _boxcox, "huber": _huber,
     "entr": lambda x: -PUBLIC["xlogy"](averaged(x), averaged(x)),
@@ -185,16 +174,22 @@ OF_OTHERS |= {
 
 # --- methods ------------------------------------------------------------------------------------------------
 
-REDUCTIONS = {
-    "add": np.sum, "multiply": np.prod, "maximum": np.amax, "minimum": np.amin, "logical_and": np.all,
-    "logical_or": np.any,
-}  # fmt: skip
-ACCUMULATIONS = {"add": np.cumsum, "multiply": np.cumprod}
-_ASSOCIATIVE = """
-    add multiply maximum minimum fmax fmin logical_and logical_or logical_xor bitwise_and bitwise_or
-    bitwise_xor logaddexp logaddexp2 hypot gcd lcm
-"""
-ASSOCIATIVE = frozenset(_ASSOCIATIVE.split())
+
+
+def _by_fold(family: str) -> dict[str, Any]:
+    """By the ufunc that combines two elements the function of NumPy's that combines many."""
+    return {
+        ufunc: getattr(np, one.numpy[0])
+        for one in operators(family)
+        if one.monoid is not None and one.numpy
+        for ufunc in one.monoid.fold.numpy
+    }
+
+
+REDUCTIONS, ACCUMULATIONS = _by_fold("reduction"), _by_fold("scan")
+ASSOCIATIVE = {"fmax", "fmin", "logaddexp2"} | {
+    name for one in operators() if one.is_associative for name in one.numpy
+}
 """Ufuncs that may combine what they have combined, so that a row takes a few steps of whole arrays."""
 
 

@@ -1,17 +1,19 @@
-"""One operator behind matmul, dot, tensordot and einsum: a sum of products over shared indices.
+"""One operator behind matmul, dot, tensordot and einsum: a sum of products over shared indices; and `gemm`.
 
 `subscripts` is einsum's text for two operands, e.g. "ij,jk->ik". Each index occurs once in an operand,
 and every index of an operand occurs in the other or in the result (sum the others before).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import ShapeError
 from ..operator import Array, declare
 from ..spec import Spec
-from .elementwise import common_dtype
+from .elementwise import ADDITION, common_dtype
 
 GRAD_FN = {"ab,bc->ac": "Mm", "ab,b->a": "Mv", "a,a->": "Dot", "abc,acd->abd": "Bmm"}
 
@@ -106,5 +108,42 @@ contract = declare(
     evaluate=_evaluate,
     grad_fn="Mm",
     vjp={"a": _left_rule, "b": _right_rule},
+    noun="product",
     doc="the sum over shared indices of the product of two arrays",
+)
+
+# --- several contractions in one array --------------------------------------------------------------------
+
+
+class Product(Protocol):
+    """One scaled contraction of a sum; what else is known of it, code generation knows."""
+
+    @property
+    def subscripts(self) -> str: ...
+
+    @property
+    def scale(self) -> float: ...
+
+
+def _infer_sum(*operands: Spec, products: Sequence[Product]) -> Spec:
+    return contract.infer(*operands[:2], subscripts=products[0].subscripts)
+
+
+def _evaluate_sum(*operands: np.ndarray, products: Sequence[Product]) -> np.ndarray:
+    pairs = zip(operands[::2], operands[1::2])
+    total: Any = sum(
+        one.scale * contract.evaluate(*pair, subscripts=one.subscripts) for one, pair in zip(products, pairs)
+    )
+    return total + operands[-1] if len(operands) % 2 else total
+
+
+gemm = declare(
+    "gemm",
+    "contraction",
+    "*operands",
+    infer=_infer_sum,
+    evaluate=_evaluate_sum,
+    monoid=ADDITION,
+    noun="product",
+    doc="a sum of scaled contractions and, as last of an odd number of operands, a start: calls of BLAS",
 )

@@ -144,5 +144,6 @@ loop_result = declare(
     "loop",
     infer=lambda loop, index, spec: spec,
     evaluate=_evaluate_result,
+    noun="result",
     doc="one result of a loop: a carry after the last step, or a value of every step, stacked",
 )

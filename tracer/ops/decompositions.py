@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import Array, Operator, declare
+from ..operator import Array, Operator, WholeCall, declare
 from ..spec import Spec
 from .elementwise import absolute, equal, exp, greater, logical_and, multiply, where, zeros_like
 from .lazy import scipy_linalg
@@ -29,18 +29,22 @@ def matrix(
     name: str,
     *,
     planes: int,
+    function: str,
     evaluate: Callable[..., np.ndarray],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     square: bool = False,
     **fields: Any,
 ) -> Operator:
-    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n)."""
+    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by `function`."""
 
     def infer(a: Spec, **attributes: Any) -> Spec:
         _require_matrix(name, a, square)
         return a.with_shape((*a.shape[:-2], planes, *a.shape[-2:]))
 
-    return declare(name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp, **fields)
+    return declare(
+        name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp, call=WholeCall((function,)),
+        **fields,
+    )  # fmt: skip
 
 
 def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
@@ -127,7 +131,8 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
 
 
 eigh = matrix(
-    "eigh", planes=2, square=True, evaluate=_evaluate_eigh, vjp={"a": _eigh_cotangent}, grad_fn="LinalgEigh",
+    "eigh", planes=2, square=True, function="eigen_symmetric", evaluate=_evaluate_eigh,
+    vjp={"a": _eigh_cotangent}, grad_fn="LinalgEigh",
     doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
 )  # fmt: skip
 
@@ -160,7 +165,8 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 
 svd = matrix(
-    "svd", planes=3, evaluate=_evaluate_svd, vjp={"a": _svd_cotangent}, grad_fn="LinalgSvd",
+    "svd", planes=3, function="singular", evaluate=_evaluate_svd, vjp={"a": _svd_cotangent},
+    grad_fn="LinalgSvd",
     doc="singular values and vectors of a matrix with at least as many rows as columns",
 )  # fmt: skip
 
@@ -182,7 +188,8 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 
 qr = matrix(
-    "qr", planes=2, evaluate=_evaluate_qr, vjp={"a": _qr_cotangent}, grad_fn="LinalgQr",
+    "qr", planes=2, function="orthogonal_triangular", evaluate=_evaluate_qr, vjp={"a": _qr_cotangent},
+    grad_fn="LinalgQr",
     doc="orthonormal columns and a triangle with that product, of a matrix with no more columns than rows",
 )  # fmt: skip
 
@@ -203,7 +210,7 @@ def _evaluate_exchanges(a: np.ndarray) -> np.ndarray:
 
 
 row_exchanges = matrix(
-    "row_exchanges", planes=3, evaluate=_evaluate_exchanges,
+    "row_exchanges", planes=3, function="exchanged_rows", evaluate=_evaluate_exchanges,
     doc="the order of rows, and the pivots, with which elimination divides by the largest",
 )  # fmt: skip
 
@@ -227,7 +234,8 @@ def _lu_cotangent(g: Array, y: Array) -> Array:
 
 
 lu = matrix(
-    "lu", planes=1, square=True, evaluate=_evaluate_lu, vjp={"a": _lu_cotangent}, grad_fn="LinalgLu",
+    "lu", planes=1, square=True, function="triangles", evaluate=_evaluate_lu, vjp={"a": _lu_cotangent},
+    grad_fn="LinalgLu",
     doc="the triangles whose product a square matrix is, the lower one with a diagonal of ones",
 )  # fmt: skip
 
@@ -244,7 +252,7 @@ def _exp_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
 
 
 exponentials = matrix(
-    "exponentials", planes=4, square=True,
+    "exponentials", planes=4, square=True, function="exponential",
     evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 3),
     vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)},
     doc="the exponential of a matrix, and room to compute it in",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..operator import Array, Operator, declare
+from ..operator import WRITTEN_OUT, Array, Monoid, Operator, declare, names_in_numpy
 from ..spec import BOOL, Spec, broadcast_shapes
 from .lazy import scipy_special
 
@@ -52,9 +52,16 @@ def elementwise(
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     predicate: bool = False,
     masked: bool = False,
+    torch: str = "",
+    arguments: str = "real",
+    in_place: bool = True,
+    also: str = "",
     **fields: Any,
 ) -> Operator:
-    """Declare an elementwise operator; a `predicate` gives bools, a `masked` one has a bool operand first."""
+    """Declare an elementwise operator; a `predicate` gives bools, a `masked` one has a bool operand first.
+
+    With names of `torch` it is offered under these, under what NumPy calls `numpy`, and `also` under others.
+    """
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         common = None if masked else widest(specs)
@@ -67,39 +74,51 @@ def elementwise(
         return Spec(shape, BOOL if predicate else dtype)
 
     return declare(
-        name, "elementwise", operands, infer=infer, evaluate=numpy, scalar=scalar, vjp=vjp, **fields
-    )
+        name, "elementwise", operands, infer=infer, evaluate=numpy, scalar=scalar, vjp=vjp, torch=torch,
+        arguments=arguments, in_place=in_place, numpy=names_in_numpy(numpy, also), **fields,
+    )  # fmt: skip
 
 
 # --- arithmetic -------------------------------------------------------------------------------------
 
 add = elementwise(
-    "add", "a b", numpy=np.add, scalar="{a} + {b}",
-    vjp={"a": lambda g: g, "b": lambda g: g}, doc="a + b",
+    "add", "a b", numpy=np.add, scalar="{a} + {b}", noun="total",
+    vjp={"a": lambda g: g, "b": lambda g: g}, is_associative=True,
+    torch="add", arguments=WRITTEN_OUT, doc="a + b",
 )  # fmt: skip
+ADDITION = Monoid(add, lambda dtype: 0)
 subtract = elementwise(
-    "subtract", "a b", numpy=np.subtract, scalar="{a} - {b}", grad_fn="Sub",
-    vjp={"a": lambda g: g, "b": lambda g: -g}, doc="a - b",
+    "subtract", "a b", numpy=np.subtract, scalar="{a} - {b}", grad_fn="Sub", noun="difference",
+    vjp={"a": lambda g: g, "b": lambda g: -g},
+    torch="sub subtract", arguments=WRITTEN_OUT, doc="a - b",
 )  # fmt: skip
 multiply = elementwise(
-    "multiply", "a b", numpy=np.multiply, scalar="{a} * {b}", grad_fn="Mul",
-    vjp={"a": lambda g, b: g * b, "b": lambda g, a: g * a}, doc="a * b",
+    "multiply", "a b", numpy=np.multiply, scalar="{a} * {b}", grad_fn="Mul", noun="product",
+    vjp={"a": lambda g, b: g * b, "b": lambda g, a: g * a}, is_associative=True,
+    torch="mul multiply", arguments="number", example=("tensor([1.0, 2.0]), 3", "tensor([3., 6.])"),
+    doc="a * b",
 )  # fmt: skip
+MULTIPLICATION = Monoid(multiply, lambda dtype: 1)
 divide = elementwise(
     "divide", "a b", numpy=np.true_divide, scalar="{a} / {b}", grad_fn="Div", cost=DIVISION,
     vjp={"a": lambda g, b: g / b, "b": lambda g, a, b: -g * (a / b / b)},  # not by y: it may be written to
-    domain=(0.5, 3.0), doc="a / b",
+    domain=(0.5, 3.0), noun="quotient",
+    torch="div divide", arguments=WRITTEN_OUT, doc="a / b",
 )  # fmt: skip
 negative = elementwise(
-    "negative", numpy=np.negative, scalar="-{x}", grad_fn="Neg", vjp={"x": lambda g: -g}, doc="-x"
-)
+    "negative", numpy=np.negative, scalar="-{x}", grad_fn="Neg", noun="opposite",
+    vjp={"x": lambda g: -g},
+    torch="neg negative", arguments=WRITTEN_OUT, doc="-x",
+)  # fmt: skip
 power = elementwise(
-    "power", "a b", numpy=np.power, scalar="power({a}, {b})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
+    "power", "a b", numpy=np.power, scalar="power({a}, {b})", grad_fn="Pow",
+    cost=2 * TRANSCENDENTAL,
     vjp={
         "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
         "b": lambda g, a, b, y: g * where(logical_and(equal(a, 0.0), greater_equal(b, 0.0)), 0.0, y * log(a)),
     },
-    domain=(0.2, 2.5), doc="a to the power b; 0 ** 0 is 1",
+    domain=(0.2, 2.5), noun="powered",
+    torch="pow", also="float_power", arguments=WRITTEN_OUT, doc="a to the power b; 0 ** 0 is 1",
 )  # fmt: skip
 power_constant = elementwise(
     "power_constant", "x", scalar="power({x}, {exponent})", grad_fn="Pow", cost=2 * TRANSCENDENTAL,
@@ -109,39 +128,50 @@ power_constant = elementwise(
             zeros_like(g) if exponent == 0 else g * (exponent * _power(x, exponent - 1))
         )
     },
-    domain=(0.2, 2.5), doc="x to a constant power, known when traced",
+    domain=(0.2, 2.5), noun="powered", doc="x to a constant power, known when traced",
 )  # fmt: skip
 reciprocal = elementwise(
     "reciprocal", numpy=np.reciprocal, scalar="1.0 / {x}", cost=DIVISION,
-    vjp={"x": lambda g, y: -g * y * y}, domain=(0.5, 3.0), doc="1 / x",
+    vjp={"x": lambda g, y: -g * y * y}, domain=(0.5, 3.0), noun="inverse",
+    torch="reciprocal", doc="1 / x",
 )  # fmt: skip
 absolute = elementwise(
     "absolute", numpy=np.absolute, scalar="abs({x})", grad_fn="Abs",
-    vjp={"x": lambda g, x: g * sign(x)}, doc="|x|; the derivative at 0 is 0",
+    vjp={"x": lambda g, x: g * sign(x)},
+    torch="abs absolute", also="fabs", arguments="number",
+    example=("tensor([-1.0, 2.0])", "tensor([1., 2.])"), doc="|x|; the derivative at 0 is 0",
 )  # fmt: skip
 floor_divide = elementwise(
     "floor_divide", "a b", numpy=np.floor_divide, scalar="floor_divide({a}, {b})", cost=DIVISION,
-    domain=(0.5, 3.0), doc="a / b, rounded to minus infinity",
+    domain=(0.5, 3.0),
+    torch="floor_divide", arguments="number", example=("tensor([7, -7]), 2", "tensor([ 3, -4])"),
+    doc="a / b, rounded to minus infinity",
 )  # fmt: skip
 remainder = elementwise(
     "remainder", "a b", numpy=np.remainder, scalar="remainder({a}, {b})", cost=2 * DIVISION,
-    vjp={"a": lambda g: g, "b": lambda g, a, b: -g * floor_divide(a, b)},
-    domain=(0.5, 3.0), doc="a - b * floor(a / b): the sign of b",
+    vjp={"a": lambda g: g, "b": lambda g, a, b: -g * floor_divide(a, b)}, domain=(0.5, 3.0),
+    torch="remainder", arguments=WRITTEN_OUT, doc="a - b * floor(a / b): the sign of b",
 )  # fmt: skip
 maximum = elementwise(
-    "maximum", "a b", numpy=np.maximum, scalar="maximum({a}, {b})",
+    "maximum", "a b", numpy=np.maximum, scalar="maximum({a}, {b})", noun="larger",
     vjp={
         "a": lambda g, a, b: where(greater(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
         "b": lambda g, a, b: where(greater(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
     },
+    is_associative=True,
+    torch="maximum", arguments="number", in_place=False,
+    example=("tensor([1.0, 4.0]), tensor([2.0, 3.0])", "tensor([2., 4.])"),
     doc="the larger; nan if either is; equal operands share the gradient",
 )  # fmt: skip
 minimum = elementwise(
-    "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})",
+    "minimum", "a b", numpy=np.minimum, scalar="minimum({a}, {b})", noun="smaller",
     vjp={
         "a": lambda g, a, b: where(less(a, b), g, where(equal(a, b), 0.5 * g, 0.0)),
         "b": lambda g, a, b: where(less(b, a), g, where(equal(a, b), 0.5 * g, 0.0)),
     },
+    is_associative=True,
+    torch="minimum", arguments="number", in_place=False,
+    example=("tensor([1.0, 4.0]), tensor([2.0, 3.0])", "tensor([1., 3.])"),
     doc="the smaller; nan if either is; equal operands share the gradient",
 )  # fmt: skip
 clamp = elementwise(
@@ -154,87 +184,105 @@ clamp = elementwise(
             logical_or(greater(x, high), greater_equal(low, high)), g, 0.0
         ),
     },
+    torch="clamp clip", arguments=WRITTEN_OUT,
     doc="x held between low and high; passes the gradient on both bounds",
 )  # fmt: skip
 
 # --- roots, exponentials, logarithms -------------------------------------------------------------------
 
 sqrt = elementwise(
-    "sqrt", numpy=np.sqrt, scalar="sqrt({x})", cost=DIVISION,
-    vjp={"x": lambda g, y: 0.5 * g / y}, domain=(0.2, 3.0), doc="the square root",
+    "sqrt", numpy=np.sqrt, scalar="sqrt({x})", cost=DIVISION, vjp={"x": lambda g, y: 0.5 * g / y},
+    domain=(0.2, 3.0), noun="root",
+    torch="sqrt", note="nan for negative numbers.", doc="the square root",
 )  # fmt: skip
 rsqrt = elementwise(
     "rsqrt", numpy=lambda x: np.reciprocal(np.sqrt(x)), scalar="rsqrt({x})", cost=2 * DIVISION,
-    vjp={"x": lambda g, y: -0.5 * g * y * y * y}, domain=(0.2, 3.0), doc="1 / sqrt(x)",
+    vjp={"x": lambda g, y: -0.5 * g * y * y * y}, domain=(0.2, 3.0),
+    torch="rsqrt", doc="1 / sqrt(x)",
 )  # fmt: skip
 cbrt = elementwise(
     "cbrt", numpy=np.cbrt, scalar="cbrt({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g / (3.0 * y * y)}, domain=(0.2, 3.0), doc="the cube root",
+    vjp={"x": lambda g, y: g / (3.0 * y * y)}, domain=(0.2, 3.0),
+    torch="cbrt", in_place=False, doc="the cube root",
 )  # fmt: skip
 square = elementwise(
     "square", numpy=np.square, scalar="{x} * {x}", grad_fn="Pow",
-    vjp={"x": lambda g, x: g * (2.0 * x)}, doc="x * x",
+    vjp={"x": lambda g, x: g * (2.0 * x)},
+    torch="square", arguments=WRITTEN_OUT, doc="x * x",
 )  # fmt: skip
 exp = elementwise(
-    "exp", numpy=np.exp, scalar="exp({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g * y}, doc="e ** x",
+    "exp", numpy=np.exp, scalar="exp({x})", cost=TRANSCENDENTAL, vjp={"x": lambda g, y: g * y},
+    torch="exp", doc="e ** x",
 )  # fmt: skip
 exp2 = elementwise(
     "exp2", numpy=np.exp2, scalar="exp2({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g * (y * LOG_2)}, doc="2 ** x",
+    vjp={"x": lambda g, y: g * (y * LOG_2)},
+    torch="exp2 special.exp2", doc="2 ** x",
 )  # fmt: skip
 expm1 = elementwise(
     "expm1", numpy=np.expm1, scalar="expm1({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g * (y + 1.0)}, doc="e ** x - 1, exact near 0",
+    vjp={"x": lambda g, y: g * (y + 1.0)},
+    torch="expm1 special.expm1", doc="e ** x - 1, exact near 0",
 )  # fmt: skip
 log = elementwise(
-    "log", numpy=np.log, scalar="log({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g / x}, domain=(0.2, 3.0), doc="the natural logarithm",
+    "log", numpy=np.log, scalar="log({x})", cost=TRANSCENDENTAL, vjp={"x": lambda g, x: g / x},
+    domain=(0.2, 3.0),
+    torch="log", note="-inf at 0, nan below.", doc="the natural logarithm",
 )  # fmt: skip
 log2 = elementwise(
     "log2", numpy=np.log2, scalar="log2({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g / (x * LOG_2)}, domain=(0.2, 3.0), doc="the logarithm to base 2",
+    vjp={"x": lambda g, x: g / (x * LOG_2)}, domain=(0.2, 3.0),
+    torch="log2", doc="the logarithm to base 2",
 )  # fmt: skip
 log10 = elementwise(
     "log10", numpy=np.log10, scalar="log10({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g / (x * LOG_10)}, domain=(0.2, 3.0), doc="the logarithm to base 10",
+    vjp={"x": lambda g, x: g / (x * LOG_10)}, domain=(0.2, 3.0),
+    torch="log10", doc="the logarithm to base 10",
 )  # fmt: skip
 log1p = elementwise(
     "log1p", numpy=np.log1p, scalar="log1p({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g / (x + 1.0)}, domain=(-0.7, 3.0), doc="log(1 + x), exact near 0",
+    vjp={"x": lambda g, x: g / (x + 1.0)}, domain=(-0.7, 3.0), grad_fn="Log1P",
+    torch="log1p special.log1p", doc="log(1 + x), exact near 0",
 )  # fmt: skip
 logaddexp = elementwise(
     "logaddexp", "a b", numpy=np.logaddexp, cost=3 * TRANSCENDENTAL,
     scalar="{a} if {a} == {b} and abs({a}) == inf else maximum({a}, {b}) + log1p(exp(-abs({a} - {b})))",
     vjp={"a": lambda g, a, b: g * sigmoid(a - b), "b": lambda g, a, b: g * sigmoid(b - a)},
+    is_associative=True,
+    torch="logaddexp", in_place=False, example=("tensor([0.0]), tensor([0.0])", "tensor([0.6931])"),
     doc="log(exp(a) + exp(b)) without overflow",
 )  # fmt: skip
 
 # --- trigonometric and hyperbolic -----------------------------------------------------------------------
 
 sin = elementwise(
-    "sin", numpy=np.sin, scalar="sin({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * cos(x)}, doc="the sine, of radians",
+    "sin", numpy=np.sin, scalar="sin({x})", cost=TRANSCENDENTAL, vjp={"x": lambda g, x: g * cos(x)},
+    torch="sin", doc="the sine, of radians",
 )  # fmt: skip
 cos = elementwise(
     "cos", numpy=np.cos, scalar="cos({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: -g * sin(x)}, doc="the cosine, of radians",
+    vjp={"x": lambda g, x: -g * sin(x)},
+    torch="cos", doc="the cosine, of radians",
 )  # fmt: skip
 tan = elementwise(
     "tan", numpy=np.tan, scalar="tan({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g * (1.0 + y * y)}, domain=(-1.2, 1.2), doc="the tangent, of radians",
+    vjp={"x": lambda g, y: g * (1.0 + y * y)}, domain=(-1.2, 1.2),
+    torch="tan", doc="the tangent, of radians",
 )  # fmt: skip
 asin = elementwise(
     "asin", numpy=np.arcsin, scalar="asin({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9), doc="the arc sine, in radians",
+    vjp={"x": lambda g, x: g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9),
+    torch="asin arcsin", doc="the arc sine, in radians",
 )  # fmt: skip
 acos = elementwise(
     "acos", numpy=np.arccos, scalar="acos({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: -g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9), doc="the arc cosine, in radians",
+    vjp={"x": lambda g, x: -g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9),
+    torch="acos arccos", doc="the arc cosine, in radians",
 )  # fmt: skip
 atan = elementwise(
     "atan", numpy=np.arctan, scalar="atan({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g / (1.0 + x * x)}, doc="the arc tangent, in radians",
+    vjp={"x": lambda g, x: g / (1.0 + x * x)},
+    torch="atan arctan", doc="the arc tangent, in radians",
 )  # fmt: skip
 atan2 = elementwise(
     "atan2", "a b", numpy=np.arctan2, scalar="atan2({a}, {b})", cost=TRANSCENDENTAL,
@@ -242,36 +290,46 @@ atan2 = elementwise(
         "a": lambda g, a, b: g * (b / _squared_distance(a, b)),
         "b": lambda g, a, b: g * (-a / _squared_distance(a, b)),
     },
-    domain=(0.3, 3.0), doc="the angle of the point (b, a), in radians; the derivatives at the origin are 0",
+    domain=(0.3, 3.0),
+    torch="atan2 arctan2", example=("tensor([1.0]), tensor([-1.0])", "tensor([2.3562])"),
+    doc="the angle of the point (b, a), in radians; the derivatives at the origin are 0",
 )  # fmt: skip
 sinh = elementwise(
     "sinh", numpy=np.sinh, scalar="sinh({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * cosh(x)}, doc="the hyperbolic sine",
+    vjp={"x": lambda g, x: g * cosh(x)},
+    torch="sinh", doc="the hyperbolic sine",
 )  # fmt: skip
 cosh = elementwise(
     "cosh", numpy=np.cosh, scalar="cosh({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * sinh(x)}, doc="the hyperbolic cosine",
+    vjp={"x": lambda g, x: g * sinh(x)},
+    torch="cosh", doc="the hyperbolic cosine",
 )  # fmt: skip
 tanh = elementwise(
     "tanh", numpy=np.tanh, scalar="tanh({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g * (1.0 - y * y)}, doc="the hyperbolic tangent",
+    vjp={"x": lambda g, y: g * (1.0 - y * y)},
+    torch="tanh nn.functional.tanh", doc="the hyperbolic tangent",
 )  # fmt: skip
 asinh = elementwise(
     "asinh", numpy=np.arcsinh, scalar="asinh({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * rsqrt(x * x + 1.0)}, doc="the inverse hyperbolic sine",
+    vjp={"x": lambda g, x: g * rsqrt(x * x + 1.0)},
+    torch="asinh arcsinh", doc="the inverse hyperbolic sine",
 )  # fmt: skip
 acosh = elementwise(
     "acosh", numpy=np.arccosh, scalar="acosh({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * rsqrt(x * x - 1.0)}, domain=(1.2, 4.0), doc="the inverse hyperbolic cosine",
+    vjp={"x": lambda g, x: g * rsqrt(x * x - 1.0)}, domain=(1.2, 4.0),
+    torch="acosh arccosh", doc="the inverse hyperbolic cosine",
 )  # fmt: skip
 atanh = elementwise(
     "atanh", numpy=np.arctanh, scalar="atanh({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g / (1.0 - x * x)}, domain=(-0.9, 0.9), doc="the inverse hyperbolic tangent",
+    vjp={"x": lambda g, x: g / (1.0 - x * x)}, domain=(-0.9, 0.9),
+    torch="atanh arctanh", doc="the inverse hyperbolic tangent",
 )  # fmt: skip
 hypot = elementwise(
     "hypot", "a b", numpy=np.hypot, scalar="hypot({a}, {b})", cost=2 * DIVISION,
-    vjp={"a": lambda g, a, y: g * (a / y), "b": lambda g, b, y: g * (b / y)},
-    domain=(0.3, 3.0), doc="sqrt(a*a + b*b) without overflow",
+    vjp={"a": lambda g, a, y: g * (a / y), "b": lambda g, b, y: g * (b / y)}, domain=(0.3, 3.0),
+    is_associative=True,
+    torch="hypot", example=("tensor([3.0]), tensor([4.0])", "tensor([5.])"),
+    doc="sqrt(a*a + b*b) without overflow",
 )  # fmt: skip
 
 # --- activations and special functions -------------------------------------------------------------------
@@ -284,7 +342,9 @@ def _lgamma(x: np.ndarray) -> np.ndarray:
 
 sigmoid = elementwise(
     "sigmoid", numpy=lambda x: scipy_special().expit(x), scalar="sigmoid({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, y: g * (y * (1.0 - y))}, doc="1 / (1 + exp(-x))",
+    vjp={"x": lambda g, y: g * (y * (1.0 - y))},
+    torch="sigmoid pullback.expit special.expit nn.functional.sigmoid", scipy="expit",
+    doc="1 / (1 + exp(-x))",
 )  # fmt: skip
 softplus = elementwise(
     "softplus", numpy=lambda x: np.logaddexp(x, np.zeros((), x.dtype)), scalar="softplus({x})",
@@ -292,23 +352,30 @@ softplus = elementwise(
 )  # fmt: skip
 relu = elementwise(
     "relu", numpy=lambda x: np.maximum(x, np.zeros((), x.dtype)), scalar="maximum({x}, 0.0)",
-    vjp={"x": lambda g, y: where(greater(y, 0.0), g, 0.0)}, doc="max(x, 0); the derivative at 0 is 0",
+    vjp={"x": lambda g, y: where(greater(y, 0.0), g, 0.0)},
+    torch="relu", arguments=WRITTEN_OUT, doc="max(x, 0); the derivative at 0 is 0",
 )  # fmt: skip
 erf = elementwise(
     "erf", numpy=lambda x: scipy_special().erf(x), scalar="erf({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-(x * x)))}, doc="the error function (DLMF 7.2.1)",
+    vjp={"x": lambda g, x: g * (TWO_OVER_SQRT_PI * exp(-(x * x)))},
+    torch="erf special.erf", scipy="erf", doc="the error function (DLMF 7.2.1)",
 )  # fmt: skip
 erfc = elementwise(
     "erfc", numpy=lambda x: scipy_special().erfc(x), scalar="erfc({x})", cost=TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * (-TWO_OVER_SQRT_PI * exp(-(x * x)))}, doc="1 - erf(x), exact in the tail",
+    vjp={"x": lambda g, x: g * (-TWO_OVER_SQRT_PI * exp(-(x * x)))},
+    torch="erfc special.erfc", scipy="erfc", doc="1 - erf(x), exact in the tail",
 )  # fmt: skip
 lgamma = elementwise(
     "lgamma", numpy=_lgamma, scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0), doc="log |gamma(x)| (DLMF 5.2)",
+    vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0),
+    torch="lgamma special.lgamma special.gammaln", scipy="gammaln loggamma",
+    doc="log |gamma(x)| (DLMF 5.2)",
 )  # fmt: skip
 digamma = elementwise(
-    "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * trigamma(x)}, domain=(0.3, 4.0), doc="the derivative of lgamma (DLMF 5.2.2)",
+    "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})",
+    cost=2 * TRANSCENDENTAL, vjp={"x": lambda g, x: g * trigamma(x)}, domain=(0.3, 4.0),
+    torch="digamma special.digamma special.psi", scipy="psi",
+    doc="the derivative of lgamma (DLMF 5.2.2)",
 )  # fmt: skip
 trigamma = elementwise(
     "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
@@ -319,76 +386,117 @@ trigamma = elementwise(
 # --- steps: their derivative is zero almost everywhere ----------------------------------------------------
 
 sign = elementwise(
-    "sign",
-    numpy=np.sign,
-    scalar="sign({x})",
-    vjp={"x": lambda g: zeros_like(g)},
-    doc="-1, 0 or 1; nan for nan",
-)
+    "sign", numpy=np.sign, scalar="sign({x})", vjp={"x": lambda g: zeros_like(g)},
+    torch="sign", arguments=WRITTEN_OUT, doc="-1, 0 or 1; nan for nan",
+)  # fmt: skip
 floor = elementwise(
-    "floor", numpy=np.floor, scalar="floor({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded down"
-)
+    "floor", numpy=np.floor, scalar="floor({x})", vjp={"x": lambda g: zeros_like(g)},
+    torch="floor", arguments="rounding", example=("tensor([1.7, -1.2])", "tensor([ 1., -2.])"),
+    doc="rounded down",
+)  # fmt: skip
 ceil = elementwise(
-    "ceil", numpy=np.ceil, scalar="ceil({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded up"
-)
+    "ceil", numpy=np.ceil, scalar="ceil({x})", vjp={"x": lambda g: zeros_like(g)},
+    torch="ceil", arguments="rounding", example=("tensor([1.7, -1.2])", "tensor([ 2., -1.])"),
+    doc="rounded up",
+)  # fmt: skip
 trunc = elementwise(
-    "trunc", numpy=np.trunc, scalar="trunc({x})", vjp={"x": lambda g: zeros_like(g)}, doc="rounded to zero"
-)
+    "trunc", numpy=np.trunc, scalar="trunc({x})", vjp={"x": lambda g: zeros_like(g)},
+    torch="trunc fix", arguments="rounding", example=("tensor([1.7, -1.2])", "tensor([ 1., -1.])"),
+    doc="rounded to zero",
+)  # fmt: skip
 round_half_even = elementwise(
     "round_half_even", numpy=np.rint, scalar="round_half_even({x})", grad_fn="Round",
-    vjp={"x": lambda g: zeros_like(g)}, doc="rounded to the nearest integer, halves to the even one",
+    vjp={"x": lambda g: zeros_like(g)},
+    torch="round", arguments=WRITTEN_OUT, doc="rounded to the nearest integer, halves to the even one",
 )  # fmt: skip
 
 # --- comparison and logic -----------------------------------------------------------------------------
 
-equal = elementwise("equal", "a b", numpy=np.equal, scalar="{a} == {b}", predicate=True, doc="a == b")
+equal = elementwise(
+    "equal", "a b", numpy=np.equal, scalar="{a} == {b}", predicate=True,
+    torch="eq", arguments="number", example=("tensor([1, 2]), 2", "tensor([False,  True])"),
+    doc="a == b",
+)  # fmt: skip
 not_equal = elementwise(
-    "not_equal", "a b", numpy=np.not_equal, scalar="{a} != {b}", predicate=True, doc="a != b"
-)
-less = elementwise("less", "a b", numpy=np.less, scalar="{a} < {b}", predicate=True, doc="a < b")
+    "not_equal", "a b", numpy=np.not_equal, scalar="{a} != {b}", predicate=True,
+    torch="ne not_equal", arguments="number",
+    example=("tensor([1, 2]), 2", "tensor([ True, False])"), doc="a != b",
+)  # fmt: skip
+less = elementwise(
+    "less", "a b", numpy=np.less, scalar="{a} < {b}", predicate=True,
+    torch="lt less", arguments="number", example=("tensor([1, 2]), 2", "tensor([ True, False])"),
+    doc="a < b",
+)  # fmt: skip
 less_equal = elementwise(
-    "less_equal", "a b", numpy=np.less_equal, scalar="{a} <= {b}", predicate=True, doc="a <= b"
-)
-greater = elementwise("greater", "a b", numpy=np.greater, scalar="{a} > {b}", predicate=True, doc="a > b")
+    "less_equal", "a b", numpy=np.less_equal, scalar="{a} <= {b}", predicate=True,
+    torch="le less_equal", arguments="number",
+    example=("tensor([1, 2]), 1", "tensor([ True, False])"), doc="a <= b",
+)  # fmt: skip
+greater = elementwise(
+    "greater", "a b", numpy=np.greater, scalar="{a} > {b}", predicate=True,
+    torch="gt greater", arguments="number", example=("tensor([1, 2]), 1", "tensor([False,  True])"),
+    doc="a > b",
+)  # fmt: skip
 greater_equal = elementwise(
-    "greater_equal", "a b", numpy=np.greater_equal, scalar="{a} >= {b}", predicate=True, doc="a >= b"
-)
-isnan = elementwise("isnan", numpy=np.isnan, scalar="{x} != {x}", predicate=True, doc="whether x is nan")
+    "greater_equal", "a b", numpy=np.greater_equal, scalar="{a} >= {b}", predicate=True,
+    torch="ge greater_equal", arguments="number",
+    example=("tensor([1, 2]), 2", "tensor([False,  True])"), doc="a >= b",
+)  # fmt: skip
+isnan = elementwise(
+    "isnan", numpy=np.isnan, scalar="{x} != {x}", predicate=True,
+    torch="isnan", arguments="test", in_place=False, doc="whether x is nan",
+)  # fmt: skip
 isinf = elementwise(
-    "isinf", numpy=np.isinf, scalar="abs({x}) == inf", predicate=True, doc="whether x is infinite"
-)
+    "isinf", numpy=np.isinf, scalar="abs({x}) == inf", predicate=True,
+    torch="isinf", arguments="test", in_place=False, doc="whether x is infinite",
+)  # fmt: skip
 isfinite = elementwise(
-    "isfinite", numpy=np.isfinite, scalar="abs({x}) < inf", predicate=True, doc="neither infinite nor nan"
-)
+    "isfinite", numpy=np.isfinite, scalar="abs({x}) < inf", predicate=True,
+    torch="isfinite", arguments="test", in_place=False, doc="neither infinite nor nan",
+)  # fmt: skip
 logical_and = elementwise(
-    "logical_and", "a b", numpy=np.logical_and, scalar="{a} & {b}", predicate=True, doc="both, of bools"
-)
+    "logical_and", "a b", numpy=np.logical_and, scalar="{a} & {b}", predicate=True,
+    is_associative=True,
+    torch="logical_and", arguments="truth", doc="both, of bools",
+)  # fmt: skip
+CONJUNCTION = Monoid(logical_and, lambda dtype: True)
 logical_or = elementwise(
-    "logical_or", "a b", numpy=np.logical_or, scalar="{a} | {b}", predicate=True, doc="either, of bools"
-)
+    "logical_or", "a b", numpy=np.logical_or, scalar="{a} | {b}", predicate=True,
+    is_associative=True,
+    torch="logical_or", arguments="truth", doc="either, of bools",
+)  # fmt: skip
 logical_xor = elementwise(
-    "logical_xor", "a b", numpy=np.logical_xor, scalar="{a} ^ {b}", predicate=True, doc="one, of bools"
-)
+    "logical_xor", "a b", numpy=np.logical_xor, scalar="{a} ^ {b}", predicate=True,
+    is_associative=True,
+    torch="logical_xor", arguments="truth", doc="one, of bools",
+)  # fmt: skip
 logical_not = elementwise(
-    "logical_not", numpy=np.logical_not, scalar="not {x}", predicate=True, doc="the opposite, of bools"
-)
+    "logical_not", numpy=np.logical_not, scalar="not {x}", predicate=True,
+    torch="logical_not", arguments="truth", doc="the opposite, of bools",
+)  # fmt: skip
 bitwise_and = elementwise(
-    "bitwise_and", "a b", numpy=np.bitwise_and, scalar="{a} & {b}", doc="a & b of integers"
-)
+    "bitwise_and", "a b", numpy=np.bitwise_and, scalar="{a} & {b}", is_associative=True,
+    torch="bitwise_and", arguments=WRITTEN_OUT, doc="a & b of integers",
+)  # fmt: skip
 bitwise_or = elementwise(
-    "bitwise_or", "a b", numpy=np.bitwise_or, scalar="{a} | {b}", doc="a | b of integers"
-)
+    "bitwise_or", "a b", numpy=np.bitwise_or, scalar="{a} | {b}", is_associative=True,
+    torch="bitwise_or", arguments=WRITTEN_OUT, doc="a | b of integers",
+)  # fmt: skip
 bitwise_xor = elementwise(
-    "bitwise_xor", "a b", numpy=np.bitwise_xor, scalar="{a} ^ {b}", doc="a ^ b of integers"
-)
-bitwise_not = elementwise("bitwise_not", numpy=np.bitwise_not, scalar="~{x}", doc="~x of integers")
+    "bitwise_xor", "a b", numpy=np.bitwise_xor, scalar="{a} ^ {b}", is_associative=True,
+    torch="bitwise_xor", arguments=WRITTEN_OUT, doc="a ^ b of integers",
+)  # fmt: skip
+bitwise_not = elementwise(
+    "bitwise_not", numpy=np.bitwise_not, scalar="~{x}",
+    torch="bitwise_not", arguments=WRITTEN_OUT, doc="~x of integers",
+)  # fmt: skip
 where = elementwise(
     "where", "condition a b", numpy=np.where, scalar="{a} if {condition} else {b}", masked=True,
     vjp={
         "a": lambda g, condition: where(condition, g, 0.0),
         "b": lambda g, condition: where(condition, 0.0, g),
     },
-    doc="a where the condition holds, else b",
+    noun="chosen", doc="a where the condition holds, else b",
 )  # fmt: skip
 
 # --- dtype and identity --------------------------------------------------------------------------------
@@ -397,7 +505,7 @@ convert = declare(
     "convert", "elementwise", "x",
     infer=lambda x, dtype: Spec(x.shape, dtype),
     evaluate=lambda x, dtype: np.asarray(x).astype(dtype),
-    scalar="{dtype}({x})", grad_fn="ToCopy",
+    scalar="{dtype}({x})", grad_fn="ToCopy", noun="converted",
     vjp={"x": lambda g, x_spec: convert(g, dtype=x_spec.dtype)},
     doc="x in another dtype",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..operator import Array, declare
 from ..spec import Spec
-from .elementwise import equal, where, zeros_like
+from .elementwise import ADDITION, equal, where, zeros_like
 from .movement import reshape
 from .reduction import cumsum
 
@@ -92,6 +92,7 @@ scatter_add = declare(
     infer=_infer_scatter_add,
     evaluate=_evaluate_scatter_add,
     grad_fn="IndexBackward",
+    monoid=ADDITION,
     vjp={"updates": lambda g, indices: gather(g, *indices)},
     doc="zeros with updates added at the positions that the index arrays name; repeated ones add up",
 )

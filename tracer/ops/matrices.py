@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import declare
+from ..operator import WholeCall, declare
 from ..spec import Spec
 
 
@@ -86,6 +86,7 @@ def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -
 
 cholesky_factor = declare(
     "cholesky_factor", "matrix", "a", infer=infer_square("cholesky_factor"), evaluate=np.linalg.cholesky,
+    call=WholeCall(("factor_cholesky",), refusal=("linalg.cholesky", "positive definite")), noun="factor",
     doc="the lower triangular L with L L' = a",
 )  # fmt: skip
 triangular_solution = declare(
@@ -93,11 +94,18 @@ triangular_solution = declare(
     evaluate=lambda a, b, lower, transposed: of_each_matrix(
         lambda a, b: solve_triangular(a, b, lower, transposed), a, b
     ),
+    call=WholeCall(
+        ("solve_upper", "solve_lower"), lambda lower, transposed: int(lower != transposed),
+        transposes=lambda lower, transposed: transposed,
+    ),
+    noun="solution",
     doc="the x with a x = b, or a' x = b if `transposed`, of the lower or upper triangle of a",
 )  # fmt: skip
 eliminated = declare(
     "eliminated", "matrix", "a", infer=_infer_eliminated,
     evaluate=lambda a: of_each_matrix(_eliminate, a),
+    call=WholeCall(("eliminate",)),
+    noun="elimination",
     doc="L and U of a with rows exchanged, in one matrix, and a last row: with which row each was exchanged",
 )  # fmt: skip
 eliminated_solution = declare(
@@ -105,5 +113,10 @@ eliminated_solution = declare(
     evaluate=lambda eliminated, b, transposed: of_each_matrix(
         lambda one, b: _solve_eliminated(one, b, transposed), eliminated, b
     ),
+    call=WholeCall(
+        ("solve_eliminated", "solve_eliminated_transposed"), lambda transposed: int(transposed),
+        refusal=("linalg.solve", "regular: it is singular"),
+    ),
+    noun="solution",
     doc="the x with a x = b, or a' x = b if `transposed`, given what `eliminated` makes of a",
 )  # fmt: skip

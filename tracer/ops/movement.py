@@ -88,6 +88,7 @@ slice_ = movement(
             g, shape=x_spec.shape, starts=starts, stops=stops, steps=steps
         )
     },
+    noun="part",
     doc="x[start:stop:step] on every dimension; steps are positive",
 )
 
@@ -124,6 +125,7 @@ slice_update = movement(
     infer=lambda x, update, starts, stops, steps: x,
     evaluate=_evaluate_slice_update,
     grad_fn="CopySlices",
+    noun="state",
     vjp={
         "x": lambda g, starts, stops, steps: slice_update(
             g,

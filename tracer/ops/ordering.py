@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import declare
+from ..operator import WholeCall, declare
 from ..spec import INT64, Spec
 
 
@@ -22,5 +22,7 @@ sorted_positions = declare(
     "sorted_positions", "ordering", "x",
     infer=_infer,
     evaluate=_evaluate,
+    call=WholeCall(("sort_positions",), dims=1, steps=lambda extent: max(extent, 2).bit_length()),
+    noun="order",
     doc="for each row the positions that sort it, equal elements in order and nan last, and all ranks",
 )  # fmt: skip

@@ -9,9 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..operator import Array, Operator, declare
+from ..operator import Array, Monoid, Operator, Scalar, Search, declare, names_in_numpy
 from ..spec import BOOL, INT64, Spec, reduced_shape
-from .elementwise import convert, divide, equal, isnan, logical_or, where
+from .elementwise import (
+    ADDITION,
+    CONJUNCTION,
+    MULTIPLICATION,
+    convert,
+    divide,
+    equal,
+    greater,
+    isnan,
+    less,
+    logical_or,
+    maximum,
+    minimum,
+    where,
+)
 from .movement import expand, flip, pad, permute, reshape, slice_
 
 
@@ -27,9 +41,14 @@ def reduction(
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     dtype: np.dtype | None = None,
     needs_elements: bool = False,
+    same_dtype: bool = False,
+    also: str = "",
     **fields: Any,
 ) -> Operator:
-    """Declare a reduction; `needs_elements` for those with no value on an empty dimension."""
+    """Declare a reduction; `needs_elements` for those with no value on an empty dimension.
+
+    `same_dtype` where NumPy would combine small integers in larger ones.
+    """
 
     def infer(x: Spec, dims: tuple[int, ...], keepdim: bool) -> Spec:
         if needs_elements and any(x.shape[dim] == 0 for dim in dims):
@@ -39,13 +58,18 @@ def reduction(
             )
         return Spec(reduced_shape(x.shape, dims, keepdim), dtype or x.dtype)
 
+    def evaluate(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
+        options = {"dtype": x.dtype} if same_dtype else {}
+        return numpy(x, axis=dims, keepdims=keepdim, **options)
+
     return declare(
         name,
         "reduction",
         "x",
         infer=infer,
-        evaluate=lambda x, dims, keepdim: numpy(x, axis=dims, keepdims=keepdim),
+        evaluate=evaluate,
         vjp=vjp,
+        numpy=names_in_numpy(numpy, also),
         **fields,
     )
 
@@ -83,46 +107,76 @@ def _product_of_others(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...]) 
     return restore_dims(g, x_spec, dims) * permute(others, dims=back)
 
 
-def _sum(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+def lowest(dtype: np.dtype) -> Scalar:
+    """What no element is below."""
+    if dtype.kind == "b":
+        return False
+    return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
 
 
-def _prod(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+def highest(dtype: np.dtype) -> Scalar:
+    """What no element is above."""
+    if dtype.kind == "b":
+        return True
+    return np.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
 sum_ = reduction(
-    "sum",
-    numpy=_sum,
+    "sum", numpy=np.sum, same_dtype=True, monoid=ADDITION, noun="total",
     vjp={"x": lambda g, x_spec, dims: expand(restore_dims(g, x_spec, dims), shape=x_spec.shape)},
-    doc="the sum; 0 of nothing",
-)
-prod = reduction("prod", numpy=_prod, vjp={"x": _product_of_others}, doc="the product; 1 of nothing")
+    torch="sum", arguments="accumulated",
+    example=("tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0", "tensor([4., 6.])"), doc="the sum; 0 of nothing",
+)  # fmt: skip
+prod = reduction(
+    "prod", numpy=np.prod, same_dtype=True, monoid=MULTIPLICATION, noun="product",
+    vjp={"x": _product_of_others},
+    torch="prod", arguments="accumulated", example=("tensor([1.0, 2.0, 3.0])", "tensor(6.)"),
+    doc="the product; 1 of nothing; the derivative is exact with zeros among the factors",
+)  # fmt: skip
 amax = reduction(
     "amax", numpy=np.amax, vjp={"x": _shared_by_extremes}, needs_elements=True,
+    monoid=Monoid(maximum, lowest), noun="largest",
+    torch="amax", also="max", arguments="extreme",
+    example=("tensor([[1.0, 4.0], [3.0, 2.0]]), dim=0", "tensor([3., 4.])"),
     doc="the largest; elements that share the extreme share the gradient",
 )  # fmt: skip
 amin = reduction(
     "amin", numpy=np.amin, vjp={"x": _shared_by_extremes}, needs_elements=True,
+    monoid=Monoid(minimum, highest), noun="smallest",
+    torch="amin", also="min", arguments="extreme",
+    example=("tensor([[1.0, 4.0], [3.0, 2.0]]), dim=0", "tensor([1., 2.])"),
     doc="the smallest; elements that share the extreme share the gradient",
 )  # fmt: skip
-all_ = reduction("all", numpy=np.all, dtype=BOOL, doc="whether all are true")
-any_ = reduction("any", numpy=np.any, dtype=BOOL, doc="whether any is true")
+all_ = reduction(
+    "all", numpy=np.all, dtype=BOOL, monoid=CONJUNCTION,
+    torch="all", arguments="truth", example=("tensor([True, False])", "tensor(False)"),
+    doc="whether all are true, that is, not zero; true of nothing",
+)  # fmt: skip
+any_ = reduction(
+    "any", numpy=np.any, dtype=BOOL, monoid=Monoid(logical_or, lambda dtype: False),
+    torch="any", arguments="truth", example=("tensor([True, False])", "tensor(True)"),
+    doc="whether any is true, that is, not zero; false of nothing",
+)  # fmt: skip
 
 
-def _search(name: str, find: Callable[..., Any], doc: str) -> Operator:
+def _search(name: str, find: Callable[..., Any], search: Search, doc: str, result: str) -> Operator:
     """argmax and argmin over one dimension: the first of equals, a nan before all."""
     return reduction(
         name,
         numpy=lambda x, axis, keepdims: np.asarray(find(x, axis=axis[0], keepdims=keepdims)),
         dtype=INT64,
         needs_elements=True,
+        search=search,
+        torch=name,
+        also=name,
+        arguments="position",
+        example=("tensor([[1.0, 4.0], [3.0, 2.0]]), dim=1", result),
         doc=doc,
     )
 
 
-argmax = _search("argmax", np.argmax, "the index of the largest along one dimension")
-argmin = _search("argmin", np.argmin, "the index of the smallest along one dimension")
+argmax = _search("argmax", np.argmax, Search(greater, lowest), "the index of the largest", "tensor([1, 0])")
+argmin = _search("argmin", np.argmin, Search(less, highest), "the index of the smallest", "tensor([0, 1])")
 
 # --- running sums and products -------------------------------------------------------------------------
 
@@ -135,20 +189,25 @@ cumsum = declare(
     "cumsum", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype),
+    monoid=ADDITION, noun="running_total",
     vjp={"x": _reversed_cumsum},
-    doc="running sums along a dimension",
+    torch="cumsum", in_place=True, arguments="running", numpy=("cumsum",),
+    example=("tensor([1.0, 2.0, 3.0]), dim=0", "tensor([1., 3., 6.])"), doc="running sums along a dimension",
 )  # fmt: skip
 cumprod = declare(
     "cumprod", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype),
+    monoid=MULTIPLICATION,
     vjp={
         "x": lambda g, x, y, x_spec, dim: (
             _shifted(y, x_spec, dim, 1.0) * _reversed_recurrence(g, x, x_spec, dim)
         )
     },
     domain=(0.3, 2.0),
-    doc="running products along a dimension",
+    torch="cumprod", in_place=True, arguments="running", numpy=("cumprod",),
+    example=("tensor([1.0, 2.0, 3.0]), dim=0", "tensor([1., 2., 6.])"),
+    doc="running products along a dimension; the derivative is exact with zeros among the factors",
 )  # fmt: skip
 
 
@@ -170,6 +229,7 @@ linear_recurrence = declare(
     "linear_recurrence", "scan", "factor x",
     infer=lambda factor, x, dim: x,
     evaluate=_evaluate_recurrence,
+    recurrence="{x} + {factor} * {before}",
     vjp={
         "factor": lambda g, factor, y, factor_spec, dim: (
             _shifted(y, factor_spec, dim, 0.0) * _reversed_recurrence(g, factor, factor_spec, dim)

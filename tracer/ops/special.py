@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import GradientError
-from ..operator import Array, Operator, declare
+from ..operator import WRITTEN_OUT, Array, Operator, declare, names_in_numpy
 from ..spec import INT64, Spec, broadcast_shapes
 from .creation import iota
 from .elementwise import (
@@ -45,9 +45,12 @@ def eager(
     numpy: Callable[..., Any],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     dtype: np.dtype | None = None,
+    torch: str = "",
+    arguments: str = "real",
+    also: str = "",
     **fields: Any,
 ) -> Operator:
-    """Declare an operator on one element at a time that only NumPy or SciPy evaluates."""
+    """Declare an operator on one element at a time that only NumPy or SciPy evaluates; see `elementwise`."""
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         found = common_dtype(name, specs)
@@ -57,7 +60,10 @@ def eager(
         kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray))
         return np.asarray(numpy(*arrays, **attributes)).astype(dtype or kind, copy=False)
 
-    return declare(name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, **fields)
+    return declare(
+        name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, torch=torch,
+        arguments=arguments, in_place=True, numpy=names_in_numpy(numpy, also), **fields,
+    )  # fmt: skip
 
 
 def _scipy(name: str) -> Callable[..., Any]:
@@ -84,49 +90,61 @@ def _gamma_density(a: Array, x: Array) -> Array:
 
 erfinv = eager(
     "erfinv", numpy=_scipy("erfinv"), vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
-    domain=(-0.9, 0.9), doc="the inverse of the error function",
+    domain=(-0.9, 0.9),
+    torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
 )  # fmt: skip
 erfcx = eager(
-    "erfcx", numpy=_scipy("erfcx"), vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)},
-    grad_fn="SpecialErfcx", doc="exp(x * x) erfc(x)",
+    "erfcx", numpy=_scipy("erfcx"),
+    vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)}, grad_fn="SpecialErfcx",
+    torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
 )  # fmt: skip
 ndtri = eager(
     "ndtri", numpy=_scipy("ndtri"), vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
-    domain=(0.05, 0.95), grad_fn="SpecialNdtri", doc="the quantile of the normal distribution",
+    domain=(0.05, 0.95), grad_fn="SpecialNdtri",
+    torch="special.ndtri", scipy="ndtri", doc="the quantile of the normal distribution",
 )  # fmt: skip
 log_ndtr = eager(
     "log_ndtr", numpy=_scipy("log_ndtr"),
-    vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)},
-    grad_fn="SpecialLogNdtr", doc="the logarithm of the normal distribution function",
+    vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
+    torch="special.log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
 i0 = eager(
-    "i0", numpy=_scipy("i0"), vjp={"x": lambda g, x: g * i1(x)}, doc="the modified Bessel function I_0"
-)
+    "i0", numpy=_scipy("i0"), vjp={"x": lambda g, x: g * i1(x)},
+    torch="i0 special.i0", scipy="i0", doc="the modified Bessel function I_0",
+)  # fmt: skip
 i0e = eager(
     "i0e", numpy=_scipy("i0e"), vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
-    grad_fn="SpecialI0E", doc="exp(-|x|) I_0(x)",
+    grad_fn="SpecialI0E",
+    torch="special.i0e", scipy="i0e", doc="exp(-|x|) I_0(x)",
 )  # fmt: skip
 i1 = eager(
     "i1", numpy=_scipy("i1"), vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
-    grad_fn="SpecialI1", doc="the modified Bessel function I_1",
+    grad_fn="SpecialI1",
+    torch="special.i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
 i1e = eager(
     "i1e", numpy=_scipy("i1e"), vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
-    grad_fn="SpecialI1E", doc="exp(-|x|) I_1(x)",
+    grad_fn="SpecialI1E",
+    torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
 )  # fmt: skip
 igamma = eager(
     "igamma", "a x", numpy=_scipy("gammainc"), domain=(0.3, 3.0),
     vjp={"a": lambda: _no_rule("igamma", "first argument"), "x": lambda g, a, x: g * _gamma_density(a, x)},
+    torch="igamma special.igamma special.gammainc", scipy="gammainc",
+    example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
     doc="the lower incomplete gamma function over gamma(a)",
 )  # fmt: skip
 igammac = eager(
     "igammac", "a x", numpy=_scipy("gammaincc"), domain=(0.3, 3.0),
     vjp={"a": lambda: _no_rule("igammac", "first argument"), "x": lambda g, a, x: -g * _gamma_density(a, x)},
+    torch="igammac special.igammac special.gammaincc", scipy="gammaincc",
+    example=("tensor([1.0]), tensor([0.0])", "tensor([1.])"),
     doc="the upper incomplete gamma function over gamma(a)",
 )  # fmt: skip
 zeta = eager(
     "zeta", "x q", numpy=_scipy("zeta"), domain=(1.2, 3.0), grad_fn="SpecialZeta",
     vjp={"x": lambda: _no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
+    torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
 )  # fmt: skip
 
@@ -168,10 +186,17 @@ polygamma = declare(
 
 # --- integers and the parts of floats ---------------------------------------------------------------------
 
-gcd = eager("gcd", "a b", numpy=np.gcd, doc="the greatest common divisor")
-lcm = eager("lcm", "a b", numpy=lambda a, b: np.abs(np.lcm(a, b)), doc="the least common multiple")
+gcd = eager(
+    "gcd", "a b", numpy=np.gcd, is_associative=True,
+    torch="gcd", arguments=WRITTEN_OUT, doc="the greatest common divisor",
+)  # fmt: skip
+lcm = eager(
+    "lcm", "a b", numpy=lambda a, b: np.abs(np.lcm(a, b)), is_associative=True,
+    torch="lcm", also="lcm", arguments=WRITTEN_OUT, doc="the least common multiple",
+)  # fmt: skip
 nextafter = eager(
     "nextafter", "a b", numpy=np.nextafter, vjp={"a": lambda g: g, "b": lambda g: zeros_like(g)},
+    torch="nextafter", arguments=WRITTEN_OUT,
     doc="the next float from a towards b; its derivative is that of a",
 )  # fmt: skip
 mantissa = eager(
@@ -185,5 +210,11 @@ exponent = eager(
     dtype=np.dtype("int32"),
     doc="the power of two that frexp splits off",
 )
-bitwise_left_shift = eager("bitwise_left_shift", "a b", numpy=np.left_shift, doc="a << b")
-bitwise_right_shift = eager("bitwise_right_shift", "a b", numpy=np.right_shift, doc="a >> b, the sign kept")
+bitwise_left_shift = eager(
+    "bitwise_left_shift", "a b", numpy=np.left_shift,
+    torch="bitwise_left_shift", arguments=WRITTEN_OUT, doc="a << b",
+)  # fmt: skip
+bitwise_right_shift = eager(
+    "bitwise_right_shift", "a b", numpy=np.right_shift,
+    torch="bitwise_right_shift", arguments=WRITTEN_OUT, doc="a >> b, the sign kept",
+)  # fmt: skip

@@ -83,6 +83,7 @@ slice_at = movement(
             g, *places, shape=x_spec.shape, steps=steps, ragged=ragged
         )
     },
+    noun="part",
     doc="the window of the given shape that begins at the places",
 )
 
@@ -130,6 +131,7 @@ update_at = movement(
     infer=_infer_update_at,
     evaluate=_evaluate_update_at,
     grad_fn="CopySlices",
+    noun="state",
     vjp={
         "x": lambda g, update_spec, places, steps, ragged: update_at(
             g,

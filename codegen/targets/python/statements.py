@@ -21,7 +21,7 @@ from ...ir import (
 )
 from .expressions import ATOM, spell
 
-IN_PLACE = {"add": "+=", "multiply": "*=", "bit_and": "&="}
+IN_PLACE = {"add": "+=", "multiply": "*=", "logical_and": "&="}
 """LLVM may put what is added so in another order."""
 
 
@@ -31,7 +31,7 @@ def statement(one: Stmt) -> str:
         case Let(target, value) | Assign(target, value) | Store(target, value):
             return f"{spell(target)} = {spell(value)}"
         case Accumulate(target, value, monoid, True):
-            return f"{spell(target)} {IN_PLACE[monoid.function]} {spell(value)}"
+            return f"{spell(target)} {IN_PLACE[monoid.fold.name]} {spell(value)}"
         case Accumulate(target):
             return f"{spell(target)} = {spell(one.combined)}"
         case View(buffer, source, shape):

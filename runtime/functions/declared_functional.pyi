@@ -1,0 +1,15 @@
+"""Made from declarations of operators: `pytest --update-golden tests/test_declared.py`."""
+
+from ..tensor import Tensor
+from .common import Operand
+
+__all__ = [
+    "sigmoid",
+    "tanh",
+]
+
+def sigmoid(input: Operand) -> Tensor:
+    """1 / (1 + exp(-x)), element by element."""
+
+def tanh(input: Operand) -> Tensor:
+    """The hyperbolic tangent, element by element."""

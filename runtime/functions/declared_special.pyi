@@ -1,0 +1,99 @@
+"""Made from declarations of operators: `pytest --update-golden tests/test_declared.py`."""
+
+from ..tensor import Tensor
+from .common import Operand
+
+__all__ = [
+    "digamma",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "igamma",
+    "igammac",
+    "lgamma",
+    "log1p",
+    "log_ndtr",
+    "ndtri",
+    "psi",
+    "zeta",
+]
+
+def digamma(input: Operand) -> Tensor:
+    """The derivative of lgamma (DLMF 5.2.2), element by element."""
+
+def erf(input: Operand) -> Tensor:
+    """The error function (DLMF 7.2.1), element by element."""
+
+def erfc(input: Operand) -> Tensor:
+    """1 - erf(x), exact in the tail, element by element."""
+
+def erfcx(input: Operand) -> Tensor:
+    """exp(x * x) erfc(x), element by element. Not in compiled functions."""
+
+def erfinv(input: Operand) -> Tensor:
+    """The inverse of the error function, element by element. Not in compiled functions."""
+
+def exp2(input: Operand) -> Tensor:
+    """2 ** x, element by element."""
+
+def expit(input: Operand) -> Tensor:
+    """1 / (1 + exp(-x)), element by element."""
+
+def expm1(input: Operand) -> Tensor:
+    """e ** x - 1, exact near 0, element by element."""
+
+def gammainc(input: Operand, other: Operand) -> Tensor:
+    """The lower incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+
+def gammaincc(input: Operand, other: Operand) -> Tensor:
+    """The upper incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+
+def gammaln(input: Operand) -> Tensor:
+    """Log |gamma(x)| (DLMF 5.2), element by element."""
+
+def i0(input: Operand) -> Tensor:
+    """The modified Bessel function I_0, element by element. Not in compiled functions."""
+
+def i0e(input: Operand) -> Tensor:
+    """exp(-|x|) I_0(x), element by element. Not in compiled functions."""
+
+def i1(input: Operand) -> Tensor:
+    """The modified Bessel function I_1, element by element. Not in compiled functions."""
+
+def i1e(input: Operand) -> Tensor:
+    """exp(-|x|) I_1(x), element by element. Not in compiled functions."""
+
+def igamma(input: Operand, other: Operand) -> Tensor:
+    """The lower incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+
+def igammac(input: Operand, other: Operand) -> Tensor:
+    """The upper incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+
+def lgamma(input: Operand) -> Tensor:
+    """Log |gamma(x)| (DLMF 5.2), element by element."""
+
+def log1p(input: Operand) -> Tensor:
+    """log(1 + x), exact near 0, element by element."""
+
+def log_ndtr(input: Operand) -> Tensor:
+    """The logarithm of the normal distribution function, element by element. Not in compiled functions."""
+
+def ndtri(input: Operand) -> Tensor:
+    """The quantile of the normal distribution, element by element. Not in compiled functions."""
+
+def psi(input: Operand) -> Tensor:
+    """The derivative of lgamma (DLMF 5.2.2), element by element."""
+
+def zeta(input: Operand, other: Operand) -> Tensor:
+    """The Hurwitz zeta function, the sum of (k + q) ** -x, element by element. Not in compiled functions."""
