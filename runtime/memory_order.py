@@ -14,20 +14,14 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..tracer.graph import Node
 from ..tracer.ops.movement import (
-    expand,
-    flip,
     inverse_permutation,
     permute,
     reshape,
-    slice_,
     slice_update,
 )
 from ..tracer.trace import current_trace
 
 Strides = tuple[int, ...]
-STEPS = frozenset((permute, expand, slice_, flip))
-"""Operators whose result always shows the memory of their operand."""
-SIZED = STEPS | {reshape, slice_update}
 FOLLOWING = frozenset(("elementwise", "reduction", "scan", "movement"))
 """Families of operators whose results lie as their operands do."""
 BYTE = np.zeros(1, np.int8)
@@ -81,9 +75,10 @@ def strides_of(node: Node) -> Strides:
 
 def _asked(node: Node) -> Sequence[Node]:
     """The operands that say how a value lies."""
-    if node.operator.family in FOLLOWING and node.operator not in SIZED:
-        return [one for one in node.operands if one.ndim > 1] if node.ndim > 1 else ()
-    return node.operands[:1] if node.operator in SIZED else ()
+    if node.operator.movement.is_view or node.operator is slice_update:
+        return node.operands[:1]
+    is_following = node.operator.family in FOLLOWING and node.ndim > 1
+    return [one for one in node.operands if one.ndim > 1] if is_following else ()
 
 
 def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
@@ -95,7 +90,7 @@ def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
         return steps
     if node.operator is reshape:
         return _reshaped(operand.shape, steps, node.shape) or _in_order(node.shape)
-    if node.operator in STEPS:
+    if node.operator.movement.is_view:
         return node.operator.evaluate(as_strided(BYTE, operand.shape, steps), **node.attributes).strides
     if all(known[one] == _in_order(one.shape) for one in asked):
         return _in_order(node.shape)

@@ -16,7 +16,7 @@ from ..tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
 from ..tracer.graph import Node, lift, make_node
 from ..tracer.operator import Operator
 from ..tracer.ops.elementwise import identity, stop_gradient
-from ..tracer.ops.movement import expand, flip, permute, reshape, slice_
+from ..tracer.ops.movement import reshape
 from ..tracer.trace import Trace, current_trace, innermost
 from .local import is_local, local
 from .memory_order import in_order, reshaped_in_place
@@ -28,8 +28,6 @@ from .tensor import Tensor, TorchTensor, View, make
 from .value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_value
 
 ndarray = np.ndarray
-VIEWS = frozenset((reshape, permute, expand, slice_, flip))
-"""Operators whose result shows the memory of their operand."""
 COMPUTING = frozenset(
     ("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
 )
@@ -102,11 +100,11 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
     else:
         result = _extend_graph(trace or current_trace(), operator, values, attributes)
     if kind is not TorchTensor:
-        kind = kind_of_result(kind, result.shape, operator in VIEWS)
+        kind = kind_of_result(kind, result.shape, operator.movement.is_view)
     tensor = local(result, kind) if is_known else make(result, kind)
     if mask and operator.rules and result.dtype.kind == "f" and is_recording():
         record(tensor, operator, operands, values, mask, attributes, grad_name)
-    if operator in VIEWS:
+    if operator.movement.is_view:
         _link_view(tensor, operator, operands[0], attributes)
     return tensor
 

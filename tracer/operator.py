@@ -99,6 +99,23 @@ class WholeCall:
     """Of functions that say whether there is a result: the public function, and what its matrix must be."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Movement:
+    """Where an operator that computes nothing takes its elements from."""
+
+    is_view: bool = False
+    """Whether NumPy's result shows the memory of the operand."""
+    rearranges: bool = False
+    """Whether every element is one of the operand's."""
+    shifts: bool = False
+    """Whether it is read at another place than the operand."""
+    chooses: bool = False
+    """Whether code asks, by its place, where an element comes from."""
+
+
+NOWHERE = Movement()
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """One operator: names, shape rule, value, vjp rules, and how it lowers."""
@@ -124,6 +141,8 @@ class Operator:
     """Of a reduction that gives a position: which."""
     recurrence: str | None = None
     """Of a scan that has no monoid: an element as an expression of the operands and of the one `before`."""
+    movement: Movement = NOWHERE
+    """Of what moves elements: where from."""
     call: WholeCall | None = None
     """Of what takes whole rows or matrices: what generated code calls."""
     noun: str = ""

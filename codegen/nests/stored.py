@@ -37,9 +37,6 @@ MOST_PARTS = 4
 """Of a concatenation that a reader chooses from."""
 MOST_NESTED = 16
 """Questions of which part of an array an element is in, one asked within the answer of another."""
-SHIFTS = frozenset((m.slice_, m.pad, m.dilate, m.flip, m.rotate))
-"""Movements that read another place than they are read at."""
-CHOOSING = frozenset((m.slice_update, m.pad, m.concatenate))
 
 
 def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], dict[Node, Node]]:
@@ -133,7 +130,7 @@ def _store_deep_choices(graph: Graph, stored: set[Node]) -> None:
     depths: dict[Node, int] = {}
     for node in graph.nodes:
         inner = max((depths.get(one, 0) for one in node.operands if one not in stored), default=0)
-        depths[node] = inner + (node.operator in CHOOSING)
+        depths[node] = inner + node.operator.movement.chooses
         if depths[node] > MOST_NESTED:
             stored.add(node)
 
@@ -157,7 +154,7 @@ def _shifts_around(graph: Graph, stored: set[Node]) -> dict[Node, frozenset[Node
     shifts: dict[Node, frozenset[Node]] = {node: frozenset() for node in graph.nodes}
     for node in reversed(graph.nodes):
         for operand in set(node.operands) if node not in stored else ():
-            if node.operator in SHIFTS:
+            if node.operator.movement.shifts:
                 shifts[operand] |= {node}
             elif node.operator.family == operand.operator.family == "elementwise":
                 shifts[operand] |= shifts[node]

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from pullback.tracer.graph import Node, toposort
 from pullback.tracer.loop import LoopNode
+from pullback.tracer.ops import creation
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
+from pullback.tracer.ops.indexing import gather
 from pullback.tracer.ops.movement import slice_
 from pullback.tracer.ops.windows import slice_at
 
@@ -113,7 +115,7 @@ def _windows(nodes: Sequence[Node]) -> dict[Node, Sequence[Node]]:
 
 def _bytes_to_keep(node: Node, free: set[Node], windows: Sequence[Node]) -> int:
     """Traffic: a saved value is written once and read once; what is in memory anyway is read, in parts."""
-    if node.operator.name in ("full", "iota"):
+    if node.operator in (creation.full, creation.iota):
         return FOREVER
     if node not in free:
         return 1 + 2 * node.spec.nbytes
@@ -126,11 +128,7 @@ def _may_recompute(node: Node) -> bool:
         return False
     if node.operator.family in ("elementwise", "movement"):
         return node.operator.cost < EXPENSIVE or node.spec.nbytes > CACHED_BYTES
-    return node.operator.family in ("creation", "indexing") and node.operator.name in (
-        "full",
-        "iota",
-        "gather",
-    )
+    return node.operator in (creation.full, creation.iota, gather)
 
 
 def _reason(node: Node) -> str:

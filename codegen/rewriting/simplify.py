@@ -157,8 +157,8 @@ def _fold_constants(node: Node) -> Node | None:
             result = np.asarray(node.operator.evaluate(*arrays, **node.attributes)).item()
         from_shape = node.spec.is_float and any(map(may_be_count, values))
         return constant(FromShape(result) if from_shape else result, node.spec)
-    moves_only = node.operator in (m.reshape, m.permute, m.expand, m.slice_, m.flip, m.rotate)
-    if moves_only or (node.operator is m.concatenate and len(set(map(repr, values))) == 1):
+    is_one_value = node.operator is m.concatenate and len(set(map(repr, values))) == 1
+    if is_one_value or node.operator.movement.rearranges:
         return constant(values[0], node.spec)
     if node.operator is r.sum_:
         total = values[0] * _reduced_count(node)

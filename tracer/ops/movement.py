@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..operator import Array, Operator, declare
+from ..operator import Array, Movement, Operator, declare
 from ..spec import Spec, broadcast_shapes
 from .elementwise import zeros_like
 
 
-def movement(name: str, operands: str = "x", **fields: Any) -> Operator:
-    return declare(name, "movement", operands, cost=0, **fields)
+def movement(
+    name: str, operands: str = "x", *, is_view: bool = False, rearranges: bool = False,
+    shifts: bool = False, chooses: bool = False, **fields: Any,
+) -> Operator:  # fmt: skip
+    """Declare a movement operator; `Movement` says what the flags are, and every view rearranges."""
+    moves = Movement(is_view, is_view or rearranges, shifts, chooses)
+    return declare(name, "movement", operands, cost=0, movement=moves, **fields)
 
 
 # --- reshape ------------------------------------------------------------------------------------------
@@ -33,6 +38,7 @@ reshape = movement(
     evaluate=lambda x, shape: np.reshape(x, shape),
     grad_fn="View",
     vjp={"x": lambda g, x_spec: reshape(g, shape=x_spec.shape)},
+    is_view=True,
     doc="the same elements in another shape",
 )
 
@@ -48,6 +54,7 @@ permute = movement(
     infer=lambda x, dims: x.with_shape(tuple(x.shape[dim] for dim in dims)),
     evaluate=lambda x, dims: np.transpose(x, dims),
     vjp={"x": lambda g, dims: permute(g, dims=inverse_permutation(dims))},
+    is_view=True,
     doc="the dimensions in another order",
 )
 
@@ -65,6 +72,7 @@ expand = movement(
     infer=_infer_expand,
     evaluate=lambda x, shape: np.broadcast_to(x, shape),
     vjp={"x": lambda g: g},  # differentiate sums it to the shape of x, as for every broadcast
+    is_view=True,
     doc="dimensions of size 1 repeated, new ones in front",
 )
 
@@ -89,6 +97,8 @@ slice_ = movement(
         )
     },
     noun="part",
+    is_view=True,
+    shifts=True,
     doc="x[start:stop:step] on every dimension; steps are positive",
 )
 
@@ -107,6 +117,7 @@ dilate = movement(
     evaluate=_evaluate_dilate,
     grad_fn="SliceBackward",
     vjp={"x": lambda g, starts, stops, steps: slice_(g, starts=starts, stops=stops, steps=steps)},
+    shifts=True,
     doc="zeros of the given shape with x written at [start:stop:step]: the transpose of slice",
 )
 
@@ -136,6 +147,7 @@ slice_update = movement(
         ),
         "update": lambda g, starts, stops, steps: slice_(g, starts=starts, stops=stops, steps=steps),
     },
+    chooses=True,
     doc="x with x[start:stop:step] replaced by update",
 )
 
@@ -166,6 +178,8 @@ pad = movement(
     evaluate=_evaluate_pad,
     grad_fn="ConstantPadNd",
     vjp={"x": _unpad},
+    shifts=True,
+    chooses=True,
     doc="a constant before and after, on every dimension",
 )
 
@@ -202,6 +216,7 @@ concatenate = movement(
     evaluate=lambda *xs, dim: np.concatenate(xs, axis=dim),
     grad_fn="Cat",
     vjp={"xs": _piece},
+    chooses=True,
     doc="arrays one after another along a dimension",
 )
 
@@ -210,6 +225,8 @@ flip = movement(
     infer=lambda x, dims: x,
     evaluate=lambda x, dims: np.flip(x, dims),
     vjp={"x": lambda g, dims: flip(g, dims=dims)},
+    is_view=True,
+    shifts=True,
     doc="the given dimensions backwards",
 )
 
@@ -219,5 +236,7 @@ rotate = movement(
     evaluate=lambda x, dim, shift: np.roll(x, shift, dim),
     grad_fn="Roll",
     vjp={"x": lambda g, dim, shift: rotate(g, dim=dim, shift=-shift)},
+    rearranges=True,
+    shifts=True,
     doc="moved along a dimension, what leaves at one end coming in at the other",
 )
