@@ -11,6 +11,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.ops import elementwise as e
+from ...tracer.ops.reduction import highest, lowest
 from ..tape import apply
 from ..tensor import Tensor
 from .common import (
@@ -296,20 +297,10 @@ def _clamped(
     bounds = [bound for bound in (min, max) if bound is not None]
     x, *found = promoted("clamp", tensor(input, "clamp"), *bounds)
     dtype = array_dtype(x)
-    lowest, highest = _extremes(dtype)
-    low = lowest if min is None else found.pop(0)
-    high = highest if max is None else found.pop(0)
+    low = lowest(dtype) if min is None else found.pop(0)
+    high = highest(dtype) if max is None else found.pop(0)
     name = "ClampBackward0" if any(isinstance(one, Tensor) for one in (low, high)) else "ClampBackward1"
     return apply(e.clamp, x, low, high, grad_name=grad_name or name)
-
-
-def _extremes(dtype: np.dtype) -> tuple[Scalar, Scalar]:
-    if dtype.kind == "f":
-        return -np.inf, np.inf
-    if dtype.kind == "b":
-        return False, True
-    limits = np.iinfo(dtype)
-    return int(limits.min), int(limits.max)
 
 
 def clamp_min(input: Operand, min: Operand) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
+from ...tracer.ops.reduction import lowest
 from ..tape import apply, wrap
 from ..tensor import Tensor
 from .arithmetic import div, pow
@@ -85,7 +86,7 @@ def _max_pool(
     x = tensor(input, f"max_pool{rank}d")
     sizes = _Windows(rank, x, kernel_size, stride, padding, dilation, ceil_mode, f"max_pool{rank}d")
     kind = array_dtype(x)
-    windows, counts = sizes.of(x, -math.inf if kind.kind == "f" else int(np.iinfo(kind).min))
+    windows, counts = sizes.of(x, lowest(kind))
     values, places = largest(windows, -1)
     return (values, _positions(sizes, places, counts)) if return_indices else values
 

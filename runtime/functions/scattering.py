@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +26,7 @@ from .common import (
     require_float,
     tensor,
 )
+from .conventions import OFFERED
 from .declared import mul
 from .movement import expand_to, moved_to_end, permuted, reshape_to
 from .parts import diagonal, part, positions_along, selected
@@ -131,16 +131,10 @@ def _combined(
 
 def _beginning(reduce: str, dtype: np.dtype) -> Scalar:
     """What changes nothing that it is combined with."""
-    if reduce in ("sum", "mean"):
-        return 0
-    if reduce == "prod":
-        return 1
-    if dtype.kind == "f":
-        return -math.inf if reduce == "amax" else math.inf
-    if dtype.kind == "b":
-        return reduce == "amin"
-    limits = np.iinfo(dtype)
-    return int(limits.min if reduce == "amax" else limits.max)
+    monoid = OFFERED["sum" if reduce == "mean" else reduce].monoid
+    assert monoid is not None
+    return monoid.identity(dtype)
+
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
