@@ -26,6 +26,7 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.spec import BOOL
 
 from ..nests.extents import find_sizes
+from ..passes import run_passes
 from ..rewriting.differentiate import active_nodes, differentiate
 from ..rewriting.partition import needed_by_backward, partition
 from ..rewriting.simplify import expand_composites, simplify
@@ -99,7 +100,7 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
     joint = Graph(
         body.name, (*body.inputs, *inputs.values()), (*body.outputs, *gradients.values()), body.origin
     )
-    joint = simplify(expand_composites(simplify(share_loops(joint))))
+    joint = run_passes(joint, share_loops, simplify, expand_composites, simplify)
     count = len(body.outputs)
     return _Step(joint.outputs[:count], inputs, dict(zip(gradients, joint.outputs[count:])))
 
