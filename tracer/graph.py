@@ -383,7 +383,8 @@ def name_results(outputs: Sequence[Node]) -> tuple[Node, ...]:
 
 def is_step_towards(node: Node, operand: Node) -> bool:
     """Whether the call that made a node had made its operand before, both for one variable."""
-    return bool(operand.name) and operand.origin is node.origin and operand.name == node.origin.target
+    is_named = bool(operand.name) and not operand.is_input
+    return is_named and operand.origin is node.origin and operand.name == node.origin.target
 
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:

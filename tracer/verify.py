@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from .errors import GraphError, PullbackError
+from .errors import GraphError
 from .graph import Graph, Node, format_node, node_names, users_of
 from .loop import LoopNode, is_loop
 from .ops.control import Body, loop_result
@@ -79,7 +79,7 @@ def _faults(node: Node, known: set[Node]) -> Iterator[str]:
             yield f"has an attribute that is no plain value, {name}={value!r}"
     try:
         expected = _expected_spec(node)
-    except (PullbackError, TypeError) as error:
+    except Exception as error:  # whatever an operator makes of what it does not expect
         yield f"does not accept its operands: {error}"
     else:
         if expected != node.spec:
