@@ -36,6 +36,7 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
+from pullback.tracer.verify import verify
 
 GROUP = 12
 SLACK = 8.0
@@ -203,7 +204,7 @@ def chain_of(parts: Sequence[tuple[Row, Case, Arrays]], dtype: str) -> Trial:
     dtype = dtype if np.dtype(dtype).kind == "f" else "float64"
     (scale,) = inputs_of([np.asarray(0.95, dtype)], "scale")
     trial = trial_of(parts, partial(chained, scale))
-    graph = Graph("chain", (*trial.graph.inputs, scale), trial.graph.outputs).check()
+    graph = verify(Graph("chain", (*trial.graph.inputs, scale), trial.graph.outputs))
     wrt = (*trial.wrt, len(trial.arrays))
     return Trial(
         graph, [*trial.arrays, np.asarray(0.95, dtype)], wrt, trial.labels, [SLACK * 8] * len(trial.ulps), 1.0
