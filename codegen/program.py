@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from pullback.tracer.version import __version__
 
 from . import ir
 from .blas import OneThread
+from .ir.interpret import interpret
+from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
 from .machine.calls import caller
@@ -35,6 +38,8 @@ from .whole_calls import MULTIPLYING
 from .writing.explain import explain_plan
 
 RECURSION_LIMIT = 100_000
+CHECKED = os.environ.get("PULLBACK_CHECK") == "1"
+"""Whether programs are verified as soon as they are written."""
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
@@ -88,7 +93,10 @@ class Program:
     @cached_property
     def _plan(self) -> Plan:
         with deep_recursion():
-            return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+            plan = Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+            if CHECKED:
+                verify(plan.program)
+        return plan
 
     @property
     def name(self) -> str:
@@ -176,6 +184,26 @@ class Program:
         return LinearAlgebraError(
             f"linalg.{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
         )
+
+    def run_interpreted(self, arrays: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, ...]:
+        """What a call computes, statement by statement, with every access checked: very slow.
+
+        Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
+        program is wrong.
+        """
+        plan, room = self._plan, Room(len(self._plan.counts))
+
+        def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+            given = [arrays[place] for place in plan.used_inputs]
+            while True:
+                filled = list(interpret(plan.program, given, seed, room.rows))
+                if not plan.counts or not filled[-1].any():
+                    break
+                room.enlarge(filled[-1])
+            handed_out: set[int] = set()
+            return tuple(_output(one, arrays, filled, plan, handed_out) for one in plan.outputs)
+
+        return self._explaining(run)(arrays)
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""

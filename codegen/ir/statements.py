@@ -39,6 +39,11 @@ LARGEST = Monoid("maximum", _smallest)
 SMALLEST = Monoid("minimum", _largest)
 ALL = Monoid("bit_and", lambda dtype: 1)
 ANY = Monoid("bit_or", lambda dtype: 0)
+MONOIDS = {
+    "sum": SUM, "scatter_add": SUM, "gemm": SUM, "prod": PRODUCT, "amax": LARGEST,
+    "amin": SMALLEST, "all": ALL, "any": ANY,
+}  # fmt: skip
+"""How the operators combine elements that reduce arrays."""
 
 
 @dataclass(frozen=True, slots=True)

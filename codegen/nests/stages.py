@@ -11,7 +11,7 @@ depend on the number of threads only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Node
@@ -74,6 +74,16 @@ class Stage:
         places = {node: place for place, node in enumerate(self.arrays)}
         totals = tuple((places[node], _combining(node)) for node in self.partial if node in places)
         return Sharing(tuple(places[node] for node in self.private), totals)
+
+    def kernel(self, buffers: Mapping[Node, ir.Buffer]) -> ir.Kernel:
+        """The call of the function."""
+        sharing = None
+        if self.shared is not None:
+            totals = (node for node in self.partial if node in self.arrays)
+            combined = tuple((buffers[node], ir.MONOIDS[node.operator.name]) for node in totals)
+            private = tuple(buffers[node] for node in self.private)
+            sharing = ir.Sharing(self.shared.value, combined, private)
+        return ir.Kernel(self.function, tuple(self.integers.values()), sharing)
 
 
 def _combining(total: Node) -> str:

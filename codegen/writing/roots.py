@@ -15,11 +15,6 @@ from .element import ElementWriter
 from .indices import Arrays, Scope
 from .names import loop_variable, noun
 
-MONOIDS = {
-    "sum": ir.SUM, "scatter_add": ir.SUM, "gemm": ir.SUM, "prod": ir.PRODUCT, "amax": ir.LARGEST,
-    "amin": ir.SMALLEST, "all": ir.ALL, "any": ir.ANY,
-}  # fmt: skip
-"""How the elements of reductions are combined."""
 CONTINUE = {
     "cumsum": "{before} + {x}",
     "cumprod": "{before} * {x}",
@@ -153,7 +148,7 @@ class RootWriter(ElementWriter):
 
     def _initial(self, node: Node) -> ir.Const:
         """What a total begins with; a search with the first position."""
-        monoid = MONOIDS.get(node.operator.name)
+        monoid = ir.MONOIDS.get(node.operator.name)
         return ir.Const(monoid.identity(node.dtype) if monoid else 0, node.dtype)
 
     def _reduce(self, root: Root, scope: Scope) -> None:
@@ -166,7 +161,7 @@ class RootWriter(ElementWriter):
             return
         is_free = node.operator.name in ("sum", "prod") and node.dtype.kind == "f"
         origins = self._origins(node.origin, scope, root.value)
-        monoid = MONOIDS[node.operator.name]
+        monoid = ir.MONOIDS[node.operator.name]
         scope.statements.append(ir.Accumulate(total, value, monoid, is_free, origins))
 
     def _scatter(self, root: Root, scope: Scope) -> None:
