@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Graph, Node, make_input, substitute
+from pullback.tracer.graph import Graph, Labels, Node, make_input, relabel, substitute
+from pullback.tracer.verify import checked
 
 from .machine.compile import statistics
+from .passes import run_passes
 from .program import DEFAULT_OPTIONS, Options, Program
 from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
@@ -25,7 +27,14 @@ from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place, forget_overwritten
-from .rolling.bodies import copy_what_is_viewed, in_bodies, prune_loops, separate_bodies, share_loops
+from .rolling.bodies import (
+    copy_what_is_viewed,
+    in_bodies,
+    name_stacks,
+    prune_loops,
+    separate_bodies,
+    share_loops,
+)
 from .rolling.delays import move_when_read
 from .rolling.roll import roll
 
@@ -35,37 +44,73 @@ __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statist
 def optimise(graph: Graph) -> Graph:
     """Composites expanded, contractions decided, small dimensions unrolled, everything simplified."""
     simplify = Simplifier()
-    graph = simplify(in_bodies(share_loops(graph), lambda body: copy_what_is_viewed(optimise(body))))
-    graph = simplify(expand_composites(graph))
-    graph = simplify(factor_sums(simplify(join_padded_terms(graph))))
-    graph = simplify(sum_online(graph))
-    graph = simplify(absorb_permutes(find_contractions(graph)))
-    graph = associate(simplify(stack_products(graph)))
-    graph = simplify(lower_contractions(graph))
-    graph = simplify(unroll_small_dimensions(graph))
-    graph = transpose_tables(share_reciprocals(graph))
-    return name_the_last(prune_loops(move_when_read(add_in_place(forget_overwritten(graph)))))
+    return run_passes(
+        graph,
+        share_loops,
+        optimise_bodies,
+        simplify,
+        expand_composites,
+        simplify,
+        join_padded_terms,
+        simplify,
+        factor_sums,
+        simplify,
+        sum_online,
+        simplify,
+        find_contractions,
+        absorb_permutes,
+        simplify,
+        stack_products,
+        simplify,
+        associate,
+        lower_contractions,
+        simplify,
+        unroll_small_dimensions,
+        simplify,
+        share_reciprocals,
+        transpose_tables,
+        forget_overwritten,
+        add_in_place,
+        move_when_read,
+        prune_loops,
+        name_the_last,
+    )
 
 
-def with_calls(graph: Graph) -> Graph:
-    """The graph with what is left of contractions as calls of BLAS."""
-    return copy_operands(form_calls(in_bodies(transpose_constants(graph), with_calls)))
+def optimise_bodies(graph: Graph) -> Graph:
+    """The same for the bodies of loops."""
+    return in_bodies(graph, lambda body: run_passes(optimise(body), copy_what_is_viewed))
+
+
+def finish(graph: Graph) -> Graph:
+    """What is left of contractions as calls of BLAS, and loops as they are written."""
+    return run_passes(graph, form_all_calls, name_stacks, separate_bodies)
+
+
+def form_all_calls(graph: Graph) -> Graph:
+    """The graph, and the bodies of its loops, with contractions as calls of BLAS."""
+    return run_passes(graph, transpose_constants, form_calls_in_bodies, form_calls, copy_operands)
+
+
+def form_calls_in_bodies(graph: Graph) -> Graph:
+    return in_bodies(graph, form_all_calls)
 
 
 def name_the_last(graph: Graph) -> Graph:
     """A value that leads to another of the same name (d_x before all of it is summed) loses the name."""
-    for node in graph.nodes:
-        for operand in node.operands:
-            if operand.name == node.name and not operand.is_input:
-                operand.renamed("")
-    return graph
+    names = {
+        operand: ""
+        for node in graph.nodes
+        for operand in node.operands
+        if operand.name and operand.name == node.name and not operand.is_input
+    }
+    return relabel(graph, Labels(names))
 
 
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
     rolled = roll(graph)
-    graph = separate_bodies(with_calls(optimise(rolled.graph)))
-    return Program(graph, options, title=f"{graph.name}", notes=rolled.notes)
+    return Program(finish(optimise(rolled.graph)), options, title=f"{graph.name}", notes=rolled.notes)
 
 
 @dataclass(frozen=True)
@@ -91,13 +136,13 @@ class Pair:
 def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
     """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
     rolled = roll(graph)
-    graph = share_loops(rolled.graph)
+    graph = run_passes(rolled.graph, share_loops)
     wanted = [graph.inputs[position] for position in wrt]
     active = active_nodes(graph, wanted)
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
     cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
     joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
-    joint = optimise(joint)
+    joint = optimise(checked(joint, "differentiate"))
     count = len(graph.outputs)
     outputs, gradients = joint.outputs[:count], joint.outputs[count:]
 
@@ -106,7 +151,9 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     residuals = [node for node in choice.saved if node not in graph.inputs and node not in outputs]
     forward = Graph(f"{graph.name}", graph.inputs, (*outputs, *residuals), graph.origin)
     backward, sources = _backward_graph(graph, outputs, residuals, choice.saved, cotangents, gradients)
-    forward, backward = (separate_bodies(with_calls(prune_loops(one))) for one in (forward, backward))
+    forward, backward = (
+        finish(run_passes(checked(one, "partition"), prune_loops)) for one in (forward, backward)
+    )
     return Pair(
         Program(
             forward,
@@ -139,13 +186,12 @@ def _joint_graph(
         output = graph.outputs[position]
         total[output] = total[output] + cotangent if output in total else cotangent
     gradients = differentiate(graph, wanted, total)
-    found = [_with_name(gradient, node) for gradient, node in zip(gradients, wanted) if gradient is not None]
-    joint = Graph(graph.name, (*graph.inputs, *cotangents), (*graph.outputs, *found), graph.origin)
-    return joint, tuple(gradient is not None for gradient in gradients)
-
-
-def _with_name(gradient: Node, node: Node) -> Node:
-    return gradient.renamed(f"d_{node.name}") if node.name and gradient.operands else gradient
+    found = {node: gradient for node, gradient in zip(wanted, gradients) if gradient is not None}
+    names = {
+        gradient: f"d_{node.name}" for node, gradient in found.items() if node.name and gradient.operands
+    }
+    joint = Graph(graph.name, (*graph.inputs, *cotangents), (*graph.outputs, *found.values()), graph.origin)
+    return relabel(joint, Labels(names)), tuple(gradient is not None for gradient in gradients)
 
 
 def _backward_graph(

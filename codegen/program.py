@@ -16,12 +16,15 @@ import numpy as np
 
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.settings import CHECKING
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import ir
 from .account import Account
 from .blas import OneThread
+from .ir.interpret import interpret
+from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
 from .machine.calls import caller
@@ -90,7 +93,10 @@ class Program:
     @cached_property
     def _plan(self) -> Plan:
         with deep_recursion():
-            return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+            plan = Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+            if CHECKING:
+                verify(plan.program)
+        return plan
 
     @property
     def name(self) -> str:
@@ -182,6 +188,26 @@ class Program:
         return LinearAlgebraError(
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
         )
+
+    def run_interpreted(self, arrays: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, ...]:
+        """What a call computes, statement by statement, with every access checked: very slow.
+
+        Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
+        program is wrong.
+        """
+        plan, room = self._plan, Room(len(self._plan.counts))
+
+        def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+            given = [arrays[place] for place in plan.used_inputs]
+            while True:
+                filled = list(interpret(plan.program, given, seed, room.rows))
+                if not plan.counts or not filled[-1].any():
+                    break
+                room.enlarge(filled[-1])
+            handed_out: set[int] = set()
+            return tuple(_output(one, arrays, filled, plan, handed_out) for one in plan.outputs)
+
+        return self._explaining(run)(arrays)
 
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..tracer.errors import GraphError, TraceError, UnsupportedError
-from ..tracer.graph import Graph, Node, constant, make_input, substitute
+from ..tracer.graph import Graph, Node, constant, make_input, name_results, substitute
 from ..tracer.origin import Origin, place_of_caller
 from ..tracer.spec import Spec, spec_of
 from ..tracer.trace import Trace, current_trace
@@ -97,7 +97,7 @@ def trace_body(
     places = {node: make_input(node.spec, node.name, node.origin) for node in outer}
     return TracedBody(
         (*nodes, *places.values()),
-        substitute(outputs, places),
+        name_results(substitute(outputs, places)),
         [tensor_at(node, edges.get(node), [0, None]) for node in outer],
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import MutationError
-from ..tracer.graph import Node
+from ..tracer.graph import Node, is_step_towards
 from ..tracer.ops.elementwise import add
 from ..tracer.origin import at_caller, backward_of
 from .anomaly import is_anomaly_enabled, require_no_nan
@@ -36,7 +36,7 @@ class Buffer:
         self.value = value
         self.owned = owned
 
-    def add(self, value: Cotangent, owned: bool, target: Any) -> None:
+    def add(self, value: Cotangent, owned: bool, target: Any, source: GradNode | None) -> None:
         """Add what else arrives, in place where an array of the right kind is at hand."""
         mine = self.value
         if self.owned and _takes_sum(mine, value):
@@ -45,7 +45,7 @@ class Buffer:
             self.value, self.owned = np.add(mine, value, out=value), True
         elif type(mine) is Node:
             with backward_of(value.origin, "accumulate"):
-                self.value = named(add(mine, value), target)
+                self.value = named(add(mine, value), target, source)
         else:
             self.value, self.owned = add(mine, value), True
 
@@ -94,8 +94,8 @@ class Pass:
             for key, value in self.found.items():
                 self.found[key] = _apart(value)
 
-    def arrive(self, edge: Edge, cotangent: Cotangent, owned: bool) -> None:
-        """Add a cotangent to what its target has."""
+    def arrive(self, edge: Edge, cotangent: Cotangent, owned: bool, source: GradNode | None = None) -> None:
+        """Add a cotangent, which a node sends, to what its target has."""
         target, number = edge
         at_target = self.buffers.get(id(target))
         if at_target is None:
@@ -105,7 +105,7 @@ class Pass:
             else:
                 self.leaves.append(target)
         elif number in at_target:
-            at_target[number].add(cotangent, owned, target)
+            at_target[number].add(cotangent, owned, target, source)
         else:
             at_target[number] = Buffer(cotangent, owned)
 
@@ -136,8 +136,8 @@ class Pass:
             if value is not None and edge is not None and is_wanted:
                 owned = fresh and type(value) is ndarray and value.base is None and value is not cotangents[0]
                 if type(value) is Node and value is not cotangents[0]:
-                    value = named(value, edge[0])
-                self.arrive(edge, value, owned)
+                    value = named(value, edge[0], node)
+                self.arrive(edge, value, owned, node)
 
     def is_wanted(self, target: Any) -> bool:
         return self.wanted is None or id(target) in self.wanted
@@ -241,12 +241,14 @@ def _on_the_way(roots: Sequence[Edge], inputs: set[int], oldest: int) -> set[int
     return wanted
 
 
-def named(value: Node, target: Any) -> Node:
-    """The graph node of a gradient, called `d_h` after the forward value `h`."""
+def named(value: Node, target: Any, source: GradNode | None) -> Node:
+    """The graph node of a gradient that comes from a node, called `d_h` after the forward value `h`."""
     forward = target._value if isinstance(target, Tensor) else getattr(target, "forward", None)
     if value.name or not isinstance(forward, Node) or not forward.name:
         return value
-    return value.renamed(f"d_{forward.name}")
+    result = getattr(source, "forward", None)
+    is_step = isinstance(result, Node) and is_step_towards(result, forward)
+    return value if is_step else value.named(f"d_{forward.name}")
 
 
 def accumulate(tensor: Tensor, gradient: Cotangent, owned: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..tracer.graph import Graph, Node, constant
+from ..tracer.graph import Graph, Labels, Node, constant, inputs_of, name_results, relabelled
 from ..tracer.trace import current_trace
 from .guards import packed
 from .nodes import GradNode, have_own_backward
@@ -58,8 +58,8 @@ def roll_trace(
     from ..codegen.rolling.roll import roll
 
     questions, places = packed(asked)
-    graph = Graph(trace.name, (), trace.share_captured((*nodes, *questions)))
-    rolled = roll(graph)
+    values = name_results(trace.share_captured((*nodes, *questions)))
+    rolled = roll(Graph(trace.name, inputs_of(values), values))
     if only_loops and not rolled.notes:
         return None
     values = rolled.graph.outputs[: len(tensors)]
@@ -92,7 +92,10 @@ def pull_back_rolled(
 
     (value,) = rolled.outputs
     found = differentiate(rolled.graph, rolled.inputs, {value: constant(1, value.spec)})
-    for gradient, node in zip(found, old):
-        if gradient is not None and gradient.operands and node.operands[0].name:
-            gradient.renamed(f"d_{node.operands[0].name}")
-    return tuple(None if node is None else make(cut_off(node)) for node in found)
+    names = {
+        gradient: f"d_{node.operands[0].name}"
+        for gradient, node in zip(found, old)
+        if gradient is not None and gradient.operands and node.operands[0].name
+    }
+    gradients = iter(relabelled([node for node in found if node is not None], Labels(names)))
+    return tuple(None if node is None else make(cut_off(next(gradients))) for node in found)

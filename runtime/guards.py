@@ -67,9 +67,9 @@ def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
             parts.append(part if len(nodes) == 1 else reshape(part, shape=(node.spec.size,)))
     with located_at(origins[nodes[0]]):
         if len(parts) > 1:
-            return concatenate(*parts, dim=0).renamed("guards")
-        only = identity(parts[0]) if parts[0].is_input else parts[0]
-        return only if only.name else only.renamed("guard")
+            return concatenate(*parts, dim=0).named("guards")
+        (only,) = parts
+        return only if only.name and not only.is_input else identity(only).named("guard")
 
 
 class Guards:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracer.graph import Graph, Node, make_input, substitute, toposort
+from ..tracer.graph import Graph, Labels, Node, make_input, relabel, substitute, toposort
 from ..tracer.merge import SharedNodes
 from ..tracer.ops.control import loop_result
 from ..tracer.ops.elementwise import identity, trunc
@@ -237,10 +237,7 @@ class Prefixes:
         needed |= {node for one in members for node in one.asked(fork + 1) if node in common}
         free = {*self._arguments, *self._sources.values(), *(node for _, node in self._constants), *live}
         wanted = [node for node in sorted(needed, key=lambda node: node.serial) if not node.is_constant]
-        found = tuple(node for node in partition(wanted, free).saved if node not in free)
-        for node in found:
-            node.renamed(node.name or node.operator.noun)
-        return found
+        return tuple(node for node in partition(wanted, free).saved if node not in free)
 
     def _prefix(
         self, member: _Merged, begin: int, fork: int, live: tuple[Node, ...], handed_on: tuple[Node, ...]
@@ -249,7 +246,7 @@ class Prefixes:
         answer = self._answers.get(question.node)
         if answer is None:
             with located_at(question.origin):
-                answer = identity(question.node).renamed(question.node.name or "answer")
+                answer = identity(question.node).named(question.node.name or "answer")
             self._answers[question.node] = answer
         traced = member.path.traced
         name = f"{traced.name}_to_line_{question.origin.line}"
@@ -290,7 +287,7 @@ class Prefixes:
             return self._former[key]
         for node in live:
             if node not in self._stand_ins:
-                self._stand_ins[node] = make_input(node.spec, node.name, node.origin)
+                self._stand_ins[node] = make_input(node.spec, _name_of(node), node.origin)
         stand_ins = {node: self._stand_ins[node] for node in live}
         new = substitute((*outputs, *(guard.node for guard in guards)), stand_ins)
         asked = Guards([replace(guard, node=node) for node, guard in zip(new[len(outputs) :], guards)])
@@ -306,6 +303,9 @@ class Prefixes:
             (*given, *asked.outputs),
             traced.graph.origin,
         )
+        if hands_on:
+            names = {made: _name_of(node) for node, made in zip(outputs, given) if not made.name}
+            graph = relabel(graph, Labels(names))
         needs_grad = (
             *traced.needs_grad[: len(self._arguments)],
             *(node in self._with_gradient for node in live),
@@ -338,6 +338,11 @@ class Prefixes:
     def _needs_grad_of_source(self, traced: Traced, index: int) -> bool:
         value = traced.reading.sources[index].value
         return any(traced.needs_grad) and isinstance(value, Tensor) and value.requires_grad
+
+
+def _name_of(node: Node) -> str:
+
+    return node.name or node.operator.noun
 
 
 def _computed(node: Node) -> Node:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
-from ..tracer.graph import Graph, Node, make_input
+from ..tracer.graph import Graph, Node, make_input, name_results
 from ..tracer.ops.elementwise import identity
 from ..tracer.origin import Origin
 from ..tracer.spec import SUPPORTED
-from ..tracer.trace import Draw, Stream, Trace, tracing
+from ..tracer.trace import Draw, Guard, Stream, Trace, tracing
+from ..tracer.verify import checked
 from . import autograd
 from .closure import explore
 from .differentiated import differentiating, is_differentiated
@@ -250,11 +251,12 @@ class _Run:
             written = self._written(len(arguments))
             outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
-            asked = [guard.node for guard in self.trace.guards]
+            outputs, pulled, asked = _named(outputs, pulled, self.trace.guards)
             if not pulled.gradients:
-                shared = self.trace.share_captured((*outputs, *asked))
-                outputs, asked = list(shared[: len(outputs)]), list(shared[len(outputs) :])
-            guards = Guards([replace(guard, node=node) for guard, node in zip(self.trace.guards, asked)])
+                shared = self.trace.share_captured((*outputs, *(guard.node for guard in asked)))
+                outputs = list(shared[: len(outputs)])
+                asked = [replace(guard, node=node) for guard, node in zip(asked, shared[len(outputs) :])]
+            guards = Guards(asked)
         outputs += guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         sources = [
@@ -274,6 +276,7 @@ class _Run:
             tuple(outputs),
             self._origin(),
         )
+        checked(graph, "the trace")
         values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *drawn)))
         needs_grad = tuple(map(self._needs_grad, values))
         return Traced(
@@ -480,6 +483,21 @@ class _Pulled:
             self.outputs,
             tuple(node in self.gradients for node in wanted),
         )
+
+
+def _named(
+    outputs: Sequence[Node], pulled: _Pulled, guards: Sequence[Guard]
+) -> tuple[list[Node], _Pulled, list[Guard]]:
+    """The nodes of a trace, each variable's name at the last one that a call has made for it."""
+    values = (*outputs, *pulled.gradients.values(), *(guard.node for guard in guards))
+    found = iter(name_results(values))
+    named = [next(found) for _ in outputs]
+    gradients = {variable: next(found) for variable in pulled.gradients}
+    return (
+        named,
+        replace(pulled, gradients=gradients),
+        [replace(guard, node=next(found)) for guard in guards],
+    )
 
 
 def _requires_grad(value: Any) -> bool:

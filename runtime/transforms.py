@@ -354,7 +354,7 @@ class _Inputs:
         if type(value) is not Node:
             return value
         own = identity(value) if self.recording else stop_gradient(value)
-        return own.renamed(value.name)
+        return own.named(value.name)
 
     def pull_back_rolled(self, output: Tensor, aux: Any) -> tuple[Tensor | None, ...] | None:
         """The gradients by the graph, where that has loops to roll."""

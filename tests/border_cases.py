@@ -54,7 +54,12 @@ class Script:
     may_refuse: bool = True
 
     def outcomes(self) -> list[tuple[str, str]]:
-        variables: dict[str, Any] = {"np": np, "pb": pb, "message_of": message_of, "__name__": "border_program"}
+        variables: dict[str, Any] = {
+            "np": np,
+            "pb": pb,
+            "message_of": message_of,
+            "__name__": "border_program",
+        }
         try:
             with border_checks.quiet(), border_checks.limited():
                 exec(_compiled(self.text, self.name), variables)

@@ -29,7 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it."""
+    """Keep compiled code between runs, apart from the user's own; the workers of xdist inherit it.
+
+    Every graph that a pass makes, and every program of the loop IR, is verified.
+    """
+    os.environ.setdefault("PULLBACK_CHECK", "1")  # before `settings` is imported
     if config.getoption("--poison"):
         os.environ["PULLBACK_POISON_MEMORY"] = "1"  # before `memory` is imported
     cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider

@@ -28,6 +28,7 @@ import pullback as pb
 from pullback.codegen.nests.expression import children
 from pullback.codegen.nests.lower import Lowering
 from pullback.codegen.pipeline import Options, Pair, build_forward, build_pair
+from pullback.codegen.program import Program
 from pullback.codegen.writing import element
 from pullback.tracer.errors import DimensionError
 from pullback.tracer.graph import Graph, Node
@@ -36,6 +37,7 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
+from pullback.tracer.verify import verify
 
 GROUP = 12
 SLACK = 8.0
@@ -96,16 +98,19 @@ def interpreted(graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         return [np.asarray(one) for one in evaluate_graph(graph, arrays)]
 
 
+Run = Callable[[Program, Arrays], Sequence[np.ndarray]]
+COMPILED: tuple[Run, ...] = (Program.__call__,)
+UNCOMPILED: tuple[Run, ...] = (Program.run_uncompiled, Program.run_interpreted)
+
+
 def run_pair(
-    pair: Pair, arrays: Arrays, count: int, cotangents: Arrays, compiled: bool
+    pair: Pair, arrays: Arrays, count: int, cotangents: Arrays, run: Run
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """(outputs, gradients) of a pair."""
-    forward = pair.forward if compiled else pair.forward.run_uncompiled
-    backward = pair.backward if compiled else pair.backward.run_uncompiled
-    results = list(forward(arrays))
+    results = list(run(pair.forward, arrays))
     places = {"input": arrays, "output": results, "residual": results[count:]}
     given = [places[kind][position] for kind, position in pair.backward_inputs]
-    gradients = backward(given + [cotangents[position] for position in pair.cotangent_outputs])
+    gradients = run(pair.backward, given + [cotangents[position] for position in pair.cotangent_outputs])
     return results[:count], list(gradients)
 
 
@@ -113,24 +118,26 @@ def check_trial(trial: Trial, compiled: bool, gradients: bool) -> None:
     """Values, and where asked for gradients, against the interpreter."""
     graph, arrays = trial.graph, trial.arrays
     wanted = interpreted(graph, arrays)
+    runs = COMPILED if compiled else UNCOMPILED
     if not gradients:
         program = build_forward(graph)
-        results = (program if compiled else program.run_uncompiled)(arrays)
-        trial.check(results, wanted, trial.scale)
+        for run in runs:
+            trial.check(run(program, arrays), wanted, trial.scale)
         return
     rng = np.random.default_rng(1)
     cotangents = [rng.standard_normal(one.shape).astype(one.dtype) for one in wanted]
     reference, positions = gradient_graph(graph, trial.wrt)
     pair = build_pair(graph, trial.wrt)
-    results, found = run_pair(pair, arrays, len(wanted), cotangents, compiled)
-    trial.check(results, wanted, trial.scale)
     expected = interpreted(reference, arrays + cotangents)
     scale = max([1.0, *(float(np.abs(one).max(initial=0.0)) for one in expected)])
-    assert sum(pair.connected) == len(positions) == len(found) == len(expected)
     slack = max(trial.ulps, default=0.0) + 4 * SLACK
-    for position, gradient, reference_gradient in zip(positions, found, expected):
-        name = graph.inputs[position].name
-        agrees(gradient, reference_gradient, slack, f"gradient of {name}: {trial.labels}", scale)
+    for run in runs:
+        results, found = run_pair(pair, arrays, len(wanted), cotangents, run)
+        trial.check(results, wanted, trial.scale)
+        assert sum(pair.connected) == len(positions) == len(found) == len(expected)
+        for position, gradient, reference_gradient in zip(positions, found, expected):
+            name = graph.inputs[position].name
+            agrees(gradient, reference_gradient, slack, f"gradient of {name}: {trial.labels}", scale)
 
 
 def direct(row: Row, case: Case, operands: list[Node]) -> Node:
@@ -203,7 +210,7 @@ def chain_of(parts: Sequence[tuple[Row, Case, Arrays]], dtype: str) -> Trial:
     dtype = dtype if np.dtype(dtype).kind == "f" else "float64"
     (scale,) = inputs_of([np.asarray(0.95, dtype)], "scale")
     trial = trial_of(parts, partial(chained, scale))
-    graph = Graph("chain", (*trial.graph.inputs, scale), trial.graph.outputs).check()
+    graph = verify(Graph("chain", (*trial.graph.inputs, scale), trial.graph.outputs))
     wrt = (*trial.wrt, len(trial.arrays))
     return Trial(
         graph, [*trial.arrays, np.asarray(0.95, dtype)], wrt, trial.labels, [SLACK * 8] * len(trial.ulps), 1.0

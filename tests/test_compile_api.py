@@ -16,6 +16,7 @@ import pullback as pb
 from pullback.runtime.compiled import CompiledFunction
 from pullback.tracer.errors import ArgumentError, GradientError
 from pullback.tracer.graph import Graph
+from pullback.tracer.verify import verify
 
 RNG = np.random.default_rng(0)
 X, W, Y = RNG.uniform(0.2, 1.5, 5), RNG.uniform(0.2, 1.5, 5), RNG.uniform(0.2, 1.5, 5)
@@ -551,7 +552,7 @@ def test_inspection_traces_and_does_not_run() -> None:
     assert inspected.backward_source(W, X) in source
     assert "hidden = pb.tanh(w * x)" in inspected.forward_source(W, X)
     graph = inspected.graph(W, X)
-    assert isinstance(graph, Graph) and graph.check() is graph and "tanh" in str(graph)
+    assert isinstance(graph, Graph) and verify(graph) is graph and "tanh" in str(graph)
     text = inspected.explain(W, X)
     assert "argument w: float64[5]" in text and "the backward function reads" in text
     info = inspected.cache_info()

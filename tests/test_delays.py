@@ -14,6 +14,7 @@ from pullback.tracer.loop import loops_of, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
+from pullback.tracer.verify import verify
 
 FLOAT = np.dtype("float64")
 STEPS, WIDTH = 7, 5
@@ -37,7 +38,7 @@ def loop_of(step: Callable[..., list[Node]], carries: int, stacked: bool = False
     body = Graph("step", tuple(inside), tuple(step(*inside)))
     outputs = make_loop(body, starts, [], [], STEPS).results
     outputs = [*outputs[:carries], *(e.exp(one) for one in outputs[carries:])]
-    return Graph("f", tuple(starts), tuple(outputs)).check()
+    return verify(Graph("f", tuple(starts), tuple(outputs)))
 
 
 def recurrence() -> Graph:
@@ -107,9 +108,9 @@ def test_what_is_moved_from_a_carry_is_moved_when_it_is_read() -> None:
 
     def graph(first: float) -> Graph:
         loop = make_loop(body, [start, constant(first, start.spec)], [], [], STEPS)
-        return Graph("f", (start,), tuple(loop.results)).check()
+        return verify(Graph("f", (start,), tuple(loop.results)))
 
-    moved = move_when_read(graph(0.0)).check()
+    moved = verify(move_when_read(graph(0.0)))
     (loop,) = loops_of(moved.nodes)
     assert loop.body.outputs[1] is loop.body.inputs[0]
     given = [np.arange(WIDTH) + 1.0]
@@ -129,10 +130,10 @@ def test_of_carries_moved_from_each_other_one_is_moved_when_it_is_read(order: tu
         [one[place] for place in order] for one in ((now, first, second), after, inits)
     )
     body = Graph("step", tuple(inside), tuple(outputs))
-    graph = Graph("f", (start,), tuple(make_loop(body, before, [], [], STEPS).results)).check()
-    moved = move_when_read(graph).check()
+    graph = verify(Graph("f", (start,), tuple(make_loop(body, before, [], [], STEPS).results)))
+    moved = verify(move_when_read(graph))
     (loop,) = loops_of(moved.nodes)
-    loop.body.check()
+    verify(loop.body)
     assert sum(one in loop.body.inputs for one in loop.body.outputs) == 1
     given = [np.arange(WIDTH) + 1.0]
     for one, other in zip(evaluate_graph(moved, given), evaluate_graph(graph, given), strict=True):

@@ -13,6 +13,7 @@ from pullback.tracer.errors import ArgumentError, DimensionError, ShapeError, Tr
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
+from pullback.tracer.verify import verify
 
 SHAPE = (3, 4, 5, 2)
 at = np.s_
@@ -194,7 +195,7 @@ def test_a_traced_index_is_the_eager_one(index: Any) -> None:
     with tracing(Trace("read")) as trace:
         results = [getitem(wrap(node), wrapped(index)), updated(wrap(node), index, 7.0)]
         known: dict[Node, Any] = {one: value for value, one in trace.captured} | {node: array()}
-    graph = Graph("read", tuple(known), tuple(one._value for one in results)).check()
+    graph = verify(Graph("read", tuple(known), tuple(one._value for one in results)))
     for one in graph.nodes:
         if one not in known:
             known[one] = np.asarray(

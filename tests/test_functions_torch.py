@@ -18,6 +18,7 @@ from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
+from pullback.tracer.verify import verify
 
 torch = pytest.importorskip("torch")
 
@@ -370,7 +371,7 @@ def traced(expression: str) -> tuple[Graph, dict[Node, Any]]:
         results = [one if isinstance(one, Node) else trace.capture(one) for one in payloads]
         captured = {node: array for array, node in trace.captured}
     known = {node: arrays()[name] for name, node in nodes.items()} | captured
-    return Graph("expression", tuple(known), tuple(results)).check(), known
+    return verify(Graph("expression", tuple(known), tuple(results))), known
 
 
 def values_of(graph: Graph, known: dict[Node, Any]) -> list[np.ndarray]:

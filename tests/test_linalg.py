@@ -13,6 +13,7 @@ from pullback.errors import LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, make_input, make_node
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.spec import spec_of
+from pullback.tracer.verify import verify
 
 BATCHES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 1), (0,))
 
@@ -95,7 +96,7 @@ def test_generated_code_computes_what_lapack_does(
     operator, a = OPERATORS[name], matrices(*batch, size, size) + (size > 3) * 5 * np.eye(size)
     arrays = [definite(a) if name == "cholesky" else a, matrices(*batch, size, 2)][: len(operator.operands)]
     inputs = tuple(make_input(spec_of(one), f"x_{place}") for place, one in enumerate(arrays))
-    program = build_forward(Graph("program", inputs, (make_node(operator, inputs, attributes),)).check())
+    program = build_forward(verify(Graph("program", inputs, (make_node(operator, inputs, attributes),))))
     (found,) = program.run_uncompiled(arrays)
     np.testing.assert_allclose(found, operator.evaluate(*arrays, **attributes), rtol=1e-9, atol=1e-11)
 

@@ -21,6 +21,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract
 from pullback.tracer.spec import Spec
+from pullback.tracer.verify import verify
 
 FLOAT = np.dtype("float64")
 STEPS, WIDTH = 6, 4
@@ -48,14 +49,14 @@ def recurrent_network(backwards: bool = False) -> Graph:
     hidden, row, weight, running = (
         parameter("h", WIDTH), parameter("row", WIDTH), parameter("w", WIDTH, WIDTH), parameter("running"),
     )  # fmt: skip
-    after = e.tanh(contract(weight, hidden, subscripts="ij,j->i") + row).renamed("h")
+    after = e.tanh(contract(weight, hidden, subscripts="ij,j->i") + row).named("h")
     body = Graph(
         "step", (hidden, running, row, weight), (after, running + total(after * after), after, hidden)
     )
     x, start, w = parameter("x", STEPS, WIDTH), parameter("start", WIDTH), parameter("w", WIDTH, WIDTH)
     loop = make_loop(body, [start, zero()], [x], [w], STEPS, backwards=backwards)
     last, summed, stack, before = loop.results
-    return Graph("network", (x, start, w), (last, summed, e.exp(stack), total(before * stack))).check()
+    return verify(Graph("network", (x, start, w), (last, summed, e.exp(stack), total(before * stack))))
 
 
 def fibonacci() -> Graph:
@@ -63,7 +64,7 @@ def fibonacci() -> Graph:
     now, before = parameter("now", WIDTH), parameter("before", WIDTH)
     body = Graph("step", (now, before), (now + before * 0.5, now))
     a, b = parameter("a", WIDTH), parameter("b", WIDTH)
-    return Graph("fibonacci", (a, b), tuple(make_loop(body, [a, b], [], [], STEPS).results)).check()
+    return verify(Graph("fibonacci", (a, b), tuple(make_loop(body, [a, b], [], [], STEPS).results)))
 
 
 def stencil() -> Graph:
@@ -74,7 +75,7 @@ def stencil() -> Graph:
     )
     body = Graph("step", (u,), (u + m.pad(inner, widths=((1, 1),), value=0.0),))
     start = parameter("start", WIDTH)
-    return Graph("stencil", (start,), tuple(make_loop(body, [start], [], [], STEPS).results)).check()
+    return verify(Graph("stencil", (start,), tuple(make_loop(body, [start], [], [], STEPS).results)))
 
 
 def nested() -> Graph:
@@ -86,7 +87,7 @@ def nested() -> Graph:
     outer = Graph("outer", (start, row, factor), (after, products))
     x, first, w = parameter("x", STEPS, WIDTH), parameter("first"), parameter("w")
     last, stack = make_loop(outer, [first], [x], [w], STEPS).results
-    return Graph("nested", (x, first, w), (last, total(stack * stack))).check()
+    return verify(Graph("nested", (x, first, w), (last, total(stack * stack))))
 
 
 def swapped() -> Graph:
@@ -94,9 +95,9 @@ def swapped() -> Graph:
     a, b, row = parameter("a", WIDTH), parameter("b", WIDTH), parameter("row", WIDTH)
     body = Graph("step", (a, b, row), (b * 2.0, a + row, b))
     x, first, second = parameter("x", STEPS, WIDTH), parameter("first", WIDTH), parameter("second", WIDTH)
-    return Graph(
-        "swapped", (x, first, second), tuple(make_loop(body, [first, second], [x], [], STEPS).results)
-    ).check()
+    return verify(
+        Graph("swapped", (x, first, second), tuple(make_loop(body, [first, second], [x], [], STEPS).results))
+    )
 
 
 GRAPHS: dict[str, Callable[[], Graph]] = {
@@ -327,7 +328,7 @@ def test_parts_of_parts_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_each_step_reads_is_not_written_over() -> None:
     """An array from before the loop is read in the last step as in the first."""
     carry, given = parameter("c", WIDTH), parameter("given", WIDTH)
-    inside = (given * 2.0).renamed("inside")
+    inside = (given * 2.0).named("inside")
     body = Graph(
         "step",
         (carry, given),

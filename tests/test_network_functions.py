@@ -13,6 +13,7 @@ from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
+from pullback.tracer.verify import verify
 
 torch = pytest.importorskip("torch")
 
@@ -166,7 +167,7 @@ def test_a_traced_function_is_the_eager_one(expression: str) -> None:
         results = [one if isinstance(one, Node) else trace.capture(one) for one in payloads]
         known: dict[Node, Any] = {node: array for array, node in trace.captured}
     known |= {node: arrays()[name] for name, node in nodes.items()}
-    graph = Graph("expression", tuple(known), tuple(results)).check()
+    graph = verify(Graph("expression", tuple(known), tuple(results)))
     values = tensors(lambda name, value: as_tensor(value))
     eager = evaluated(expression, F, values)
     eager += [one for one in gradients(eager, values, autograd.grad, as_tensor) if one is not None]

@@ -22,6 +22,7 @@ from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of
 from pullback.tracer.trace import Trace, tracing
+from pullback.tracer.verify import verify
 
 Arrays = dict[str, np.ndarray]
 
@@ -234,7 +235,7 @@ def test_a_traced_call_is_numpys(expression: str) -> None:
         results = [one if isinstance(one, Node) else trace.capture(one) for one in results]
         known: dict[Node, Any] = {node: array for array, node in trace.captured}
     known |= {node: arrays()[name] for name, node in nodes.items()}
-    graph = Graph("expression", tuple(known), tuple(results)).check()
+    graph = verify(Graph("expression", tuple(known), tuple(results)))
     require_equal(
         list(map(np.asarray, evaluate_graph(graph, list(known.values())))),
         evaluated(expression, dict(arrays())),

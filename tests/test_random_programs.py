@@ -22,6 +22,7 @@ from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.spec import broadcast_shapes, spec_of
+from pullback.tracer.verify import verify
 
 JUMPS = {"sign", "floor", "ceil", "trunc", "round_half_even", "remainder", "convert", "zeros_like"}
 """A last bit decides on which side of a jump an operand is, so these agree almost always only."""
@@ -215,7 +216,7 @@ def programs(draw: Any, extents: tuple[int, ...] = EXTENTS, stencils: int = 0) -
             program.values.append(result)
     count = min(draw(st.integers(1, 3)), len(program.values))
     outputs = tuple(node for node, _ in program.values[-count:])
-    graph = Graph("program", tuple(program.inputs), outputs).check()
+    graph = verify(Graph("program", tuple(program.inputs), outputs))
     return Drawn(graph, [np.array(one) for one in program.arrays])
 
 

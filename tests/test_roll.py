@@ -12,6 +12,7 @@ from pullback.runtime.tracing import trace_call
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of
+from pullback.tracer.verify import verify
 
 Function = Callable[..., Any]
 STEPS = 40
@@ -165,7 +166,7 @@ def test_values_of_the_rolled_graph(function: Function) -> None:
     rolled = roll(graph)
     assert loops_of(rolled.graph.nodes), rolled.notes
     assert len(rolled.graph.nodes) < len(graph.nodes) / 3
-    rolled.graph.check()
+    verify(rolled.graph)
     np.testing.assert_allclose(evaluate_graph(rolled.graph, inputs)[0], function(*inputs), rtol=1e-12)
 
 

@@ -10,6 +10,7 @@ from pullback.tracer.graph import Graph, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
+from pullback.tracer.verify import verify
 
 FLOAT = np.dtype("float64")
 
@@ -30,7 +31,7 @@ def padded_sum(widths, shape=(6, 5)):
 
 def joined(widths):
     graph, arrays = padded_sum(widths)
-    result = simplify(join_padded_terms(graph)).check()
+    result = verify(simplify(join_padded_terms(graph)))
     np.testing.assert_allclose(
         evaluate_graph(result, arrays)[0], evaluate_graph(graph, arrays)[0], atol=1e-15
     )

@@ -17,6 +17,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.spec import Spec
 from pullback.tracer.trace import Trace, tracing
+from pullback.tracer.verify import verify
 
 FLOAT64 = np.dtype("float64")
 
@@ -142,7 +143,7 @@ def lines(*outputs: pb.Tensor) -> list[str]:
     """The graph of the outputs, one line a node: name = operator(operands)."""
     nodes = [unwrap(output) for output in outputs]
     inputs = tuple(node for node in Graph("f", (), tuple(nodes)).nodes if node.is_input)
-    text = str(Graph("f", inputs, tuple(nodes)).check())
+    text = str(verify(Graph("f", inputs, tuple(nodes))))
     return [line.split("#")[0].strip() for line in text.splitlines()[1:-1]]
 
 
@@ -241,7 +242,7 @@ def test_gradients_of_in_place_operations_in_a_trace() -> None:
         y[1:] *= y[0]
         (slope,) = pb.autograd.grad(y.sum(), x)
     node = slope._value
-    graph = Graph("f", (x._value,), (node,)).check()
+    graph = verify(Graph("f", (x._value,), (node,)))
     values = {x._value: np.array([1.0, 2.0, 3.0])}
     for one in graph.nodes:
         if one not in values:

@@ -16,6 +16,7 @@ from pullback.tracer.loop import is_loop, make_loop
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.spec import Spec
+from pullback.tracer.verify import verify
 
 Function = Callable[[Any], Any]
 
@@ -136,9 +137,9 @@ def test_what_another_carry_was_a_step_ago_is_carried() -> None:
     row, rows = (make_input(Spec(shape, number), "rows") for shape in ((1,), (8, 1)))
     body = Graph("step", (out, before, step, row), (w.update_at(out, row, step, steps=(1,), ragged=()), out))
     loop = make_loop(body, [constant(0.0, flat)] * 2, [counter(8), rows], [], 8)
-    graph = Graph("f", (rows,), tuple(loop.results)).check()
+    graph = verify(Graph("f", (rows,), tuple(loop.results)))
     given = [np.arange(8.0).reshape(8, 1)]
-    changed = stack_what_is_written(graph).check()
+    changed = verify(stack_what_is_written(graph))
     for found, wanted in zip(evaluate_graph(changed, given), evaluate_graph(graph, given), strict=True):
         np.testing.assert_array_equal(found, wanted)
 

@@ -2,25 +2,30 @@
 
 A `Node` keeps the operands that it is made with, so it is a graph of its own; a `Graph` names the inputs and
 outputs that belong together and lists the nodes between them in an order in which they can be computed.
+
+Nodes and graphs never change. A pass makes new ones, most of them by `rebuild`; `relabel` gives other names.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
 
-from .errors import EagerOnlyError, GraphError, LeakedTraceError, PullbackError
+from .errors import EagerOnlyError, GraphError, LeakedTraceError
 from .operator import Operator, Value
 from .ops import creation
 from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, at_caller, current_origin
+from .settings import CHECKING
 from .spec import BOOL, FromShape, Spec
 
-next_serial = itertools.count().__next__
+next_serial = itertools.count(1).__next__
 """Numbers nodes, and questions about them, in the order in which they come up."""
 Scalar = bool | int | float
 SCALARS = (bool, int, float)
@@ -28,21 +33,21 @@ FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
 
 
-@dataclass(eq=False, slots=True, repr=False)  # not frozen: that would double what making one takes
 class Node(Value):
-    """One value of a graph: what computes it, from what, and where the user wrote it.
+    """One value of a graph: what computes it, from what, and where the user wrote it. It never changes."""
 
-    What it means never changes, its attributes included: nodes share them.
-    """
+    __slots__ = ("attributes", "name", "operands", "operator", "origin", "serial", "spec")
 
     operator: Operator
     operands: tuple[Node, ...]
     attributes: Mapping[str, Any]
+    """Not to be written into: nodes share them."""
     spec: Spec
-    origin: Origin = UNKNOWN
-    name: str = ""
+    origin: Origin
+    name: str
     """The user's name for it; of an input, the path of the argument."""
-    serial: int = field(default_factory=next_serial)
+    serial: int
+    """The place in the order of creation, which puts operands before results."""
 
     rank = 1
 
@@ -78,15 +83,25 @@ class Node(Value):
     def __bool__(self) -> bool:
         raise LeakedTraceError("a value of a graph has no truth value")
 
-    def renamed(self, name: str) -> Node:
-        """The node itself, under another name: names are for people and no part of what a node means."""
-        self.name = name
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{self!r} never changes: its {name} is given when it is made")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{self!r} never changes")
+
+    def __copy__(self) -> Node:
         return self
 
-    def relocated(self, origin: Origin) -> Node:
-        """The node itself, said to come from another line."""
-        self.origin = origin
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
         return self
+
+    def named(self, name: str) -> Node:
+        """The same value under another name: a new node, in the same place of the order."""
+        if name == self.name:
+            return self
+        return new_node(
+            self.operator, self.operands, self.attributes, self.spec, self.origin, name, self.serial
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name or 'node'} {self.operator.name} {self.spec}>"
@@ -122,6 +137,52 @@ class Node(Value):
         return e.negative(self)
 
 
+class _Draft(Node):
+    """A node while its fields are written: a class that forbids it would take twice as long to make one."""
+
+    __slots__ = ()
+    __setattr__ = object.__setattr__  # type: ignore[assignment]
+    __delattr__ = object.__delattr__  # type: ignore[assignment]  # without it the line above is slow
+
+    def __init__(
+        self,
+        operator: Operator,
+        operands: tuple[Node, ...],
+        attributes: Mapping[str, Any],
+        spec: Spec,
+        origin: Origin = UNKNOWN,
+        name: str = "",
+        serial: int = 0,
+    ) -> None:
+        self.operator = operator
+        self.operands = operands
+        self.attributes = attributes
+        self.spec = spec
+        self.origin = origin
+        self.name = name
+        self.serial = serial or next_serial()
+        self.__class__ = Node  # type: ignore[assignment]
+
+
+class _ReadOnlyDraft(_Draft):
+    """The same with attributes that cannot be written into: looking them up takes longer."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        operator: Operator,
+        operands: tuple[Node, ...],
+        attributes: Mapping[str, Any],
+        *others: Any,
+    ) -> None:
+        super().__init__(operator, operands, MappingProxyType(dict(attributes)), *others)
+
+
+new_node = _ReadOnlyDraft if CHECKING else _Draft
+"""Makes a node of all that it holds; `make_node` infers what can be inferred."""
+
+
 def make_node(
     operator: Operator,
     operands: tuple[Node, ...],
@@ -139,10 +200,8 @@ def make_node(
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
     if origin is None:
         origin = current_origin()
-        if origin.target:
-            _unname_intermediates(operands, origin)
-            name = origin.target if name is None else name
-    return Node(operator, operands, attributes, spec, origin, name or "")
+        name = origin.target if name is None else name
+    return new_node(operator, operands, attributes, spec, origin, name or "")
 
 
 def _refuse(operator: Operator) -> NoReturn:
@@ -152,15 +211,8 @@ def _refuse(operator: Operator) -> NoReturn:
     )
 
 
-def _unname_intermediates(operands: tuple[Node, ...], origin: Origin) -> None:
-    """One function call may make several nodes; the variable it is assigned to names the last."""
-    for operand in operands:
-        if operand.origin is origin and operand.name == origin.target:
-            operand.renamed("")
-
-
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
-    return Node(creation.parameter, (), {"spec": spec}, spec, origin, name)
+    return new_node(creation.parameter, (), {"spec": spec}, spec, origin, name)
 
 
 def constant(value: Scalar, spec: Spec) -> Node:
@@ -168,7 +220,7 @@ def constant(value: Scalar, spec: Spec) -> Node:
     plain = spec.dtype.type(value).item()
     kept = FromShape(plain) if isinstance(value, FromShape) and spec.is_float else plain
     attributes = {"shape": spec.shape, "value": kept, "dtype": spec.dtype}
-    return Node(creation.full, (), attributes, spec)
+    return new_node(creation.full, (), attributes, spec)
 
 
 def lift(operator: Operator, operands: tuple[Any, ...]) -> tuple[Node, ...]:
@@ -187,7 +239,7 @@ def lift(operator: Operator, operands: tuple[Any, ...]) -> tuple[Node, ...]:
 def _lift_one(operand: Any, dtype: np.dtype) -> Node:
     kind = type(operand)
     if kind is float and dtype is FLOAT64:  # the common case
-        return Node(creation.full, (), {"shape": (), "value": operand, "dtype": dtype}, NUMBER)
+        return new_node(creation.full, (), {"shape": (), "value": operand, "dtype": dtype}, NUMBER)
     if isinstance(operand, np.generic):
         return constant(operand.item(), Spec((), operand.dtype))
     if isinstance(operand, SCALARS):
@@ -208,33 +260,13 @@ class Graph:
     outputs: tuple[Node, ...]
     origin: Origin = UNKNOWN
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_nodes", tuple(toposort(self.outputs)))
-
-    @property
+    @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that the outputs need, operands first, in the order in which they were made."""
-        return self._nodes  # type: ignore[attr-defined]
+        return tuple(toposort(self.outputs))
 
     def with_outputs(self, outputs: Iterable[Node]) -> Graph:
         return Graph(self.name, self.inputs, tuple(outputs), self.origin)
-
-    def check(self) -> Graph:
-        """Raise GraphError, with the surroundings, where the graph breaks its own rules; else return it."""
-        known = set(self.inputs)
-        for node in self.nodes:
-            if node.is_input and node not in known:
-                raise GraphError(f"{node!r} is an input that the graph does not list\n{self}")
-            if any(operand not in known for operand in node.operands):
-                raise GraphError(f"{node!r} comes before its operands\n{self}")
-            try:
-                expected = node.operator.infer(*(one.spec for one in node.operands), **node.attributes)
-            except PullbackError as error:
-                raise GraphError(f"{node!r} does not accept its operands: {error}\n{self}") from error
-            if expected != node.spec:
-                raise GraphError(f"{node!r} has spec {node.spec}, its operands give {expected}\n{self}")
-            known.add(node)
-        return self
 
     def __str__(self) -> str:
         return format_graph(self)
@@ -252,6 +284,11 @@ def toposort(outputs: Iterable[Node]) -> Iterator[Node]:
     return iter(sorted(seen, key=lambda node: node.serial))
 
 
+def inputs_of(outputs: Iterable[Node]) -> tuple[Node, ...]:
+    """The inputs that the outputs need."""
+    return tuple(node for node in toposort(outputs) if node.is_input)
+
+
 def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     """Of each of the nodes, and of their operands, the nodes that read it, each of them once."""
     users: dict[Node, list[Node]] = {}
@@ -262,25 +299,102 @@ def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     return users
 
 
-def rebuild(graph: Graph, change: Callable[[Node, tuple[Node, ...]], Node]) -> Graph:
+def rebuild(
+    graph: Graph, change: Callable[[Node, tuple[Node, ...]], Node], labels: Labels | None = None
+) -> Graph:
     """The graph with every node replaced by `change(node, new operands)`, from the inputs on.
 
-    The graph itself if that changes nothing.
+    The graph itself if that changes nothing. Names: see `rebuild_from`.
+    """
+
+    def changed(node: Node, new: dict[Node, Node]) -> Node:
+        return change(node, tuple([new[operand] for operand in node.operands]))
+
+    return rebuild_from(graph, changed, labels)
+
+
+def rebuild_from(
+    graph: Graph, change: Callable[[Node, dict[Node, Node]], Node], labels: Labels | None = None
+) -> Graph:
+    """As `rebuild`, for changes that look deeper: `new` says what each earlier node has become.
+
+    What takes the place of a node takes over its name, unless it has one. `labels` are further names and
+    places, which the changes note.
     """
     new: dict[Node, Node] = {node: node for node in graph.inputs}
+    labels = Labels() if labels is None else labels
     for node in graph.nodes:
         if node not in new:
-            new[node] = change(node, tuple(new[operand] for operand in node.operands))
+            made = new[node] = change(node, new)
+            if node.name and made is not node and not made.name and made.operands:
+                labels.names.setdefault(made, node.name)
     outputs = tuple(new[output] for output in graph.outputs)
     is_same = all(one is other for one, other in zip(outputs, graph.outputs))
-    return graph if is_same else graph.with_outputs(outputs)
+    return graph if is_same else relabel(graph.with_outputs(outputs), labels)
+
+
+class Labels:
+    """Names and places that nodes are to have: a pass notes them while it runs, `relabel` gives them."""
+
+    def __init__(self, names: Mapping[Node, str] = MappingProxyType({})) -> None:
+        self.names = dict(names)
+        self.origins: dict[Node, Origin] = {}
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self.names or node in self.origins
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.origins)
+
+
+def relabel(graph: Graph, labels: Labels) -> Graph:
+    """The same graph with other names and places; the order stays."""
+    return graph.with_outputs(relabelled(graph.outputs, labels)) if labels else graph
+
+
+def relabelled(outputs: Sequence[Node], labels: Labels) -> tuple[Node, ...]:
+    """The same values with other names and places for some of the nodes that they are made of."""
+    new: dict[Node, Node] = {}
+    for node in toposort(outputs) if labels else ():
+        if node in labels or not new.keys().isdisjoint(node.operands):
+            new[node] = new_node(
+                node.operator,
+                tuple([new.get(operand, operand) for operand in node.operands]),
+                node.attributes,
+                node.spec,
+                labels.origins.get(node, node.origin),
+                labels.names.get(node, node.name),
+                node.serial,
+            )
+    return tuple(new.get(output, output) for output in outputs)
+
+
+def name_results(outputs: Sequence[Node]) -> tuple[Node, ...]:
+    """The same values, where one call made several nodes: the variable that it is assigned to names the last.
+
+    While they are made, all have that name.
+    """
+    steps = [
+        operand for node in toposort(outputs) for operand in node.operands if is_step_towards(node, operand)
+    ]
+    return relabelled(outputs, Labels(dict.fromkeys(steps, "")))
+
+
+def is_step_towards(node: Node, operand: Node) -> bool:
+    """Whether the call that made a node had made its operand before, both for one variable."""
+    is_named = bool(operand.name) and not operand.is_input
+    return is_named and operand.origin is node.origin and operand.name == node.origin.target
 
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
     """The node itself if nothing changed, else the same operator on other operands."""
-    if all(new is old for new, old in zip(operands, node.operands)):
+    changed = [(new.spec, old.spec) for new, old in zip(operands, node.operands) if new is not old]
+    if not changed:
         return node
-    return make_node(node.operator, operands, node.attributes, origin=node.origin, name=node.name)
+    is_same = all(new is old or new == old for new, old in changed)
+    if is_same and len(operands) == len(node.operands):
+        return new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+    return make_node(node.operator, operands, node.attributes, node.origin, node.name)
 
 
 def substitute(outputs: Iterable[Node], replacements: Mapping[Node, Node]) -> tuple[Node, ...]:
@@ -289,7 +403,7 @@ def substitute(outputs: Iterable[Node], replacements: Mapping[Node, Node]) -> tu
     outputs = tuple(outputs)
     for node in toposort(outputs):
         if node not in new:
-            new[node] = with_operands(node, tuple(new[operand] for operand in node.operands))
+            new[node] = with_operands(node, tuple([new[operand] for operand in node.operands]))
     return tuple(new[output] for output in outputs)
 
 
@@ -301,12 +415,19 @@ def format_graph(graph: Graph) -> str:
     for node in graph.nodes:
         if node.is_input:
             continue
-        operands = [names[operand] for operand in node.operands]
-        attributes = [f"{key}={value}" for key, value in node.attributes.items()]
-        text = f"    {names[node]}: {node.spec} = {node.operator.name}({', '.join(operands + attributes)})"
-        lines.append(f"{text:<72}  # {_comment(node.origin)}" if node.origin.line else text)
+        lines.append(f"    {format_node(node, names)}")
     lines.append(f"    return {', '.join(names[node] for node in graph.outputs)}")
     return "\n".join(lines)
+
+
+def format_node(node: Node, names: Mapping[Node, str]) -> str:
+    """`h: float64[3] = tanh(x)`, with the user's line behind it."""
+    operands = [names.get(operand, operand.name or "?") for operand in node.operands]
+    attributes = [] if node.is_input else [f"{key}={value}" for key, value in node.attributes.items()]
+    text = f"{names.get(node, node.name)}: {node.spec}"
+    if not node.is_input:
+        text += f" = {node.operator.name}({', '.join(operands + attributes)})"
+    return f"{text:<68}  # {_comment(node.origin)}" if node.origin.line else text
 
 
 def _comment(origin: Origin) -> str:
@@ -318,18 +439,24 @@ def _comment(origin: Origin) -> str:
 def node_names(graph: Graph) -> dict[Node, str]:
     """A distinct, readable name for each node: the user's where there is one."""
     names: dict[Node, str] = {}
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    taken: set[str] = set()
     for node in (*graph.inputs, *graph.nodes):
         if node in names:
             continue
         base = node.name or f"{node.operator.name}_"
-        count = taken.get(base, 0)
-        taken[base] = count + 1
-        names[node] = f"{base}{count}" if not node.name else base if not count else f"{base}_{count}"
+        name = node.name
+        while not name or name in taken:
+            count = counts.get(base, 0 if not node.name else 1)
+            counts[base] = count + 1
+            name = f"{base}_{count}" if node.name else f"{base}{count}"
+        taken.add(name)
+        names[node] = name
     return names
 
 
 __all__ = [
-    "Graph", "Node", "constant", "format_graph", "lift", "make_input", "make_node", "node_names",
-    "rebuild", "substitute", "toposort", "users_of", "with_operands",
+    "Graph", "Labels", "Node", "constant", "format_graph", "format_node", "inputs_of", "is_step_towards",
+    "lift", "make_input", "make_node", "name_results", "new_node", "node_names", "rebuild", "rebuild_from",
+    "relabel", "relabelled", "substitute", "toposort", "users_of", "with_operands",
 ]  # fmt: skip

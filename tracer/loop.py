@@ -19,6 +19,7 @@ from typing import Any
 from .graph import Graph, Node, make_node, rebuild, with_operands
 from .ops.control import ALL, GIVEN, WHILE, Body, loop, loop_result
 from .origin import UNKNOWN, Origin
+from .spec import Spec
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +82,16 @@ class LoopNode:
             values[self.constants_from : len(self.body.inputs)],
         )
 
-    def result(self, index: int) -> Node:
-        """The node of one result: of a carry at the end, or of a stack."""
+    def result(self, index: int, name: str | None = None) -> Node:
+        """The node of one result: of a carry at the end, or of a stack; named as in the body unless given."""
         output = self.body.outputs[index]
-        spec = output.spec
-        if index >= self.carries:
-            spec = spec.with_shape((self.length, *spec.shape))
-        attributes = {"index": index, "spec": spec}
-        return make_node(loop_result, (self.node,), attributes, origin=output.origin, name=output.name)
+        attributes = {"index": index, "spec": self.result_spec(index)}
+        name = output.name if name is None else name
+        return make_node(loop_result, (self.node,), attributes, origin=output.origin, name=name)
+
+    def result_spec(self, index: int) -> Spec:
+        spec = self.body.outputs[index].spec
+        return spec if index < self.carries else spec.with_shape((self.length, *spec.shape))
 
     @property
     def results(self) -> list[Node]:
@@ -199,8 +202,7 @@ def replace_results(graph: Graph, find: Callable[[LoopNode], Sequence[Node] | No
 
     def changed(node: Node, operands: tuple[Node, ...]) -> Node:
         if node.operator is loop_result and node.operands[0] in every:
-            found = every[node.operands[0]][node.attributes["index"]]
-            return found if found.name else found.renamed(node.name)
+            return every[node.operands[0]][node.attributes["index"]]
         new = with_operands(node, operands)
         if is_loop(new) and (results := find(LoopNode(new))) is not None:
             every[node] = results

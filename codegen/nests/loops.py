@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
-from pullback.tracer.graph import Graph, Node
+from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import LoopNode, is_loop, loops_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import gemm
@@ -189,7 +189,7 @@ def _history(loop: LoopNode, index: int, delay: int, extents: Extents) -> Node:
     spec = start.spec.with_shape((rows, *start.shape))
     init = loop.node.operands[index]
     name = end.name or start.name or init.name or f"{end.operator.noun}s"
-    node = Node(loop_result, (loop.node,), {"index": index, "delay": delay}, spec, end.origin, name)
+    node = new_node(loop_result, (loop.node,), {"index": index, "delay": delay}, spec, end.origin, name)
     extents.of[node] = (Symbol(rows), *extents.of[start])
     return node
 
@@ -330,8 +330,6 @@ def _enter_result(
             lowering.elsewhere[reader] = _rows_from(history, offset, reader)
             continue
         first = one.stacks.setdefault(index, reader)
-        if not first.name:
-            first.renamed(output.name or f"{output.operator.noun}s")
         lowering.stored.add(first)
         if reader is not first:
             lowering.elsewhere[reader] = _same_as(first, lowering)

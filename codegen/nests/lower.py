@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pullback.tracer.errors import UnsupportedError
-from pullback.tracer.graph import Node
+from pullback.tracer.graph import Node, new_node
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
@@ -381,7 +381,7 @@ def _turned(index: Index, symbol: Symbol, shift: int, node: Node) -> Index:
     truth = known_truth(bound)
     if truth is not None:
         return near if truth else far
-    place = Node(creation.iota, (), {"size": symbol.value, "dtype": INT64}, PLACE, node.origin, "place")
+    place = new_node(creation.iota, (), {"size": symbol.value, "dtype": INT64}, PLACE, node.origin, "place")
     chosen = Select(place, (bound,), Position(near, INT64), Position(far, INT64))
     return Index((Term(1, (chosen,)),))
 

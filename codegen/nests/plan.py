@@ -188,6 +188,21 @@ class Plan:
         if stage.shared:
             self._find_own(stage)
 
+    @property
+    def program(self) -> ir.Program:
+        """The whole program in the loop IR."""
+        growing = {self.buffers[node]: self.counts.index(symbol) for node, symbol in self.growing.items()}
+        return ir.Program(
+            tuple(self.buffers[node] for node in self.inputs),
+            tuple(self.buffers[node] for node in self.filled),
+            tuple(stage.kernel(self.buffers) for stage in self.stages),
+            tuple(
+                ir.Loan(self.buffers[node], self.buffers[loan.owner], loan.offset)
+                for node, loan in self.loans.items()
+            ),
+            growing,
+        )
+
     def functions(self, stem: str) -> list[ir.Function]:
         """The program's functions, under names with this stem."""
         names = stage_names(stem, self.stages)

@@ -11,10 +11,11 @@ depend on the number of threads only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Node
+from pullback.tracer.operator import Monoid
 
 from .. import ir
 from ..machine.compile import COMBINED, Sharing
@@ -69,14 +70,24 @@ class Stage:
         if self.shared is None:
             return None
         places = {node: place for place, node in enumerate(self.arrays)}
-        totals = tuple((places[node], _combining(node)) for node in self.partial if node in places)
+        totals = tuple((places[node], monoid_of(node).fold.name) for node in self.partial if node in places)
         return Sharing(tuple(places[node] for node in self.private), totals)
 
+    def kernel(self, buffers: Mapping[Node, ir.Buffer]) -> ir.Kernel:
+        """The call of the function."""
+        sharing = None
+        if self.shared is not None:
+            totals = (node for node in self.partial if node in self.arrays)
+            combined = tuple((buffers[node], monoid_of(node)) for node in totals)
+            private = tuple(buffers[node] for node in self.private)
+            sharing = ir.Sharing(self.shared.value, combined, private)
+        return ir.Kernel(self.function, tuple(self.integers.values()), sharing)
 
-def _combining(total: Node) -> str:
-    """The operator that makes one total of those of two parts."""
+
+def monoid_of(total: Node) -> Monoid:
+    """How one total is made of those of two parts."""
     assert total.operator.monoid is not None
-    return total.operator.monoid.fold.name
+    return total.operator.monoid
 
 
 def _is_combined(root: Root) -> bool:

@@ -6,7 +6,7 @@ of columns lie in an array: another one holds the parts, and every so many rows 
 
 from __future__ import annotations
 
-from pullback.tracer.graph import Node
+from pullback.tracer.graph import Node, new_node
 from pullback.tracer.ops.reduction import sum_
 
 from .blocking import in_blocks_of
@@ -69,7 +69,7 @@ def _loop_of_parts(root: Root) -> Loop | None:
 def _split_total(root: Root, loop: Loop, extents: Extents) -> Root:
     """Let the root make parts of its total, and add them at the end of each iteration of the loop."""
     total = root.node
-    part = Node(total.operator, total.operands, total.attributes, total.spec, total.origin, _name(total))
+    part = new_node(total.operator, total.operands, total.attributes, total.spec, total.origin, _name(total))
     extents.of[part] = extents.of[total]
     walked = root.axis_of(loop)
     assert walked is not None

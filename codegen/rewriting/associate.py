@@ -14,11 +14,12 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pullback.tracer.graph import Graph, Node, users_of, with_operands
+from pullback.tracer.graph import Graph, Node, rebuild_from, users_of, with_operands
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
+from ..passes import run_passes
 from .contractions import MULTIPLICATION_IN_LOOP, Indices
 from .simplify import simplify
 
@@ -38,7 +39,7 @@ def associate(graph: Graph) -> Graph:
         orders = _better_orders(graph)
         if not orders:
             break
-        graph = simplify(_reordered(graph, orders))
+        graph = run_passes(_reordered(graph, orders), simplify)
     return graph
 
 
@@ -193,16 +194,15 @@ def _halves(places: Places) -> Iterable[Places]:
 
 
 def _reordered(graph: Graph, orders: dict[Node, tuple[Network, Tree]]) -> Graph:
-    new: dict[Node, Node] = {node: node for node in graph.inputs}
-    for node in graph.nodes:
-        if node in orders:
-            with located_at(node.origin):
-                product, text, _ = _product(*orders[node], new)
-            assert text == orders[node][0].result
-            new[node] = product.renamed(node.name) if node.name and not product.name else product
-        elif node not in new:
-            new[node] = with_operands(node, tuple(new[operand] for operand in node.operands))
-    return graph.with_outputs(new[output] for output in graph.outputs)
+    def change(node: Node, new: dict[Node, Node]) -> Node:
+        if node not in orders:
+            return with_operands(node, tuple(new[operand] for operand in node.operands))
+        with located_at(node.origin):
+            product, text, _ = _product(*orders[node], new)
+        assert text == orders[node][0].result
+        return product
+
+    return rebuild_from(graph, change)
 
 
 def _product(network: Network, tree: Tree, new: dict[Node, Node]) -> tuple[Node, str, Places]:

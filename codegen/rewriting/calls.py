@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
+from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, rebuild_from, with_operands
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract, gemm, split_subscripts
@@ -93,12 +93,7 @@ Terms = list[tuple[float, Node]]
 
 def form_calls(graph: Graph) -> Graph:
     """Contractions as `gemm`: with what is added to them, and with their factors."""
-    sums = _Sums(graph)
-    new: dict[Node, Node] = {node: node for node in graph.inputs}
-    for node in graph.nodes:
-        if node not in new:
-            new[node] = sums.changed(node, new)
-    return graph.with_outputs(new[output] for output in graph.outputs)
+    return rebuild_from(graph, _Sums(graph).changed)
 
 
 class _Sums:
@@ -222,8 +217,7 @@ def _added(terms: Terms, product: Node | None, node: Node, new: dict[Node, Node]
         summands = [_scaled(new[one], scale) for scale, one in terms]
         total = reduce(_plus, [*summands, *([] if product is None else [(1.0, product)])])
         scale, result = total
-        result = result if scale > 0 else e.negative(result)
-    return result.renamed(node.name) if node.name and not result.name and result.operands else result
+        return result if scale > 0 else e.negative(result)
 
 
 def _scaled(node: Node, scale: float) -> tuple[float, Node]:

@@ -110,9 +110,7 @@ def find_contractions(graph: Graph) -> Graph:
         if node.operator is r.sum_ and uses[node.operands[0]] == 1 and not node.attributes["keepdim"]:
             with located_at(node.origin):
                 found = _as_contraction(operands[0], node.attributes["dims"])
-        if found is None:
-            return with_operands(node, operands)
-        return found.renamed(node.name) if node.name and not found.name else found
+        return with_operands(node, operands) if found is None else found
 
     return rebuild(graph, change)
 

@@ -53,14 +53,9 @@ def lower_contractions(graph: Graph) -> Graph:
             return with_operands(node, operands)
         with located_at(node.origin):
             indices = Indices.of(node.attributes["subscripts"], *operands)
-            result = as_call(indices, operands) if indices.suit_blas else as_sum(indices, operands)
-        return _named(result, node.name)
+            return as_call(indices, operands) if indices.suit_blas else as_sum(indices, operands)
 
     return rebuild(graph, change)
-
-
-def _named(node: Node, name: str) -> Node:
-    return node.renamed(name) if name and not node.name and node.operands else node
 
 
 class Indices:

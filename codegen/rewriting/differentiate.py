@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pullback.tracer.errors import EagerOnlyError
-from pullback.tracer.graph import Graph, Node
+from pullback.tracer.graph import Graph, Labels, Node, relabelled
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import loop_result
@@ -22,6 +22,7 @@ def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, N
     active = active_nodes(graph, wrt)
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}
+    names = Labels()
     for output, cotangent in cotangents.items():
         if output in active:
             total[output] = cotangent
@@ -32,9 +33,10 @@ def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, N
         elif node in of_results:
             _visit_loop(node, of_results[node], total, active)
         elif node in total and node.operands:
-            total[node] = named_cotangent(total[node], node)
+            _name_cotangent(total[node], node, names)
             _visit(node, total, active)
-    return [total.get(node) for node in wrt]
+    named = iter(relabelled([total[node] for node in wrt if node in total], names))
+    return [next(named) if node in total else None for node in wrt]
 
 
 def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
@@ -100,8 +102,7 @@ def _visit_loop(node: Node, cotangents: dict[int, Node], total: dict[Node, Node]
                 total[operand] = total[operand] + contribution if operand in total else contribution
 
 
-def named_cotangent(cotangent: Node, primal: Node) -> Node:
-    """The cotangent under the name `d_<primal>`, if it has none yet."""
-    if cotangent.name or not primal.name or not cotangent.operands:
-        return cotangent
-    return cotangent.renamed(f"d_{primal.name}")
+def _name_cotangent(cotangent: Node, primal: Node, names: Labels) -> None:
+    """Let the cotangent be called `d_<primal>`, if it has no name yet."""
+    if primal.name and not cotangent.name and cotangent.operands:
+        names.names.setdefault(cotangent, f"d_{primal.name}")

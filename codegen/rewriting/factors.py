@@ -27,7 +27,7 @@ def factor_sums(graph: Graph) -> Graph:
             with located_at(node.origin):
                 found = _factored(with_operands(node, operands), _alone(node.operands[0], operands[0], uses))
             if found is not None:
-                return found.renamed(node.name) if node.name and not found.name else found
+                return found
         return with_operands(node, operands)
 
     return rebuild(graph, change)

@@ -13,7 +13,7 @@ from functools import reduce
 
 import numpy as np
 
-from pullback.tracer.graph import Graph, Node, constant, make_node, with_operands
+from pullback.tracer.graph import Graph, Labels, Node, constant, make_node, relabel, with_operands
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
@@ -80,6 +80,7 @@ class Unroller:
     def __init__(self, split: dict[Node, Dims]) -> None:
         self.split = split
         self.made: dict[Node, Pieces] = {}
+        self.labels = Labels()
         self._along: dict[tuple[Node, Dims], Pieces] = {}
 
     def rebuild(self, graph: Graph) -> Graph:
@@ -87,7 +88,8 @@ class Unroller:
             if node not in self.made:
                 with located_at(node.origin):
                     self.made[node] = self._named(node, self._pieces(node))
-        return graph.with_outputs(self.along(output, NONE).whole for output in graph.outputs)
+        outputs = graph.with_outputs(self.along(output, NONE).whole for output in graph.outputs)
+        return relabel(outputs, self.labels)
 
     def _pieces(self, node: Node) -> Pieces:
         dims = self.split.get(node, NONE)
@@ -100,7 +102,7 @@ class Unroller:
         for place, piece in np.ndenumerate(pieces.grid) if node.name else ():
             if piece.operands and not piece.name:
                 position = [str(place[dim]) for dim in sorted(pieces.dims)]
-                piece.renamed("_".join([node.name, *position]))
+                self.labels.names.setdefault(piece, "_".join([node.name, *position]))
         return pieces
 
     def along(self, node: Node, dims: Dims) -> Pieces:
@@ -121,7 +123,7 @@ class Unroller:
         for dim in sorted(dims - pieces.dims):
             pieces = _cut_along(pieces, dim, node.shape[dim])
         if not dims and pieces is not self.made[node] and node.name:
-            pieces.whole.renamed(node.name)
+            self.labels.names[pieces.whole] = node.name
         return pieces
 
     def aligned(self, node: Node, operand: Node, dims: Dims) -> Pieces:

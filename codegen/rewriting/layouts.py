@@ -104,7 +104,7 @@ def _with_transposes(loop: LoopNode) -> LoopNode:
             inside[matrix] = make_input(matrix.spec.with_shape(matrix.shape[::-1]), name, product.origin)
             with located_at(product.origin):
                 transpose = e.identity(m.permute(values[constants.index(matrix)], dims=(1, 0)))
-            outside.append(transpose.renamed(name))
+            outside.append(transpose.named(name))
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         for place in (0, 1):

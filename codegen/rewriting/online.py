@@ -54,7 +54,7 @@ def sum_online(graph: Graph) -> Graph:
                 (value,) = operands
                 _, shift = value.operands[0].operands
                 total = _exponentials(blocks, shift) if value.operator is exp else _squares(blocks, shift)
-            return reshape(total, shape=node.shape).renamed(node.name)
+            return reshape(total, shape=node.shape)
 
     return rebuild(graph, change) if waiting else graph
 

@@ -30,7 +30,7 @@ def share_reciprocals(graph: Graph) -> Graph:
         numerator, denominator = operands
         with located_at(node.origin):
             inverse = made.setdefault(denominator, reciprocal(denominator))
-            return multiply(numerator, inverse).renamed(node.name)
+            return multiply(numerator, inverse)
 
     return rebuild(graph, change) if shared else graph
 

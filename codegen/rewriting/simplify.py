@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.tracer.graph import Graph, Node, constant, make_node, rebuild, with_operands
+from pullback.tracer.graph import Graph, Labels, Node, constant, make_node, rebuild, with_operands
 from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
@@ -55,8 +55,10 @@ class Simplifier:
     """`simplify` for one graph in pass after pass: a node that no rewrite changed is not tried again."""
 
     def __init__(self) -> None:
-        self._simplest: set[Node] = set()
+        self._simplest: set[int] = set()
+        """By serial number, which a node keeps under another name."""
         self._unchanged: Graph | None = None
+        self.__name__ = "simplify"
 
     def __call__(self, graph: Graph) -> Graph:
         if graph is self._unchanged:
@@ -68,29 +70,28 @@ class Simplifier:
 
     def _simplified(self, graph: Graph) -> Graph:
         known: dict[Any, Node] = {}
+        labels = Labels()
         skipped = EXPANDING if len(graph.nodes) > LARGEST_EXPANDED else frozenset[Rewrite]()
 
         def change(node: Node, operands: tuple[Node, ...]) -> Node:
             result = with_operands(node, operands)
-            if result not in self._simplest:
+            if result.serial not in self._simplest:
                 result = _simplified(result, skipped)
-                self._simplest.add(result)
-            return _shared(result, known)
+                self._simplest.add(result.serial)
+            return _shared(result, known, labels)
 
-        return rebuild(graph, change)
+        return rebuild(graph, change, labels)
 
 
-def _shared(node: Node, known: dict[Any, Node]) -> Node:
+def _shared(node: Node, known: dict[Any, Node], labels: Labels) -> Node:
     """The first node made of the same operator, operands and attributes."""
     if node.is_input:
         return node
     identify = IDENTITIES.get(node.operator.name, identity_of)
     key = (node.operator, identify(node))
     first = known.setdefault(key, node)
-    if first is not node and node.name and not first.name:
-        first.renamed(node.name)
     if first.origin.is_backward and not node.origin.is_backward:
-        first.relocated(node.origin)  # forward computes it, whoever made it first
+        labels.origins.setdefault(first, node.origin)  # forward computes it, whoever made it first
     return first
 
 
@@ -113,8 +114,7 @@ def _rewritten(node: Node, skipped: Container[Rewrite]) -> Node:
         ):
             changed = None if function in skipped else function(node)
             if changed is not None and changed is not node:
-                keeps_name = node.name and not changed.name and changed.operands
-                return changed.renamed(node.name) if keeps_name else changed
+                return changed
     return node
 
 
@@ -132,9 +132,15 @@ def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
         with located_at(node.origin):
             result = body(*operands, **node.attributes)
             result = change(result, result.operands)
-        return result.renamed(result.name or node.name) if result.operands else result
+        return result
 
     return rebuild(graph, change)
+
+
+def expand_what_has_no_own_rule(graph: Graph) -> Graph:
+    """Composites expanded but for those that need their own rules: the graph may be differentiated again."""
+    return expand_composites(graph, is_last=False)
+
 
 
 # --- for every operator ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pullback.tracer.graph import Graph, Node, with_operands
+from pullback.tracer.graph import Graph, Node, rebuild_from, with_operands
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract, split_subscripts
@@ -50,16 +50,15 @@ def stack_products(graph: Graph) -> Graph:
 def _stack_sums(graph: Graph) -> tuple[Graph, list[Stack]]:
     inner = inner_sums(graph)
     stacks: list[Stack] = []
-    new: dict[Node, Node] = {node: node for node in graph.inputs}
-    for node in graph.nodes:
-        if node in new:
-            continue
+
+    def change(node: Node, new: dict[Node, Node]) -> Node:
         found = None
         if node.operator is e.add and node not in inner:
             found = _stacked_sum(node, [new[term] for term in terms_of(node, inner)], stacks)
         operands = tuple(new[operand] for operand in node.operands)
-        new[node] = with_operands(node, operands) if found is None else found
-    return graph.with_outputs(new[output] for output in graph.outputs), stacks
+        return with_operands(node, operands) if found is None else found
+
+    return rebuild_from(graph, change), stacks
 
 
 def _stacked_sum(node: Node, terms: Sequence[Node], stacks: list[Stack]) -> Node | None:
@@ -80,8 +79,7 @@ def _stacked_sum(node: Node, terms: Sequence[Node], stacks: list[Stack]) -> Node
     if len(summands) == len(terms):
         return None
     with located_at(node.origin):
-        result = reduce(e.add, summands)
-    return result.renamed(node.name) if node.name else result
+        return reduce(e.add, summands).named(node.name)
 
 
 def _root(node: Node) -> Node:
@@ -107,7 +105,7 @@ def _stacks_of(products: Sequence[Node]) -> list[Stack]:
 def _stack(members: Sequence[Node], dim: int) -> Stack:
     rows = [m.reshape(one, shape=(*one.shape[:dim], 1, *one.shape[dim:])) for one in members]
     name = f"{_root(members[0]).name}_parts".lstrip("_")
-    return Stack(tuple(members), m.concatenate(*rows, dim=dim).renamed(name), dim)
+    return Stack(tuple(members), m.concatenate(*rows, dim=dim).named(name), dim)
 
 
 def _product(like: Node, stacks: Mapping[int, Stack]) -> Node:
@@ -133,18 +131,16 @@ def _product(like: Node, stacks: Mapping[int, Stack]) -> Node:
 def _share_stacks(graph: Graph, stacks: Sequence[Stack]) -> Graph:
     """Products of one array with every member of a stack as parts of its product with the stack."""
     shared = _products_with_stacks(graph, stacks)
-    new: dict[Node, Node] = {node: node for node in graph.inputs}
     products: dict[object, Node] = {}
 
-    def renewed(node: Node) -> Node:
-        if node not in new:
-            new[node] = with_operands(node, tuple(map(renewed, node.operands)))
-        return new[node]
+    def change(node: Node, new: dict[Node, Node]) -> Node:
+        def renewed(node: Node) -> Node:
+            if node not in new:
+                new[node] = with_operands(node, tuple(map(renewed, node.operands)))
+            return new[node]
 
-    for node in graph.nodes:
         if node not in shared:
-            renewed(node)
-            continue
+            return renewed(node)
         position, stack = shared[node]
         other = node.operands[1 - position]
         key = other, stack, node.attributes["subscripts"]
@@ -154,8 +150,9 @@ def _share_stacks(graph: Graph, stacks: Sequence[Stack]) -> Graph:
                 like = with_operands(node, operands if position else operands[::-1])
                 products[key] = _product(like, {position: Stack((), renewed(stack.node), stack.dim)})
             row = stack.members.index(node.operands[position])
-            new[node] = _row(products[key], node, row)
-    return graph.with_outputs(new[output] for output in graph.outputs)
+            return _row(products[key], node, row)
+
+    return rebuild_from(graph, change)
 
 
 def _products_with_stacks(graph: Graph, stacks: Sequence[Stack]) -> dict[Node, tuple[int, Stack]]:

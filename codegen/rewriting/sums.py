@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from pullback.tracer.graph import Graph, Node, constant, with_operands
+from pullback.tracer.graph import Graph, Node, constant, rebuild_from, with_operands
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.origin import located_at
@@ -29,13 +29,13 @@ class Part:
 def join_padded_terms(graph: Graph) -> Graph:
     """The graph with the padded terms of each sum joined, where they do not overlap in part."""
     inner = inner_sums(graph)
-    new: dict[Node, Node] = {node: node for node in graph.inputs}
-    for node in graph.nodes:
-        if node not in new:
-            joined = _with_joined_terms(node, inner, new) if node.operator is e.add else None
-            operands = tuple(new[operand] for operand in node.operands)
-            new[node] = with_operands(node, operands) if joined is None else joined
-    return graph.with_outputs(new[output] for output in graph.outputs)
+
+    def change(node: Node, new: dict[Node, Node]) -> Node:
+        joined = _with_joined_terms(node, inner, new) if node.operator is e.add else None
+        operands = tuple(new[operand] for operand in node.operands)
+        return with_operands(node, operands) if joined is None else joined
+
+    return rebuild_from(graph, change)
 
 
 def inner_sums(graph: Graph) -> set[Node]:
@@ -66,8 +66,7 @@ def _with_joined_terms(node: Node, inner: set[Node], new: dict[Node, Node]) -> N
         if joined is None:
             return None
         rest = [term for term in terms if not _is_padded(term, node)]
-        total = reduce(e.add, [*rest, joined])
-    return total.renamed(node.name) if node.name else total
+        return reduce(e.add, [*rest, joined])
 
 
 def terms_of(node: Node, inner: set[Node]) -> list[Node]:

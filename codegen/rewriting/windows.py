@@ -162,7 +162,7 @@ def _with_writes(loop: LoopNode) -> LoopNode:
             return with_operands(node, operands)
         x, padded = (operands[node.operands.index(one)] for one in sums[node])
         with located_at(node.origin):
-            return _written(x, padded).renamed(node.name)
+            return _written(x, padded)
 
     return loop.with_body(rebuild(loop.body, change))
 

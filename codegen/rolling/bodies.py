@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable
 
 from pullback.tracer.graph import (
     Graph,
+    Labels,
     Node,
     make_input,
     make_node,
+    new_node,
     rebuild,
+    relabel,
     substitute,
     toposort,
     with_operands,
@@ -24,6 +27,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import WHILE, Body, loop_result
 
 from ..nests.lower import merges_dimensions
+from ..passes import run_passes
 from ..rewriting.simplify import simplify
 
 
@@ -41,7 +45,7 @@ def tidy_loops(graph: Graph) -> Graph:
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         if node.operator is loop_result:
-            return results[node.operands[0]].result(node.attributes["index"]).renamed(node.name)
+            return results[node.operands[0]].result(node.attributes["index"], node.name)
         if is_loop(node):
             simple = _with_rows_in_shape(_simple(LoopNode(with_operands(node, operands))))
             results[node] = _without_invariants(simple)
@@ -53,9 +57,9 @@ def tidy_loops(graph: Graph) -> Graph:
 
 def _simple(loop: LoopNode) -> LoopNode:
     loop = _with_numbers(loop)
-    body = tidy_loops(loop.body)
+    body = run_passes(loop.body, tidy_loops)
     keeps_gradients = any(node.operator is e.stop_gradient for node in body.nodes)  # which simplify takes out
-    return loop.with_body(body if keeps_gradients else simplify(body))
+    return loop.with_body(body if keeps_gradients else run_passes(body, simplify))
 
 
 def _with_numbers(loop: LoopNode) -> LoopNode:
@@ -149,7 +153,7 @@ def share_loops(graph: Graph) -> Graph:
                 made[last] = _counting(last, operands) if counts else with_operands(last, operands)
             return made[last]
         if node.operator is loop_result and operands[0] is not node.operands[0]:
-            return LoopNode(operands[0]).result(node.attributes["index"]).renamed(node.name)
+            return LoopNode(operands[0]).result(node.attributes["index"], node.name)
         return with_operands(node, operands)
 
     return rebuild(graph, change) if extended else graph
@@ -167,6 +171,27 @@ def _counting(last: Node, operands: tuple[Node, ...]) -> Node:
     """A loop that runs as often as another has counted, as one that counts by itself."""
     attributes = {**last.attributes, "trips": WHILE}
     return make_node(last.operator, operands, attributes, origin=last.origin, name="")
+
+
+def name_stacks(graph: Graph) -> Graph:
+    """Values of every step without a name, stacked, are called by what they are: products."""
+    graph = in_bodies(graph, name_stacks)
+    found: dict[tuple[Node, int], Node] = {}
+    for node in graph.nodes:
+        if node.operator is loop_result:
+            index = node.attributes["index"]
+            if index >= LoopNode(node.operands[0]).carries:
+                found.setdefault((node.operands[0], index), node)
+    names = {
+        stack: _name_of_stack(LoopNode(loop).body.outputs[index])
+        for (loop, index), stack in found.items()
+        if not stack.name
+    }
+    return relabel(graph, Labels(names))
+
+
+def _name_of_stack(output: Node) -> str:
+    return output.name or f"{output.operator.noun}s"
 
 
 def separate_bodies(graph: Graph, seen: set[Node] | None = None) -> Graph:
@@ -192,7 +217,7 @@ def made_again(body: Graph, new: dict[Node, Node]) -> tuple[Node, ...]:
     for node in body.nodes:
         if node not in new:
             operands = tuple(new[operand] for operand in node.operands)
-            new[node] = Node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+            new[node] = new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
     return tuple(new[output] for output in body.outputs)
 
 
@@ -211,8 +236,7 @@ def prune_loops(graph: Graph) -> Graph:
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
         if node.operator is loop_result:
-            found = results[node.operands[0]][node.attributes["index"]]
-            return found if found.name or not found.operands else found.renamed(node.name)
+            return results[node.operands[0]][node.attributes["index"]]
         if is_loop(node):
             results[node] = _pruned(LoopNode(with_operands(node, operands)), read.get(node, set()))
             return node

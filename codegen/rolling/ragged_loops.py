@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from pullback.tracer.graph import Graph, Node, constant, make_input
+from pullback.tracer.graph import Graph, Node, constant, make_input, new_node
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import ALL, GIVEN
@@ -143,7 +144,7 @@ class _PaddedLoop:
             raise CannotRoll(f"{model.operator.name} ({model.origin.place}) is another one in each step")
         if is_plain:
             return Value(
-                Node(model.operator, nodes, model.attributes, model.spec, model.origin, model.name), {}
+                new_node(model.operator, nodes, model.attributes, model.spec, model.origin, model.name), {}
             )
         self._require_rule(column, operands)
         shape = padded_shape(_part(model), extents)
@@ -151,9 +152,7 @@ class _PaddedLoop:
         size = sizes_in_step(extents, self._lift, key)
         with located_at(model.origin):
             value = ragged_value(Step(model, operands, extents, shape, starts, size))
-        if model.name:
-            value.node.renamed(model.name)
-        return value
+        return replace(value, node=value.node.named(model.name or value.node.name))
 
     def _starts(self, column: Sequence[Node], key: Any) -> tuple[Node, ...]:
         """Where a slice, or a write, begins, which may advance from step to step of the loop around."""

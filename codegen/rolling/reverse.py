@@ -26,9 +26,10 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.spec import BOOL
 
 from ..nests.extents import find_sizes
+from ..passes import run_passes
 from ..rewriting.differentiate import active_nodes, differentiate
 from ..rewriting.partition import needed_by_backward, partition
-from ..rewriting.simplify import expand_composites, simplify
+from ..rewriting.simplify import expand_what_has_no_own_rule, simplify
 from .bodies import share_loops
 from .ragged import Window, read_window
 
@@ -99,7 +100,7 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
     joint = Graph(
         body.name, (*body.inputs, *inputs.values()), (*body.outputs, *gradients.values()), body.origin
     )
-    joint = simplify(expand_composites(simplify(share_loops(joint)), is_last=False))
+    joint = run_passes(joint, share_loops, simplify, expand_what_has_no_own_rule, simplify)
     count = len(body.outputs)
     return _Step(joint.outputs[:count], inputs, dict(zip(gradients, joint.outputs[count:])))
 

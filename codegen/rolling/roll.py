@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Graph, Node
+from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import has_loops
+from pullback.tracer.verify import checked
 
+from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
@@ -57,7 +59,7 @@ def roll(graph: Graph) -> Rolled:
             break
         graph = done
     if graph is not given or has_loops(graph):
-        graph = stack_what_is_written(tidy_loops(share_loops(graph)))
+        graph = run_passes(graph, share_loops, tidy_loops, stack_what_is_written)
     rolled = (note if times == 1 else f"{note}, {times} times" for note, times in notes.items())
     return Rolled(graph, (*rolled, *refused))
 
@@ -109,7 +111,7 @@ def _roll_once(
             refused[_refusal(stretch, sequence, reason)] = None
     while loops:
         try:
-            return RolledGraph(graph, sequence, place, loops).graph
+            return checked(RolledGraph(graph, sequence, place, loops).graph, "roll")
         except CannotRollLoop as reason:
             loops.remove(reason.loop)
             refused[_refusal(reason.loop.stretch, sequence, reason)] = None
@@ -193,7 +195,7 @@ def _expected(loop: StepsOfLoop, offset: int, made: list[Node], sequence: Sequen
         within = zip(attributes["starts"], attributes["stops"], operands[0].shape)
         if any(start < 0 or stop > extent for start, stop, extent in within):
             return None
-    return Node(last.operator, tuple(operands), attributes, last.spec, last.origin, last.name)
+    return new_node(last.operator, tuple(operands), attributes, last.spec, last.origin, last.name)
 
 
 def _is_alike(node: Node, expected: Node) -> bool:

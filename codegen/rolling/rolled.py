@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pullback.tracer.graph import Graph, Node, constant, make_input
+from pullback.tracer.graph import Graph, Node, constant, make_input, new_node
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -84,14 +84,14 @@ class RolledGraph:
 
     def _remade(self, node: Node) -> Node:
         operands = tuple(map(self.value, node.operands))
-        return Node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+        return new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
 
     def _copy(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
             if node.operator is m.reshape and node.operands[0] in self.rows:
                 self.inside.add(node)  # made when something but a stack of all asks for it
             elif node.operator in (m.concatenate, stack) and (stacked := self._stacked(node)) is not None:
-                self.new[node] = stacked.renamed(node.name)
+                self.new[node] = stacked.named(node.name)
             else:
                 self.new[node] = self._remade(node)
 
@@ -190,7 +190,7 @@ class _MadeLoop:
             if offset in self.loop.windows:
                 self.values[offset] = self._window(offset, made, model)
                 continue
-            self.values[offset] = Node(
+            self.values[offset] = new_node(
                 node.operator, made, node.attributes, node.spec, model.origin, model.name
             )
 
@@ -230,8 +230,8 @@ class _MadeLoop:
         size = sizes_in_step(extents, self._advancing, (offset,))
         with located_at(model.origin):
             value = ragged_value(Step(model, operands, extents, shape, starts, size))
-        self.ragged[offset] = value
-        return value.node.renamed(model.name) if model.name else value.node
+        self.ragged[offset] = replace(value, node=value.node.named(model.name or value.node.name))
+        return self.ragged[offset].node
 
     def _advancing(self, start: Node, advance: bool | int | float, key: Any) -> Node:
         """A number that advances by a constant from step to step."""

@@ -201,12 +201,12 @@ class _Segment(Pass):
         self.ends = {(id(target), number) for target, number in ends}
         self.caught: dict[tuple[int, int], Buffer] = {}
 
-    def arrive(self, edge: Edge, cotangent: Any, owned: bool) -> None:
+    def arrive(self, edge: Edge, cotangent: Any, owned: bool, source: GradNode | None = None) -> None:
         key = (id(edge[0]), edge[1])
         if key not in self.ends:
-            super().arrive(edge, cotangent, owned)
+            super().arrive(edge, cotangent, owned, source)
         elif key in self.caught:
-            self.caught[key].add(cotangent, owned, edge[0])
+            self.caught[key].add(cotangent, owned, edge[0], source)
         else:
             self.caught[key] = Buffer(cotangent, owned)
 

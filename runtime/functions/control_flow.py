@@ -449,9 +449,8 @@ def _next(count: Tensor, name: str) -> Tensor:
 
 def _named(one: Tensor, name: str) -> Tensor:
     """The same under a name of its own in generated code, not that of the user's result."""
-    if isinstance(one.payload, Node) and one.payload.operands:
-        one.payload.renamed(name)
-    return one
+    value = one.payload
+    return make(value.named(name), type(one)) if isinstance(value, Node) and value.operands else one
 
 
 def _positions(count: int) -> Tensor:

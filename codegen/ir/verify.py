@@ -1,0 +1,238 @@
+"""What every program of the loop IR keeps to, whichever passes have made it.
+
+Values are defined before they are used and have the dtypes that they are said to have, what is only read is
+not written, and what parts of a parallel loop write is their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from pullback.tracer.spec import BOOL, INT64
+
+from .expressions import (
+    FLOAT64,
+    PREDICATES,
+    Apply,
+    Buffer,
+    Const,
+    Expr,
+    Extent,
+    Load,
+    Select,
+    Variable,
+    children,
+    parts,
+)
+from .program import Kernel, Program, ProgramError
+from .statements import (
+    PART,
+    Accumulate,
+    Assign,
+    Body,
+    Check,
+    For,
+    If,
+    Let,
+    Library,
+    Section,
+    Span,
+    Stmt,
+    Store,
+    View,
+    While,
+    origins_of,
+    own_expressions,
+)
+
+LOGICAL = frozenset({"and", "or", "not"})
+_Truth = tuple[Expr, bool]
+
+
+def verify(program: Program) -> None:
+    """Raise ProgramError if a program is not what a program has to be; the error says where."""
+    names = [one.name for one in (*program.inputs, *program.filled)]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProgramError(f"two buffers have the name {name}")
+    for kernel in program.kernels:
+        _Verifier(program, kernel).verify()
+
+
+class _Verifier:
+    """Goes through the statements of one kernel, as they would run."""
+
+    def __init__(self, program: Program, kernel: Kernel) -> None:
+        parameters, sharing = kernel.function.parameters, kernel.sharing
+        self.kernel = kernel
+        self.buffers = {one for one in parameters if isinstance(one, Buffer)}
+        self.read_only = {*program.inputs}
+        self.known = {one.name: one.dtype for one in parameters if isinstance(one, Variable)}
+        self.on_path: dict[_Truth, dict[str, np.dtype]] = {}
+        """What is known besides where something is true, or is not: choices that come later are the same."""
+        self.opposites: dict[Expr, Expr] = {}
+        own = () if sharing is None else (*sharing.private, *(total for total, _ in sharing.totals))
+        self.own = {*own}
+        """Buffers of which each part has one."""
+        self.walking: set[str] = {PART[0].name}
+        """Variables that differ between the parts of a shared function."""
+        self.statement: Stmt | None = None
+        unknown = self.buffers - {*program.inputs, *program.filled}
+        if unknown:
+            self._fail(f"{', '.join(sorted(one.name for one in unknown))} is no buffer of the program")
+
+    def verify(self) -> None:
+        self._body(self.kernel.function.statements)
+
+    def _fail(self, what: str) -> None:
+        one = self.statement
+        origin = next(iter(origins_of(one)), None) if one is not None else None
+        place = f" of {origin.place}  {origin.text}" if origin is not None else ""
+        raise ProgramError(f"{self.kernel.function.name}: {what}, in {type(one).__name__}{place}: {one}")
+
+    def _require(self, truth: bool, what: str) -> None:
+        if not truth:
+            self._fail(what)
+
+    # --- statements ---------------------------------------------------------------------------------------
+
+    def _body(self, body: Body) -> None:
+        for one in body:
+            self.statement = one
+            for expression in own_expressions(one):
+                if not isinstance(one, Let | Assign | For) or expression is not one.variable:
+                    self._expression(expression)
+            self._one(one)
+
+    def _one(self, one: Stmt) -> None:
+        match one:
+            case Let(variable, value) | Assign(variable, value):
+                self._same(variable.dtype, value.dtype)
+                self.known[variable.name] = variable.dtype
+                self._note_walk(variable, value)
+                if isinstance(value, Apply) and value.function == "not":
+                    self.opposites[variable] = value.arguments[0]
+            case Store(target, value) | Accumulate(target, value):
+                self._same(target.dtype, value.dtype)
+                if isinstance(target, Load):
+                    self._writes(target.buffer, target.indices)
+            case For(variable, start, stop, body):
+                self._same(INT64, variable.dtype, start.dtype, stop.dtype)
+                with self._inside():
+                    self.known[variable.name] = variable.dtype
+                    self._note_walk(variable, start)
+                    if one.kind == "parallel":
+                        self.walking.add(variable.name)
+                    self._body(body)
+                    inside = self.known
+                if isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value:
+                    self.known = inside  # it runs
+            case While(condition, body):
+                self._same(BOOL, condition.dtype)
+                with self._inside():
+                    self._body(body)
+            case If(cases):
+                self._same(BOOL, *(condition.dtype for condition, _ in cases))
+                self._choice(one)
+            case Check(condition):
+                self._same(BOOL, condition.dtype)
+            case View(buffer, source):
+                self._reads(source)
+                self._same(buffer.dtype, source.dtype)
+                self.buffers.add(buffer)
+                if source in self.read_only:
+                    self.read_only.add(buffer)
+            case Library(_, operands):
+                sections = [operand for operand in operands if isinstance(operand, Section)]
+                for section in sections:
+                    self._reads(section.buffer)
+                rows = () if sections[-1].rows.start is None else (sections[-1].rows.start,)
+                self._writes(sections[-1].buffer, (*sections[-1].places, *rows))
+
+    def _choice(self, one: If) -> None:
+        """After a choice is known what each side has defined; and what one has, on its path."""
+        sides = [(self._truth(condition, True), body) for condition, body in one.cases]
+        sides.append((self._truth(one.cases[-1][0], False), one.otherwise))
+        after: list[dict[str, np.dtype]] = []
+        for truth, body in sides:
+            with self._inside():
+                self.known |= self.on_path.get(truth, {})
+                self._body(body)
+                after.append(self.known)
+        common = set.intersection(*({*names} for names in after))
+        self.known |= {name: after[0][name] for name in common}
+        for (truth, _), names in zip(sides, after):
+            if len(sides) == 2:
+                self.on_path[truth] = self.on_path.get(truth, {}) | names
+
+    def _truth(self, condition: Expr, holds: bool) -> _Truth:
+        """A condition that holds or does not; one that is the opposite of another as that."""
+        opposite = self.opposites.get(condition)
+        return (condition, holds) if opposite is None else (opposite, not holds)
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """What is defined inside is not known behind."""
+        before = self.known, self.walking, self.on_path, self.statement
+        self.known, self.walking, self.on_path = dict(self.known), set(self.walking), dict(self.on_path)
+        yield
+        self.known, self.walking, self.on_path, self.statement = before
+
+    # --- expressions --------------------------------------------------------------------------------------
+
+    def _expression(self, one: Expr) -> None:
+        for part in children(one):
+            self._expression(part)
+        match one:
+            case Variable(name, dtype):
+                self._require(name in self.known, f"{name} is used before it is defined")
+                self._same(self.known[name], dtype)
+            case Load(buffer, indices):
+                self._reads(buffer)
+                self._require(
+                    len(indices) == len(buffer.dims), f"{buffer.name} is of {len(buffer.dims)} dims"
+                )
+                self._require(all(index.dtype.kind in "iu" for index in indices), "an index is no integer")
+            case Extent(buffer, dim):
+                self._reads(buffer)
+                self._require(dim < len(buffer.dims), f"{buffer.name} is of {len(buffer.dims)} dims")
+            case Apply(function, arguments, dtype):
+                given = [argument.dtype for argument in arguments]
+                if {*given} != {FLOAT64, INT64}:  # as in `1.0 / n`
+                    self._same(*given)
+                if function in LOGICAL:
+                    self._same(BOOL, arguments[0].dtype)
+                self._same(dtype, BOOL if function in PREDICATES else arguments[0].dtype)
+            case Select(condition, inside, outside):
+                self._same(BOOL, condition.dtype)
+                self._same(inside.dtype, outside.dtype)
+
+    def _same(self, *dtypes: np.dtype) -> None:
+        self._require(len({*dtypes}) == 1, f"{' and '.join(map(str, dtypes))} do not agree")
+
+    # --- buffers ------------------------------------------------------------------------------------------
+
+    def _reads(self, buffer: Buffer) -> None:
+        self._require(buffer in self.buffers, f"{buffer.name} is no parameter")
+
+    def _writes(self, buffer: Buffer, place: Iterable[Expr | Span]) -> None:
+        """A write; in a function that threads share each part must write places, or buffers, of its own."""
+        self._reads(buffer)
+        self._require(buffer not in self.read_only, f"{buffer.name} is an input, and written")
+        if self.kernel.sharing is not None and buffer not in self.own:
+            indices = [index for index in place if not isinstance(index, Span)]
+            self._require(any(map(self._walks, indices)), f"all parts write the same of {buffer.name}")
+
+    def _note_walk(self, variable: Variable, value: Expr) -> None:
+        """A variable that is computed from one that differs between parts differs as well."""
+        change = self.walking.add if self._walks(value) else self.walking.discard
+        change(variable.name)
+
+    def _walks(self, value: Expr) -> bool:
+        """Whether a position differs between parts: one from data may not."""
+        found = [*parts(value)]
+        is_free = not any(isinstance(one, Load) for one in found)
+        return is_free and any(isinstance(one, Variable) and one.name in self.walking for one in found)
