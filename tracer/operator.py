@@ -161,7 +161,8 @@ class Operator:
 
     torch: tuple[str, ...] = ()
     """The names under which PyTorch's front offers it; messages use the first. `sin` is a function and a
-    method, `special.erf` a function of that namespace, `pullback.expit` a function alone."""
+    method, `special.erf` and `nn.functional.tanh` functions of these namespaces, `pullback.expit` a function
+    alone."""
     in_place: bool = False
     """Whether functions and methods of these names have a form that writes into the operand, `sin_`."""
     arguments: str = ""
@@ -264,10 +265,16 @@ class Operator:
 
 def make_rules(name: str, vjp: Mapping[str, Callable[..., Array]]) -> dict[str, Rule]:
     """Rules from `{operand: function}`; the functions' parameter names say what they need."""
-    return {
-        operand: Rule(function, tuple(inspect.signature(function).parameters))
-        for operand, function in vjp.items()
-    }
+    return {operand: Rule(function, parameters_of(function)) for operand, function in vjp.items()}
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; of a plain one without `inspect`, which takes long."""
+    code = getattr(function, "__code__", None)
+    variadic = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    if code is None or code.co_flags & variadic or hasattr(function, "__wrapped__"):
+        return tuple(inspect.signature(function).parameters)
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def declare(

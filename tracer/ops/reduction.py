@@ -59,15 +59,17 @@ def reduction(
         return Spec(reduced_shape(x.shape, dims, keepdim), dtype or x.dtype)
 
     def evaluate(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-        options = {"dtype": x.dtype} if same_dtype else {}
-        return numpy(x, axis=dims, keepdims=keepdim, **options)
+        return numpy(x, axis=dims, keepdims=keepdim)
+
+    def evaluate_in_dtype(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
+        return numpy(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
 
     return declare(
         name,
         "reduction",
         "x",
         infer=infer,
-        evaluate=evaluate,
+        evaluate=evaluate_in_dtype if same_dtype else evaluate,
         vjp=vjp,
         numpy=names_in_numpy(numpy, also),
         **fields,
