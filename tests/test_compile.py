@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from pullback.codegen.machine import compile as kernels
-from pullback.codegen.machine import store
-from pullback.codegen.machine.compile import ArrayType, CompileOptions, ScalarType, compile_function
+from pullback.codegen.machine import loading, store
+from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.entry import FEW_ARRAYS
+from pullback.codegen.machine.kernels import ArrayType, CompileOptions, ScalarType
 from pullback.tracer.errors import CompilationError
 
 Layout = Literal["C", "F", "A"]
@@ -511,7 +511,8 @@ PROGRAM = f"""
 import sys
 import numpy as np
 from pullback.codegen.machine import store
-from pullback.codegen.machine.compile import ArrayType, compile_function
+from pullback.codegen.machine.compile import compile_function
+from pullback.codegen.machine.kernels import ArrayType
 
 module = store.load_module(store.write_module({CHAIN!r}, "test"))
 function = compile_function(module, "chain", (ArrayType(np.dtype("float64"), 1, "C"),) * 3)
@@ -564,15 +565,15 @@ def test_processes_may_compile_the_same_kernel_at_once(tmp_path: Path) -> None:
 
 
 def test_the_compilers_own_text_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kernels._environment()
+    before = loading.environment()
     read_bytes = Path.read_bytes
-    for changed in ("compile.py", "staged.py"):
-        kernels._environment.cache_clear()
+    for changed in ("compile.py", "loading.py", "staged.py"):
+        loading.environment.cache_clear()
         with monkeypatch.context() as patch:
             patch.setattr(
                 Path,
                 "read_bytes",
                 lambda path, name=changed: read_bytes(path) + name.encode() * (path.name == name),
             )
-            assert kernels._environment() != before
-    kernels._environment.cache_clear()
+            assert loading.environment() != before
+    loading.environment.cache_clear()

@@ -31,6 +31,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.blas",
         "pullback.codegen.machine.compile",
         "pullback.codegen.machine.entry",
+        "pullback.codegen.machine.loading",
         "pullback.codegen.machine.numba_backend",
         "pullback.codegen.machine.sharing",
         "pullback.codegen.machine.waking",

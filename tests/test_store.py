@@ -15,7 +15,7 @@ import pytest
 import pullback as pb
 from pullback.codegen import whole_calls
 from pullback.codegen.machine import compile as machine
-from pullback.codegen.machine import private_folder, store
+from pullback.codegen.machine import loading, private_folder, store
 
 SOURCE = "def halve(x, out):\n    out[()] = x[()] / 2\n"
 
@@ -266,7 +266,7 @@ def test_processes_may_write_the_same_module_at_once(cache: Path) -> None:
 
 def test_code_that_generated_code_calls_is_part_of_the_key() -> None:
     """A new version of a function of whole matrices is compiled, and no old code taken from the disk."""
-    behind = {path.resolve() for path in machine._code_behind()}
+    behind = {path.resolve() for path in loading._code_behind()}
     assert {Path(module.__file__ or "").resolve() for module in whole_calls.MODULES} <= behind
     assert all(path.exists() for path in behind)
 

@@ -15,7 +15,6 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from pullback.codegen import vector_math
-from pullback.codegen.machine import compile as kernels
 from pullback.codegen.machine import numba_backend
 from pullback.codegen.vector_math import staged
 from pullback.codegen.vector_math.measure import results
@@ -84,7 +83,7 @@ def optimised(
 ) -> llvm.ModuleRef:
     module = loop(name, dtype)
     module.triple = machine.triple
-    monkeypatch.setattr(kernels, "target_machine", lambda: machine)
+    monkeypatch.setattr(numba_backend, "target_machine", lambda: machine)
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
     numba_backend.optimise(parsed)

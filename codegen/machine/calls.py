@@ -19,8 +19,8 @@ import numpy as np
 
 from pullback.tracer.spec import Spec
 
-from . import compile as kernels
 from .entry import ArrayObject, ObjectHead
+from .loading import built_in, load_llvm
 
 C_ARRAY = 0x1 | 0x100 | 0x400
 """The flags that say contiguous, aligned, writable: `array.flags.carray`."""
@@ -375,7 +375,7 @@ def _function(symbol: str, words: Sequence[int], kept: Sequence[Any]) -> Callabl
 
 def built_in_with(name: str, address: int, words: Sequence[int], kept: Sequence[Any]) -> Callable[..., Any]:
     """A function of Python whose machine code reads words; what is kept lives as long as it."""
-    return kernels.built_in(name, address, (struct.pack(f"={len(words)}q", *words), *kept))
+    return built_in(name, address, (struct.pack(f"={len(words)}q", *words), *kept))
 
 
 @functools.cache
@@ -395,7 +395,7 @@ def _addresses() -> dict[str, int]:
     }
     symbols = {"pullback_new_array": numpy_pointer(NEW_FROM_DESCRIPTOR)}
     names = ("pullback_matches", "pullback_call", "pullback_with_arrays")
-    return kernels.load_llvm("calls", _SOURCE, places, symbols, names)
+    return load_llvm("calls", _SOURCE, places, symbols, names)
 
 
 def numpy_pointer(place: int) -> int:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from . import compile as kernels
+from . import kernels
+from .loading import OBJECT_PREFIX
 
 FEW_ARRAYS = 16  # with more, to check each is a call: it compiles sooner
 RELEASE_GIL_FROM = 4096  # elements of all arrays; with fewer, the loop is over before another thread runs
@@ -306,7 +307,7 @@ class Entry:
 
     def _object(self, name: str) -> ir.Value:
         """The Python object that `compile` registers under this name when it loads the code."""
-        symbol = f"{kernels.OBJECT_PREFIX}{name}"
+        symbol = f"{OBJECT_PREFIX}{name}"
         if symbol not in self.module.globals:
             ir.GlobalVariable(self.module, _INT8, symbol).linkage = "external"
         return self.module.globals[symbol]

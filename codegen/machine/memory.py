@@ -23,8 +23,8 @@ import numpy as np
 from pullback.tracer.forks import run_after_fork
 from pullback.tracer.spec import Spec
 
-from . import compile as kernels
 from .calls import NEW_FROM_DESCRIPTOR, built_in_with, numpy_pointer
+from .loading import load_llvm
 
 SMALLEST_KEPT = 1 << 17
 LARGEST_KEPT = 1 << 28
@@ -281,7 +281,7 @@ class _Pool:
             "pullback_default_handler": _default_handler(),
         }
         names = [f"pullback_{name}" for name in _WANTED]
-        found = kernels.load_llvm("memory", _SOURCE, replacements, symbols, names)
+        found = load_llvm("memory", _SOURCE, replacements, symbols, names)
         self._places = dict(zip(_WANTED, found.values()))
         self.limit, self.bytes, lock = (
             ctypes.c_int64.from_address(self._places[f"kept_{name}"]) for name in ("limit", "bytes", "lock")

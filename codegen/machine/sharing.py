@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from . import compile as kernels
+from . import kernels
 from .entry import Argument, Entry, Result
+from .loading import SHARE
 
 APART = 128
 """Bytes: what different threads write lies as far apart, so that they share no cache line."""
@@ -195,7 +196,7 @@ class SharedEntry(Entry):
     ) -> None:
         builder, size = self.builder, self._size_of(kind)
         addresses = [builder.bitcast(one, _POINTER) for one in (function, first)]
-        self._python(kernels.SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
+        self._python(SHARE, ir.VoidType(), *addresses, size, parts, builder.sub(threads, _ONE))
 
     def _size_of(self, kind: ir.Type) -> ir.Value:
         """Bytes from one part to the next."""

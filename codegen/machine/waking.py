@@ -11,7 +11,7 @@ import functools
 import time
 
 from . import store, workers
-from .compile import host_cpu_name
+from .loading import host_cpu_name
 from .threads import available_cores
 
 LEAST, MOST = 20e-6, 80e-6

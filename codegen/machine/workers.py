@@ -23,7 +23,7 @@ import time
 from typing import Any
 
 from ...tracer.forks import new_lock, run_after_fork
-from .compile import SHARE, load_llvm
+from .loading import SHARE, load_llvm
 
 MOST_WORKERS = 255
 PATIENCE = 100e-6

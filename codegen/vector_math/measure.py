@@ -15,7 +15,8 @@ import numpy as np
 from scipy import special
 
 from ..machine import store
-from ..machine.compile import ArrayType, compile_function
+from ..machine.compile import compile_function
+from ..machine.kernels import ArrayType
 from . import samples
 from .accuracy import CASES, FORMATS, Case, errors, errors_of_float32
 from .primitives import FUNCTIONS

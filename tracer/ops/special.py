@@ -158,10 +158,8 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 def _polygamma(x: Array, n: int) -> Array:
     """-(-1)**n n! zeta(n + 1, x), by the formula of Euler and Maclaurin (DLMF 25.11.5); nan below -12."""
-    from ..graph import make_node
-
     order, rank = n + 1.0, len(x.shape)
-    places = convert(make_node(iota, (), {"size": SHIFT, "dtype": INT64}), dtype=x.dtype)
+    places = convert(type(x).apply(iota, (), {"size": SHIFT, "dtype": INT64}), dtype=x.dtype)
     terms = power_constant(reshape(x, shape=(*x.shape, 1)) + places, exponent=-order)
     at = x + float(SHIFT)
     series = 1.0 / n + 0.5 / at

@@ -28,8 +28,9 @@ from numba.np import numpy_support
 
 from ....tracer.forks import hold_in_forks
 from ...vector_math import rare
-from .. import compile as kernels
+from .. import kernels
 from ..entry import Entry, Result
+from ..loading import target_machine
 from ..sharing import SharedEntry
 from .lowering import lower
 from .outline import VARIANT, drop_unused_variants
@@ -44,7 +45,7 @@ def optimise(module: llvm.ModuleRef) -> None:
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = True
     tuning.slp_vectorization = False  # loops are what kernels consist of
-    builder = llvm.create_pass_builder(kernels.target_machine(), tuning)
+    builder = llvm.create_pass_builder(target_machine(), tuning)
     with _set("enable-constraint-elimination", False):
         builder.getModulePassManager().run(module, builder)
     rare.inline_variants(module, builder)
@@ -58,7 +59,7 @@ LAST_KNOWN_LLVM = 22
 def emit(module: llvm.ModuleRef) -> bytes:
     """The machine code of an optimised module."""
     with _set("disable-lsr", True):
-        return kernels.target_machine().emit_object(module)
+        return target_machine().emit_object(module)
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.np import arrayobj
 
-from .. import compile as kernels
+from .. import kernels
 from .callees import callees
 from .contexts import Contexts, complete_contexts, kernel_contexts
 from .inference import Inference

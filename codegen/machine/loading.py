@@ -1,0 +1,147 @@
+"""Machine code in memory: the processor that it is for, where it lives, and how Python calls it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite import binding as llvm
+
+from ...tracer.uninterrupted import uninterrupted
+from . import store
+
+OBJECT_PREFIX = "pullback_object_"  # symbols of Python objects that the code refers to
+SHARE = "pullback_share"
+"""The function (function, parts, bytes of a part, number of parts, most helpers) of `workers`."""
+
+
+class _MethodDefinition(ctypes.Structure):
+    """PyMethodDef of Python's C API."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_METH_FASTCALL = 0x80
+_definitions: dict[int, _MethodDefinition] = {}  # by address of the code; Python keeps pointers to them
+
+
+def raise_kernel_error(pickled: bytes) -> None:
+    """Raise what a kernel raised; the code calls it with what Numba pickled: class, arguments, location."""
+    exception_class, arguments, *_ = pickle.loads(pickled)
+    raise exception_class(*arguments)
+
+
+@uninterrupted
+def host_cpu_name() -> str:
+    return llvm.get_host_cpu_name()
+
+
+@functools.cache
+def target_machine() -> llvm.TargetMachine:
+    """LLVM's description of this processor, for code that is loaded as Numba loads its own."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    is_x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        reloc="static" if is_x86 else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@functools.cache
+def engine() -> llvm.ExecutionEngine:
+    """Where loaded code lives, until the process ends."""
+    objects: dict[str, object] = {"None": None, "True": True, "False": False}
+    objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
+    for name, value in objects.items():
+        llvm.add_symbol(f"{OBJECT_PREFIX}{name}", id(value))
+    memory = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # at exit, a thread may still be inside a kernel
+    return memory
+
+
+def hash_of(*parts: Any) -> str:
+    """All that the machine code depends on, hashed; of the source, the module's name holds the hash."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+@functools.cache
+def environment() -> tuple[str, ...]:
+    """Versions, processor, the code that turns source into machine code, and what that source calls."""
+    return (
+        *store.versions(),
+        *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),
+        llvm.get_process_triple(),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+        *(hashlib.sha256(path.read_bytes()).hexdigest() for path in _code_behind()),
+    )
+
+
+def _code_behind() -> list[Path]:
+    """The files whose contents become part of the machine code, or decide what it is."""
+    folder = Path(__file__).parents[1]
+    called = ("blas", "ordering", "matrices", "decompositions")
+    names = (*called, *(f"machine/{name}" for name in ("compile", "entry", "kernels", "loading", "sharing")))
+    packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
+    return [*(folder / f"{name}.py" for name in names), *sorted(packages)]
+
+
+@uninterrupted
+def load_llvm(
+    name: str,
+    source: str,
+    replacements: Mapping[str, object],
+    symbols: Mapping[str, int],
+    wanted: Sequence[str],
+) -> dict[str, int]:
+    """The addresses of what LLVM's assembly defines, compiled once on a machine.
+
+    `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares. The
+    functions of other code find what is wanted as well.
+    """
+    for key, value in replacements.items():
+        source = source.replace(f"<{key}>", str(value))
+    for symbol, address in symbols.items():
+        llvm.add_symbol(symbol, address)
+    entry = f"{name}.{hash_of(source, environment())}"
+    code = store.read(entry)
+    memory = engine()
+    if code is None:
+        module = llvm.parse_assembly(source)
+        module.triple = llvm.get_process_triple()
+        module.verify()
+        code = target_machine().emit_object(module)
+        store.write(entry, code)
+    memory.add_object_file(llvm.ObjectFileRef.from_data(code))
+    memory.finalize_object()
+    addresses = {symbol: memory.get_global_value_address(symbol) for symbol in wanted}
+    for symbol, address in addresses.items():
+        llvm.add_symbol(symbol, address)
+    return addresses
+
+
+def built_in(name: str, address: int, owner: object) -> Callable[..., Any]:
+    """A function of Python that takes positional arguments, from machine code; `owner` is its `self`."""
+    if address not in _definitions:
+        _definitions[address] = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype = ctypes.py_object
+    create.argtypes = [ctypes.POINTER(_MethodDefinition), ctypes.py_object, ctypes.py_object]
+    return create(_definitions[address], owner, None)
