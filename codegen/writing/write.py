@@ -160,7 +160,7 @@ class Writer(RootWriter):
             count = value
         else:
             count = self._variable("taken" if _is_truth(root.value) else "steps", value.dtype)
-            origins = self._origins(root.node.origin, scope, root.value)
+            origins = ir.gathered_origins(root.node.origin, value)
             scope.statements.append(ir.Let(count, value, origins))
         self._extents[symbol] = count
         expression = self.chosen(root.value)
