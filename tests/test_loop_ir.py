@@ -13,7 +13,7 @@ from pullback.codegen import ir
 from pullback.codegen.ir.interpret import interpret
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.program import Program
-from pullback.codegen.targets.python.expressions import spell
+from pullback.codegen.targets.python.spelling import spell
 from pullback.tracer.errors import DimensionError
 from pullback.tracer.interpret import evaluate_graph
 

@@ -28,7 +28,7 @@ from .expressions import (
     children,
     parts,
 )
-from .program import Kernel, Program, ProgramError
+from .kernels import Kernel, Program, ProgramError
 from .statements import (
     PART,
     Accumulate,

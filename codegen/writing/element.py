@@ -35,7 +35,7 @@ from ..nests.expression import (
 )
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
-from ..targets.python.expressions import spell
+from ..targets.python.spelling import spell
 from .indices import Arrays, IndexWriter, Scope
 from .names import BLOCK, noun
 

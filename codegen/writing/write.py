@@ -1,4 +1,4 @@
-"""From a loop tree to statements: loops, with what stands in them (`roots.py`) and calls of the library."""
+"""From a loop tree to statements: loops, with what stands in them (`stores.py`) and calls of the library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
 from .indices import Scope
 from .names import BLOCK, BLOCK_STOP, loop_variable
-from .roots import RootWriter, depth_of
+from .stores import RootWriter, depth_of
 
 
 class Writer(RootWriter):
