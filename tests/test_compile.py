@@ -17,7 +17,7 @@ import pytest
 from pullback.codegen.machine import loading, store
 from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.entry import FEW_ARRAYS
-from pullback.codegen.machine.kernels import ArrayType, CompileOptions, ScalarType
+from pullback.codegen.machine.kernel_types import ArrayType, CompileOptions, ScalarType
 from pullback.tracer.errors import CompilationError
 
 Layout = Literal["C", "F", "A"]
@@ -512,7 +512,7 @@ import sys
 import numpy as np
 from pullback.codegen.machine import store
 from pullback.codegen.machine.compile import compile_function
-from pullback.codegen.machine.kernels import ArrayType
+from pullback.codegen.machine.kernel_types import ArrayType
 
 module = store.load_module(store.write_module({CHAIN!r}, "test"))
 function = compile_function(module, "chain", (ArrayType(np.dtype("float64"), 1, "C"),) * 3)

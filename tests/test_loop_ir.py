@@ -13,7 +13,7 @@ from pullback.codegen import ir
 from pullback.codegen.ir.interpret import interpret
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.program import Program
-from pullback.codegen.targets.python.expressions import spell
+from pullback.codegen.targets.python.spelling import spell
 from pullback.tracer.errors import DimensionError
 from pullback.tracer.interpret import evaluate_graph
 
@@ -244,8 +244,11 @@ def test_buffers_in_use_that_share_memory_are_found() -> None:
     program = program_of(lambda x: pb.sin(x) @ pb.cos(x), x)._plan.program
     one, other = [buffer for buffer in program.filled if buffer.role == "scratch"]
     interpret(program, (x,))
+    sharing = replace(program, loans=(ir.Loan(other, one, 0),))
+    with pytest.raises(ir.ProgramError, match="in use at once in the same memory"):
+        verify(sharing)
     with pytest.raises(ir.ProgramError, match="what is not written|read before it is written"):
-        interpret(replace(program, loans=(ir.Loan(other, one, 0),)), (x,))
+        interpret(sharing, (x,))
 
 
 def test_a_total_that_begins_with_another_number_differs() -> None:

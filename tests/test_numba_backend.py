@@ -13,7 +13,7 @@ import pullback as pb
 from pullback.codegen.machine import compile as kernels
 from pullback.codegen.machine import numba_backend, store
 from pullback.codegen.machine.compile import compile_function
-from pullback.codegen.machine.kernels import ArrayType, CompileOptions, ScalarType
+from pullback.codegen.machine.kernel_types import ArrayType, CompileOptions, ScalarType
 from pullback.codegen.machine.numba_backend import lowering, outline
 
 INT64 = ScalarType(np.dtype("int64"))

@@ -4,7 +4,7 @@ Operators come from the table. Concrete values are carried along while a program
 operand can be squashed into the operator's domain when it lies outside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from operator_cases import ROWS, Arrays, gradient_graph
 
 from pullback.codegen.nests import interior, stored
 from pullback.codegen.pipeline import build_forward, build_pair
+from pullback.codegen.program import Program as GeneratedCode
 from pullback.codegen.rewriting import unroll
 from pullback.tracer.graph import Graph, Node, make_input, make_node
 from pullback.tracer.interpret import evaluate_graph
@@ -220,23 +221,25 @@ def programs(draw: Any, extents: tuple[int, ...] = EXTENTS, stencils: int = 0) -
     return Drawn(graph, [np.array(one) for one in program.arrays])
 
 
-def check(graph: Graph, arrays: Arrays, compiled: bool) -> None:
+Run = Callable[[GeneratedCode, Arrays], Sequence[np.ndarray]]
+
+
+def check(graph: Graph, arrays: Arrays, run: Run = GeneratedCode.__call__) -> None:
     """Values from the forward function alone, and values and gradients from the pair."""
     with np.errstate(all="ignore"):
         wanted = [np.asarray(one) for one in evaluate_graph(graph, arrays)]
-    program = build_forward(graph)
-    compare((program if compiled else program.run_uncompiled)(arrays), wanted, TOLERANCE)
+    compare(run(build_forward(graph), arrays), wanted, TOLERANCE)
 
     wrt = [position for position, node in enumerate(graph.inputs) if node.spec.is_float]
     reference, connected = gradient_graph(graph, wrt)
     pair = build_pair(graph, tuple(wrt))
     cotangents = [np.cos(np.arange(one.size, dtype=float)).reshape(one.shape) for one in wanted]
-    forward, backward = (one if compiled else one.run_uncompiled for one in (pair.forward, pair.backward))
-    results = forward(arrays)
+    results = run(pair.forward, arrays)
     compare(results[: len(wanted)], wanted, TOLERANCE)
     sources = {"input": arrays, "output": results, "residual": results[len(wanted) :]}
     given_values = [sources[kind][position] for kind, position in pair.backward_inputs]
-    gradients = backward(given_values + [cotangents[position] for position in pair.cotangent_outputs])
+    given_values += [cotangents[position] for position in pair.cotangent_outputs]
+    gradients = run(pair.backward, given_values)
     with np.errstate(all="ignore"):
         expected = evaluate_graph(reference, arrays + cotangents)
     assert pair.connected == tuple(position in connected for position in wrt)
@@ -251,17 +254,18 @@ def compare(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toleranc
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale)
 
 
+@pytest.mark.parametrize("run", [GeneratedCode.run_uncompiled, GeneratedCode.run_interpreted])
 @given(programs())
 @settings(max_examples=100)
-def test_uncompiled(program: Drawn) -> None:
-    check(program.graph, program.arrays, compiled=False)
+def test_uncompiled(run: Run, program: Drawn) -> None:
+    check(program.graph, program.arrays, run)
 
 
 @given(programs())
 @settings(max_examples=12, derandomize=True)
 def test_compiled(program: Drawn) -> None:
     """Few, and the same ones in every run: they compile once."""
-    check(program.graph, program.arrays, compiled=True)
+    check(program.graph, program.arrays)
 
 
 @given(program=programs(extents=(2, 3, 6), stencils=12))
@@ -274,4 +278,4 @@ def test_decisions_that_sizes_make(program: Drawn, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(stored, "EFFORT_TO_REPEAT", 1)
     monkeypatch.setattr(stored, "EFFORT_ACROSS_NESTS_CACHED", 1)
     monkeypatch.setattr(stored, "MOST_PARTS", 1)
-    check(program.graph, program.arrays, compiled=False)
+    check(program.graph, program.arrays, GeneratedCode.run_interpreted)

@@ -2,5 +2,5 @@
 
 from .expressions import *  # noqa: F403
 from .formulas import apply_operator, fill  # noqa: F401
-from .program import *  # noqa: F403
+from .kernels import *  # noqa: F403
 from .statements import *  # noqa: F403

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Union
@@ -24,6 +25,10 @@ class Buffer:
     dims: tuple[int, ...] = ()
     """Its shape in the call that was traced."""
     role: Role = "scratch"
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.dims) * self.dtype.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class Select:
     condition: Expr
     inside: Expr
     outside: Expr
+    origin: Origin = field(default=UNKNOWN, compare=False)
 
     @property
     def dtype(self) -> np.dtype:
@@ -96,6 +102,7 @@ class Cast:
 
     value: Expr
     dtype: np.dtype
+    origin: Origin = field(default=UNKNOWN, compare=False)
 
 
 Expr = Union[Variable, Const, Extent, Load, Apply, Select, Cast]  # noqa: UP007  of forward references
@@ -135,3 +142,16 @@ def parts(*expressions: Expr) -> Iterator[Expr]:
         yield one
         if inner := children(one):
             pending.extend(reversed(inner))
+
+
+def gathered_origins(origin: Origin | None, value: Expr) -> tuple[Origin, ...]:
+    """The origin of what a statement is about, then those of what is computed in it, but not in indices."""
+    found = [] if origin is None else [origin]
+    pending = [*reversed(children(value))]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Apply | Select | Cast):
+            if one.origin is not UNKNOWN:
+                found.append(one.origin)
+            pending.extend(reversed(children(one)))
+    return tuple(found)

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.tracer.operator import Operator
+from pullback.tracer.origin import UNKNOWN, Origin
 
 from .expressions import Apply, Const, Expr, Select, apply
 
@@ -22,9 +23,9 @@ FUNCTIONS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 
 
-def fill(formula: str, operands: Mapping[str, Expr], dtype: np.dtype) -> Expr:
+def fill(formula: str, operands: Mapping[str, Expr], dtype: np.dtype, origin: Origin = UNKNOWN) -> Expr:
     """A formula of operands; its numbers are of a dtype, and so are the values of its functions."""
-    return _filled(_parsed(formula), operands, dtype)
+    return _filled(_parsed(formula), operands, dtype, origin)
 
 
 def apply_operator(operator: Operator, operands: Sequence[Expr], dtype: np.dtype) -> Expr:
@@ -39,9 +40,9 @@ def _parsed(formula: str) -> ast.expr:
     return ast.parse(formula, mode="eval").body
 
 
-def _filled(part: ast.expr, operands: Mapping[str, Expr], dtype: np.dtype) -> Expr:
+def _filled(part: ast.expr, operands: Mapping[str, Expr], dtype: np.dtype, origin: Origin) -> Expr:
     def filled(*parts: ast.expr) -> list[Expr]:
-        return [_filled(one, operands, dtype) for one in parts]
+        return [_filled(one, operands, dtype, origin) for one in parts]
 
     match part:
         case ast.Set([ast.Name(name)]):
@@ -51,14 +52,15 @@ def _filled(part: ast.expr, operands: Mapping[str, Expr], dtype: np.dtype) -> Ex
         case ast.Constant(value):
             return Const(value, dtype)  # type: ignore[arg-type]
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
-            return apply(FUNCTIONS[type(operator)], *filled(left, right))
+            return apply(FUNCTIONS[type(operator)], *filled(left, right), origin=origin)
         case ast.UnaryOp(operator, operand):
-            return apply(FUNCTIONS[type(operator)], *filled(operand))
+            return apply(FUNCTIONS[type(operator)], *filled(operand), origin=origin)
         case ast.BoolOp(operator, values):
-            return apply(FUNCTIONS[type(operator)], *filled(*values))
+            return apply(FUNCTIONS[type(operator)], *filled(*values), origin=origin)
         case ast.IfExp(test, body, orelse):
-            return Select(*filled(test, body, orelse))
+            condition, inside, outside = filled(test, body, orelse)
+            return Select(condition, inside, outside, origin)
         case ast.Call(ast.Name(function), arguments):
             given = tuple(filled(*arguments))
-            return Apply(function, given, given[0].dtype)
+            return Apply(function, given, given[0].dtype, origin)
     raise ValueError(f"{ast.unparse(part)} is no part of a scalar formula")

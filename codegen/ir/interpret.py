@@ -23,7 +23,7 @@ from pullback.tracer.spec import INT64
 from ..blas import gemm
 from ..whole_calls import FUNCTIONS as WHOLE_FUNCTIONS
 from .expressions import Apply, Buffer, Cast, Const, Expr, Extent, Load, Select, Variable
-from .program import Kernel, Program, ProgramError, Sharing
+from .kernels import Kernel, Program, ProgramError, Sharing
 from .statements import (
     PART,
     WHOLE,

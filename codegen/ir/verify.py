@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from .expressions import (
     children,
     parts,
 )
-from .program import Kernel, Program, ProgramError
+from .kernels import Kernel, Program, ProgramError
 from .statements import (
     PART,
     Accumulate,
@@ -60,6 +61,21 @@ def verify(program: Program) -> None:
             raise ProgramError(f"two buffers have the name {name}")
     for kernel in program.kernels:
         _Verifier(program, kernel).verify()
+    owners = {loan.owner for loan in program.loans}
+    for owner in owners:
+        _verify_memory(program, owner)
+
+
+def _verify_memory(program: Program, owner: Buffer) -> None:
+    """Buffers that lie in the memory of another one are in it, and in use when no other needs the place."""
+    tenants = [(0, owner)] + [(loan.offset, loan.buffer) for loan in program.loans if loan.owner == owner]
+    for (start, one), (other_start, other) in combinations(tenants, 2):
+        (first, last), (other_first, other_last) = program.lifetime(one), program.lifetime(other)
+        at_once = first <= other_last and other_first <= last
+        if at_once and start < other_start + other.nbytes and other_start < start + one.nbytes:
+            raise ProgramError(f"{one.name} and {other.name} are in use at once in the same memory")
+    if any(start + one.nbytes > owner.nbytes for start, one in tenants):
+        raise ProgramError(f"there is not enough room in {owner.name} for what lies in it")
 
 
 class _Verifier:

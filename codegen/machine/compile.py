@@ -21,7 +21,7 @@ from ...tracer.errors import CompilationError
 from ...tracer.uninterrupted import uninterrupted
 from .. import blas
 from . import store
-from .kernels import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType, given_arguments
+from .kernel_types import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType, given_arguments
 from .loading import SHARE, built_in, engine, environment, hash_of
 
 

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from . import kernels
+from . import kernel_types
 from .loading import OBJECT_PREFIX
 
 FEW_ARRAYS = 16  # with more, to check each is a call: it compiles sooner
 RELEASE_GIL_FROM = 4096  # elements of all arrays; with fewer, the loop is over before another thread runs
 
-Argument = kernels.ArrayType | kernels.ScalarType
+Argument = kernel_types.ArrayType | kernel_types.ScalarType
 Result = np.dtype | tuple[np.dtype, ...] | None
 
 _INT1, _INT8, _INT32, _INT64, _DOUBLE = (
@@ -68,7 +68,7 @@ class Entry:
         arrays = [
             (value, argument)
             for value, argument in zip(objects, arguments)
-            if isinstance(argument, kernels.ArrayType)
+            if isinstance(argument, kernel_types.ArrayType)
         ]
         accepts = self._accepts(len(arrays))
         self._require([self._is_accepted(accepts, value, argument) for value, argument in arrays])
@@ -87,7 +87,7 @@ class Entry:
         native: list[ir.Value] = []
         elements = _INT64(0)
         for value, argument in zip(objects, arguments):
-            if isinstance(argument, kernels.ArrayType):
+            if isinstance(argument, kernel_types.ArrayType):
                 fields = self._array(value, argument)
                 native += fields
                 elements = builder.add(elements, fields[2])
@@ -148,7 +148,9 @@ class Entry:
         self.builder = before
         return function
 
-    def _is_accepted(self, accepts: ir.Function, value: ir.Value, argument: kernels.ArrayType) -> ir.Value:
+    def _is_accepted(
+        self, accepts: ir.Function, value: ir.Value, argument: kernel_types.ArrayType
+    ) -> ir.Value:
         dtype = argument.dtype
         return self.builder.call(
             accepts,
@@ -161,7 +163,7 @@ class Entry:
             ],
         )
 
-    def _extent_checks(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
+    def _extent_checks(self, value: ir.Value, argument: kernel_types.ArrayType) -> list[ir.Value]:
         """Whether the ndarray `value` has the extents that the kernel is compiled for."""
         first = self._field(value, ArrayObject.shape, _INT64.as_pointer()) if any(argument.extents) else None
         return [
@@ -172,12 +174,12 @@ class Entry:
             if extent
         ]
 
-    def _array(self, value: ir.Value, argument: kernels.ArrayType) -> list[ir.Value]:
+    def _array(self, value: ir.Value, argument: kernel_types.ArrayType) -> list[ir.Value]:
         """The ndarray as Numba passes arrays: owner, parent, size, item size, data, shape, strides."""
         return self._native_array(argument, *self._described(value, argument))
 
     def _described(
-        self, value: ir.Value, argument: kernels.ArrayType
+        self, value: ir.Value, argument: kernel_types.ArrayType
     ) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
         """Where the data is, the shape, and strides where they do not follow from it."""
         shape = self._integers(value, ArrayObject.shape, argument.ndim)
@@ -186,7 +188,7 @@ class Entry:
         return self._field(value, ArrayObject.data, _POINTER), shape, strides
 
     def _native_array(
-        self, argument: kernels.ArrayType, data: ir.Value, shape: list[ir.Value], strides: list[ir.Value]
+        self, argument: kernel_types.ArrayType, data: ir.Value, shape: list[ir.Value], strides: list[ir.Value]
     ) -> list[ir.Value]:
         builder = self.builder
         itemsize = _INT64(argument.dtype.itemsize)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from . import kernels
+from . import kernel_types
 from .entry import Argument, Entry, Result
 from .loading import SHARE
 
@@ -38,11 +38,11 @@ class SharedEntry(Entry):
         arguments: Sequence[Argument],
         result: Result,
         symbol: str,
-        sharing: kernels.Sharing,
+        sharing: kernel_types.Sharing,
     ) -> None:
         """`arguments` are those of the kernel, as for `Entry`; it returns nothing."""
         self.sharing = sharing
-        super().__init__(context, lowered, kernels.given_arguments(arguments, sharing), result, symbol)
+        super().__init__(context, lowered, kernel_types.given_arguments(arguments, sharing), result, symbol)
 
     def _run(
         self, lowered: Any, objects: Sequence[ir.Value], arguments: Sequence[Argument], result: Result
@@ -75,7 +75,7 @@ class SharedEntry(Entry):
 
     def _given(self, value: ir.Value, argument: Argument) -> Values:
         """What an object consists of: of an array the address of the data, its shape, perhaps strides."""
-        if isinstance(argument, kernels.ScalarType):
+        if isinstance(argument, kernel_types.ScalarType):
             return [self._scalar(value, argument.dtype)]
         data, shape, strides = self._described(value, argument)
         return [data, *shape, *strides]
@@ -98,7 +98,7 @@ class SharedEntry(Entry):
         return places, size
 
     def _elements(self, given: Values, argument: Argument) -> ir.Value:
-        assert isinstance(argument, kernels.ArrayType)
+        assert isinstance(argument, kernel_types.ArrayType)
         return functools.reduce(self.builder.mul, given[1 : argument.ndim + 1], _ONE)
 
     def _allocated(self, size: ir.Value) -> ir.Value:
@@ -181,7 +181,7 @@ class SharedEntry(Entry):
         native: Values = []
         for values, argument in zip(given, arguments):
             mine, fields = fields[: len(values)], fields[len(values) :]
-            if isinstance(argument, kernels.ArrayType):
+            if isinstance(argument, kernel_types.ArrayType):
                 rank = argument.ndim + 1
                 mine = self._native_array(argument, mine[0], mine[1:rank], mine[rank:])
             native += mine
@@ -237,7 +237,7 @@ def _element(dtype: np.dtype) -> ir.Type:
 def _combined(
     builder: ir.IRBuilder, operator: str, dtype: np.dtype, one: ir.Value, other: ir.Value
 ) -> ir.Value:
-    """As NumPy's functions of these names, those of `kernels.COMBINED`; truth values are 0 and 1."""
+    """As NumPy's functions of these names, those of `kernel_types.COMBINED`; truth values are 0 and 1."""
     is_float, is_truth = dtype.kind == "f", dtype.kind == "b"
     if operator == "logical_and" or (is_truth and operator in ("multiply", "minimum")):
         return builder.and_(one, other)

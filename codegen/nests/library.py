@@ -1,44 +1,26 @@
-"""Calls of BLAS: their place in the loop tree, and how they are written."""
+"""Calls of BLAS: their place in the loop tree; `writing/library_calls.py` writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial, reduce
-from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 
-from .. import ir
 from ..rewriting.calls import pairs_of, start_of
 from .expression import (
     AnyIndex,
     Axis,
     Index,
-    Literal,
     Load,
     axes_in,
     minus,
     of_axis,
-    of_symbol,
-    plus,
 )
 from .extents import ONE, Symbol
 from .lower import Lowering, NotPlain
 from .tree import Loop, Root
-from .whole_roots import write_whole_call
-
-if TYPE_CHECKING:
-    from ..writing.indices import Scope
-    from ..writing.write import Writer
-
-Side = set[Axis]
-"""The axes that make the rows, or the columns, of a matrix."""
-
-
-# --- the loop tree ----------------------------------------------------------------------------------------
 
 
 def call_roots(node: Node, lowering: Lowering, storage: Node, row: Sequence[Index] = ()) -> Iterator[Root]:
@@ -168,77 +150,3 @@ def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
             if kept is not root.node:
                 same[root.node] = kept
     return same
-
-
-# --- statements -------------------------------------------------------------------------------------------
-
-
-def write_call(root: Root, writer: Writer, scope: Scope) -> ir.Library:
-    """`gemm(1.0, x[i], w.T, 0.0, product)` in the loops that the call is in."""
-    product = root.product
-    if product is None:
-        return write_whole_call(root, writer, scope)
-    rows, columns, summed = _sides(root)
-    first, second = root.reads[:2]
-    left = _matrix(first.node, first.indices, (rows, summed), root, writer, scope)
-    right = _matrix(second.node, second.indices, (summed, columns), root, writer, scope)
-    out = _matrix(root.node, root.target, (rows, columns), root, writer, scope)
-    if out.transposed:  # the transposed product of the transposed
-        left, right, out = _transposed(right), _transposed(left), _transposed(out)
-    if root in writer.shared:  # each part makes some rows
-        left, out = (replace(one, rows=ir.Span(*ir.PART)) for one in (left, out))
-    scale = writer.value(Literal(product.scale, ir.FLOAT64), scope)
-    kept = ir.Const(1.0 if len(root.reads) > 2 else 0.0, ir.FLOAT64)
-    return ir.Library("gemm", (scale, left, right, kept, out), origins=(product.origin,))
-
-
-def _sides(root: Root) -> tuple[Side, Side, Side]:
-    """The axes of the rows, the columns, and the summed ones, that a call walks."""
-    left, right, out = (
-        {axis for index in place for axis in axes_in(index) if axis not in root.bound}
-        for place in (root.reads[0].indices, root.reads[1].indices, root.target)
-    )
-    return left & out, right & out, left & right - out
-
-
-def _matrix(
-    node: Node, place: Sequence[AnyIndex], sides: tuple[Side, Side], root: Root, writer: Writer, scope: Scope
-) -> ir.Section:
-    """The matrix in an array at the loops' place: `x`, `x.T`, `x[:, i]`, `x.reshape((n * m, p))`."""
-    stored = range(len(place)) if node.is_input else writer.tree.kept[node]
-    dims = [[dim for dim in stored if axes_in(place[dim]) & side] for side in sides]
-    places: list[ir.Expr | ir.Span] = [
-        _stretch(node, dim, place[dim], root, writer, scope)
-        if dim in dims[0] + dims[1]
-        else writer.position_in_storage(node, dim, place[dim], scope)
-        for dim in stored
-    ]
-    while places and places[-1] == ir.WHOLE:
-        places.pop()
-    buffer, shape = writer.array(node), []
-    if any(len(side) > 1 for side in dims):
-        for side in sorted(dims):
-            extents: list[ir.Expr] = [writer.extent(_walked(place[dim], root).extent) for dim in side]
-            shape.append(reduce(partial(ir.apply, "multiply"), extents))
-    return ir.Section(buffer, tuple(places), tuple(shape), dims != sorted(dims))
-
-
-def _walked(index: AnyIndex, root: Root) -> Axis:
-    """The axis that the call walks along a dimension."""
-    (axis,) = (one for one in axes_in(index) if one not in root.bound)
-    return axis
-
-
-def _stretch(node: Node, dim: int, index: AnyIndex, root: Root, writer: Writer, scope: Scope) -> ir.Span:
-    """What a call takes of a dimension: all of it, `:`, or a part, `1:n + 1`."""
-    axis = _walked(index, root)
-    assert isinstance(index, Index)
-    if index.axis is axis and axis.extent is writer.tree.extents[node][dim]:
-        return ir.WHOLE
-    start = minus(index, of_axis(axis))
-    ends = (start, plus(start, of_symbol(axis.extent)))
-    return ir.Span(*(writer.index(one, scope) for one in ends))
-
-
-def _transposed(matrix: ir.Section) -> ir.Section:
-    return replace(matrix, transposed=not matrix.transposed)

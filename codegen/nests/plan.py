@@ -16,7 +16,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import Spec
 
 from .. import ir
-from ..machine.kernels import ArrayType, ScalarType
+from ..machine.kernel_types import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
 from ..writing.brief import brief_loops
 from ..writing.indices import Arrays

@@ -18,7 +18,7 @@ from pullback.tracer.graph import Node
 from pullback.tracer.operator import Monoid
 
 from .. import ir
-from ..machine.kernels import COMBINED, Sharing
+from ..machine.kernel_types import COMBINED, Sharing
 from ..machine.waking import LEAST, worth_sharing
 from ..whole_calls import operations_of_call
 from .cost import arithmetic

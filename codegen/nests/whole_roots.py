@@ -1,23 +1,16 @@
-"""Calls of functions that take whole rows or matrices (`whole_calls.py`): as roots, and as statements."""
+"""Calls of functions that take whole rows or matrices (`whole_calls.py`), in the loop tree."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pullback.tracer.graph import Node
 
-from .. import ir
-from ..whole_calls import call_of, function_of, takes_wholes
-from .expression import ZERO, AnyIndex, Axis, Index, Load, of_axis
+from ..whole_calls import call_of, takes_wholes
+from .expression import ZERO, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
 from .tree import Root
-
-if TYPE_CHECKING:
-    from ..writing.indices import Scope
-    from ..writing.write import Writer
 
 
 def whole_root(node: Node, lowering: Lowering) -> Root:
@@ -54,26 +47,3 @@ def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
     while x in lowering.outside:  # an input of a loop's body has no memory of its own
         x = lowering.outside[x]
     raise NotPlain(x)
-
-
-def write_whole_call(root: Root, writer: Writer, scope: Scope) -> ir.Library:
-    """`sort_positions(x[i], positions[i])` in the loops over rows; raises where there is no result."""
-    node, declared = root.node, call_of(root.node)
-    operands = [
-        _part(read.node, read.indices[: len(read.indices) - declared.dims], writer, scope)
-        for read in root.reads
-    ]
-    if declared.transposes(**node.attributes):
-        operands[0] = replace(operands[0], transposed=True)
-    out = _part(node, root.target[: node.operands[0].spec.ndim - declared.dims], writer, scope)
-    failure = None
-    if declared.refusal is not None:
-        failure = writer.tree.may_fail.setdefault(node, len(writer.tree.may_fail))
-    return ir.Library(function_of(node).__name__, (*operands, out), failure, (node.origin,))
-
-
-def _part(node: Node, place: Sequence[AnyIndex], writer: Writer, scope: Scope) -> ir.Section:
-    """What of an array the loops have come to: `x`, `x[i]`."""
-    stored = range(node.spec.ndim) if node.is_input else writer.tree.kept[node]
-    indices = (writer.position_in_storage(node, dim, place[dim], scope) for dim in stored if dim < len(place))
-    return ir.Section(writer.array(node), tuple(indices))

@@ -16,7 +16,7 @@ from scipy import special
 
 from ..machine import store
 from ..machine.compile import compile_function
-from ..machine.kernels import ArrayType
+from ..machine.kernel_types import ArrayType
 from . import samples
 from .accuracy import CASES, FORMATS, Case, errors, errors_of_float32
 from .primitives import FUNCTIONS

@@ -35,7 +35,7 @@ from ..nests.expression import (
 )
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
-from ..targets.python.expressions import spell
+from ..targets.python.spelling import spell
 from .indices import Arrays, IndexWriter, Scope
 from .names import BLOCK
 
@@ -167,7 +167,7 @@ class ElementWriter(IndexWriter):
         variable = self._variable(self._wanted_name(expression, scope), value.dtype)
         scope.known[key] = variable
         origin = node.origin if not isinstance(expression, Load) else None
-        scope.statements.append(ir.Let(variable, value, self._origins(origin, scope, expression)))
+        scope.statements.append(ir.Let(variable, value, ir.gathered_origins(origin, value)))
         return variable
 
     def _variable(self, wanted: str, dtype: np.dtype = INT64) -> ir.Variable:
@@ -188,32 +188,6 @@ class ElementWriter(IndexWriter):
         """The variables of the loops around a scope: "ij"."""
         loops = [one.loop for one in scope.chain if one.loop and not one.loop.block]
         return "".join(self._variables[loop].name for loop in loops)
-
-    def _origins(
-        self, origin: Origin | None, scope: Scope, value: Expression | None = None
-    ) -> tuple[Origin, ...]:
-        """Where a statement comes from, and what is written out in place in it."""
-        own = () if origin is None else (origin,)
-        return own if value is None else (*own, *self._inlined_origins(value, scope))
-
-    def _inlined_origins(self, expression: Expression, scope: Scope) -> list[Origin]:
-        """Where the parts of an expression come from that are written out in place."""
-        named = [one.known for one in scope.chain]
-        found: list[Origin] = []
-        seen: set[Expression] = set()  # what several branches share has a name in none of them
-        pending = [*reversed(children(expression))]
-        while pending:
-            child = pending.pop()
-            if child in seen or isinstance(child, Load | Literal):
-                continue
-            seen.add(child)
-            key = self.key(child)
-            if any(key in known for known in named):
-                continue
-            if isinstance(child, Compute):
-                found.append(child.node.origin)
-            pending += reversed(children(child))
-        return found
 
     def _outermost(self, expression: Expression, scope: Scope) -> Scope:
         """The outermost scope in which everything that the expression reads is known."""
@@ -288,12 +262,12 @@ class ElementWriter(IndexWriter):
         if not conditional:
             values = self._shortened(expression, values, scope)
         if "dtype" in node.attributes:
-            return ir.Cast(values[0], node.attributes["dtype"])
+            return ir.Cast(values[0], node.attributes["dtype"], node.origin)
         operands = dict(zip(operator.operands, values))
         if "exponent" in node.attributes:
             operands["exponent"] = ir.Const(node.attributes["exponent"], node.dtype)
         dtype = node.operands[0].dtype if node.operands else node.dtype
-        return ir.narrowed(ir.fill(operator.scalar or "", operands, dtype))
+        return ir.narrowed(ir.fill(operator.scalar or "", operands, dtype, node.origin))
 
     def _shortened(self, expression: Compute, values: list[ir.Expr], scope: Scope) -> list[ir.Expr]:
         """The operands, the longest of them under a name if the line would be too long otherwise."""

@@ -1,4 +1,4 @@
-"""From a loop tree to statements: loops, with what stands in them (`roots.py`) and calls of the library."""
+"""From a loop tree to statements: loops, with what stands in them (`stores.py`, `library_calls.py`)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .. import ir
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
-from ..nests.library import write_call
 from ..nests.totals import is_imprecise_sum
 from ..nests.tree import Item, Loop, Root
 from .indices import Scope
+from .library_calls import LibraryWriter
 from .names import BLOCK, BLOCK_STOP, loop_variable
-from .roots import RootWriter, depth_of
+from .stores import depth_of
 
 
-class Writer(RootWriter):
+class Writer(LibraryWriter):
     """Writes the loop tree of one generated function."""
 
     def write(self, items: list[Item], shared: bool = False) -> ir.Body:
@@ -160,7 +160,7 @@ class Writer(RootWriter):
             count = value
         else:
             count = self._variable("taken" if _is_truth(root.value) else "steps", value.dtype)
-            origins = self._origins(root.node.origin, scope, root.value)
+            origins = ir.gathered_origins(root.node.origin, value)
             scope.statements.append(ir.Let(count, value, origins))
         self._extents[symbol] = count
         expression = self.chosen(root.value)
@@ -239,9 +239,7 @@ class Writer(RootWriter):
                 self._root_variables[axis] = self._variables[loop]
 
     def _write_root(self, root: Root, scope: Scope) -> None:
-        if root.kind == "call":
-            scope.statements.append(write_call(root, self, scope))
-        elif root.kind != "view":
+        if root.kind != "view":
             single = root.kind == "scatter" and root.first_reduced is None  # one update, no loop around it
             if single and self._begins(root):
                 self._initialise(root, scope)

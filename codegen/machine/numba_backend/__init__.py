@@ -28,7 +28,7 @@ from numba.np import numpy_support
 
 from ....tracer.forks import hold_in_forks
 from ...vector_math import rare
-from .. import kernels
+from .. import kernel_types
 from ..entry import Entry, Result
 from ..loading import target_machine
 from ..sharing import SharedEntry
@@ -92,8 +92,8 @@ def _keep_only(module: llvm.ModuleRef, symbol: str) -> None:
 
 def compile_kernel(
     function: FunctionType,
-    argument_types: Sequence[kernels.ArrayType | kernels.ScalarType],
-    options: kernels.CompileOptions,
+    argument_types: Sequence[kernel_types.ArrayType | kernel_types.ScalarType],
+    options: kernel_types.CompileOptions,
     symbol: str,
 ) -> tuple[bytes, list[str]]:
     """Object code with the entry `symbol`, and the names of the functions it expects to find."""
@@ -113,9 +113,9 @@ def compile_kernel(
         return emit(module), needed
 
 
-def _numba_type(argument: kernels.ArrayType | kernels.ScalarType) -> NumbaType:
+def _numba_type(argument: kernel_types.ArrayType | kernel_types.ScalarType) -> NumbaType:
     element = numpy_support.from_dtype(argument.dtype)
-    if isinstance(argument, kernels.ScalarType):
+    if isinstance(argument, kernel_types.ScalarType):
         return element
     return types.Array(element, argument.ndim, argument.layout)
 

@@ -33,7 +33,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.np import arrayobj
 
-from .. import kernels
+from .. import kernel_types
 from .callees import callees
 from .contexts import Contexts, complete_contexts, kernel_contexts
 from .inference import Inference
@@ -345,7 +345,7 @@ class Lowered:
 
 
 def lower(
-    function: FunctionType, argument_types: Sequence[NumbaType], options: kernels.CompileOptions
+    function: FunctionType, argument_types: Sequence[NumbaType], options: kernel_types.CompileOptions
 ) -> Lowered:
     """Numba's front end on `function` and the functions that it calls.
 
@@ -368,7 +368,7 @@ def lower(
 def _lower(
     function: FunctionType,
     argument_types: tuple[NumbaType, ...],
-    options: kernels.CompileOptions,
+    options: kernel_types.CompileOptions,
     contexts: Contexts,
 ) -> Lowered:
     def lower_callee(callee: FunctionType, kinds: Sequence[NumbaType]) -> Lowered:

@@ -10,9 +10,9 @@ import jinja2
 
 from ... import ir
 from ..comments import comment_of
-from .expressions import spell
 from .imports import LINE_LENGTH, import_lines
-from .statements import bounds, call, negated, statement
+from .lines import bounds, call, negated, statement
+from .spelling import spell
 
 COMMENT_COLUMN = 60
 

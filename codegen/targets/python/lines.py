@@ -19,7 +19,7 @@ from ...ir import (
     Store,
     View,
 )
-from .expressions import ATOM, spell
+from .spelling import ATOM, spell
 
 IN_PLACE = {"add": "+=", "multiply": "*=", "logical_and": "&="}
 """LLVM may put what is added so in another order."""

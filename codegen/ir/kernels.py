@@ -57,3 +57,10 @@ class Program:
     loans: tuple[Loan, ...] = ()
     growing: Mapping[Buffer, int] = field(default_factory=dict)
     """Buffers of which data decides how many rows they need: where the last buffer says so."""
+
+    def lifetime(self, buffer: Buffer) -> tuple[int, int]:
+        """The first and the last kernel that has a buffer; an output is read behind all of them."""
+        places = [place for place, one in enumerate(self.kernels) if buffer in one.function.parameters]
+        is_output = buffer.role in ("output", "saved")
+        first, last = (places[0], places[-1]) if places else (0, 0)
+        return first, len(self.kernels) if is_output else last

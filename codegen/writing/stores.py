@@ -36,7 +36,7 @@ class RootWriter(ElementWriter):
                 self._locals[node] = value
             else:
                 variable = self._locals[node] = self._variable(self.local_name(node), node.dtype)
-                origins = self._origins(node.origin, scope, expression)
+                origins = ir.gathered_origins(node.origin, value)
                 scope.statements.append(ir.Let(variable, value, origins))
         else:
             place = self.element(node, root.target, scope)
@@ -56,7 +56,7 @@ class RootWriter(ElementWriter):
     _overwrite = _store
 
     def _put(self, place: ir.Variable | ir.Load, value: ir.Expr, root: Root, scope: Scope) -> None:
-        origins = self._origins(root.origin or root.node.origin, scope, root.value)
+        origins = ir.gathered_origins(root.origin or root.node.origin, value)
         scope.statements.append(assignment(place, value, origins))
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ir.Expr:
@@ -165,12 +165,12 @@ class RootWriter(ElementWriter):
         monoid = node.operator.monoid
         assert monoid is not None
         is_free = monoid.fold in (add, multiply) and node.dtype.kind == "f"
-        origins = self._origins(node.origin, scope, root.value)
+        origins = ir.gathered_origins(node.origin, value)
         scope.statements.append(ir.Accumulate(total, value, monoid, is_free, origins))
 
     def _scatter(self, root: Root, scope: Scope) -> None:
         place, value = self._place_and_value(root, scope)
-        origins = self._origins(root.node.origin, scope, root.value)
+        origins = ir.gathered_origins(root.node.origin, value)
         scope.statements.append(ir.Accumulate(place, value, ADDITION, True, origins))
 
     def _update(self, root: Root, scope: Scope) -> None:
