@@ -451,7 +451,9 @@ class _Explorer:
         self.attribute_names |= names.attributes
         self.reads_all |= names.reads_all
         self.may_miss |= names.may_miss
-        self.asks_identity |= names.asks_identity
+        self.asks_identity |= names.asks_identity or not all(
+            _is_code(_read(function.__globals__, path)) for path in names.compared
+        )
         self.is_writing |= writes_of(function.__code__).any or calls_taking_methods(function)
         self.stored_globals += [(function.__globals__, name) for name in names.stored]
         if not IMPORTED.isdisjoint(imports(function.__code__)):
@@ -581,6 +583,23 @@ def _is_plain(key: Any) -> bool:
     if isinstance(key, tuple | frozenset):
         return all(map(_is_plain, key))
     return isinstance(key, (*PLAIN_TYPES, np.generic, enum.Enum))
+
+
+def _read(variables: dict[str, Any], path: Sequence[str]) -> Any:
+    """What a dotted name stands for, a variable or what is built in; None if there is no such thing."""
+    name, *attributes = path
+    value = variables.get(name, vars(builtins).get(name))
+    for attribute in attributes:
+        value = inspect.getattr_static(value, attribute, None)
+    return value
+
+
+def _is_code(value: Any) -> bool:
+    """Whether a value is a function, a class or the like, which no array can be."""
+    return _is_plain(value) or isinstance(value, (*CODE, np.ufunc))
+
+
+CODE = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
 def _are_code_of_others(one: Any, other: Any) -> bool:

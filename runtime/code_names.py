@@ -5,8 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
@@ -34,7 +33,9 @@ class CodeNames:
     may_miss: bool
     """Whether it goes on where an attribute that it reads is missing."""
     asks_identity: bool
-    """Whether it asks if two values are one object."""
+    """Whether it asks if two values are one object, besides with `compared`."""
+    compared: frozenset[tuple[str, ...]]
+    """Of what `is` compares with, the global variables and their attributes: `("numpy", "divide")`."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -54,7 +55,8 @@ def names_of(code: CodeType) -> CodeNames:
         elif "ATTR" in instruction.opname or "METHOD" in instruction.opname:
             attributes.add(instruction.argval)
     reads_all |= not READING_ALL.isdisjoint(loaded.keys() | attributes)
-    asks_identity = not IDENTITY.isdisjoint(loaded.keys() | attributes) or _compares_objects(instructions)
+    compared = set(_compared_objects(instructions))
+    asks_identity = not IDENTITY.isdisjoint(loaded.keys() | attributes) or () in compared
     may_miss = bool(code.co_exceptiontable) or not loaded.keys().isdisjoint(("hasattr", "getattr"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -65,20 +67,44 @@ def names_of(code: CodeType) -> CodeNames:
             reads_all |= inner.reads_all
             may_miss |= inner.may_miss
             asks_identity |= inner.asks_identity
+            compared |= inner.compared
         elif isinstance(constant, str) and constant.isidentifier():
             attributes.add(constant)
     return CodeNames(
-        tuple(loaded), frozenset(attributes), tuple(stored), reads_all, may_miss, asks_identity
+        tuple(loaded),
+        frozenset(attributes),
+        tuple(stored),
+        reads_all,
+        may_miss,
+        asks_identity,
+        frozenset(compared - {()}),
     )
 
 
-def _compares_objects(instructions: Sequence[dis.Instruction]) -> bool:
-    """Whether there is an `is` that does not compare with None or another constant, or a built-in type."""
-    for former, one in itertools.pairwise(instructions):
-        is_plain = former.opname == "LOAD_CONST" or former.argval in vars(builtins)
-        if one.opname == "IS_OP" and not is_plain:
-            return True
-    return False
+def _compared_objects(instructions: Sequence[dis.Instruction]) -> Iterator[tuple[str, ...]]:
+    """What `is` has on its right: a global variable or attributes of one, else nothing that has a name.
+
+    None and other constants, and what is built in, are left out.
+    """
+    for position, one in enumerate(instructions):
+        former = instructions[position - 1]
+        if one.opname != "IS_OP" or former.opname == "LOAD_CONST":
+            continue
+        path = _dotted_name(instructions[:position])
+        if not (len(path) == 1 and path[0] in vars(builtins)):
+            yield path
+
+
+def _dotted_name(instructions: Sequence[dis.Instruction]) -> tuple[str, ...]:
+    """The global variable, and its attributes, that the last of some instructions load."""
+    names: list[str] = []
+    for one in reversed(instructions):
+        names.append(one.argval)
+        if one.opname == "LOAD_GLOBAL":
+            return tuple(reversed(names))
+        if one.opname != "LOAD_ATTR":
+            break
+    return ()
 
 
 def _names_constant(following: Sequence[dis.Instruction]) -> bool:

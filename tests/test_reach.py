@@ -5,6 +5,7 @@ import collections
 import contextvars
 import ctypes
 import dataclasses
+import enum
 import functools
 import io
 import itertools
@@ -610,6 +611,20 @@ def test_one_array_with_a_gradient_and_without() -> None:
     assert pb.grad(asking)(HELD.copy()).tolist() == [3, 3, 3]
     with pytest.raises(TraceError, match="x and HELD are one array"):
         pb.grad(asking)(HELD)
+
+
+class Kinds(enum.Enum):
+    SUM = 1
+
+
+@pytest.mark.parametrize("kind", [np.sum, np.ndarray, Kinds.SUM, math])
+def test_a_comparison_with_what_is_no_array_asks_for_no_identity(kind: Any) -> None:
+    def total(x: Any) -> Any:
+        if kind is np.ndarray or kind is Kinds.SUM or kind is math:
+            return (x * HELD).sum()
+        return (x * HELD).sum() if kind is np.sum else x.mean()
+
+    assert pb.compile(pb.grad(total))(HELD).tolist() == pb.grad(total)(HELD).tolist() == [1, 2, 3]
 
 
 def test_a_comparison_with_none_asks_for_no_identity() -> None:
