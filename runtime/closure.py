@@ -13,7 +13,6 @@ function changes is a `Number`, see `state.py`.
 
 from __future__ import annotations
 
-import builtins
 import enum
 import functools
 import inspect
@@ -28,6 +27,7 @@ import numpy as np
 
 from ..tracer.errors import TraceError
 from ..tracer.spec import SUPPORTED
+from .asked_types import TYPE
 from .code_names import names_of, place_of_name
 from .contents import PLAIN_TYPES, Content, Unreadable
 from .dtypes import DType
@@ -489,15 +489,17 @@ class _Explorer:
             return
         variables = self.reader.bound(namespace, f"{variable}.__globals__")
         for name in loaded:
+            if name == "type" and namespace.get(name, type) in (type, TYPE):  # perhaps `TYPE` for some time
+                known = self.reader.constant(type)
+                self.reader.guard(f"{variables}.get({name!r}, {known}) != {known}")
+                holder.children.append((("global", name), StandIn(TYPE)))
+                continue
             if name in namespace:
                 at = namespace, name
                 self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
                 continue
             is_made = name in names.stored  # perhaps by the first call
             (self.reader.guard_binding if is_made else self.reader.guard)(f"{name!r} in {variables}")
-            stand_in = self.stand_ins.of(vars(builtins).get(name), self.names)
-            if stand_in is not None:
-                holder.children.append((("global", name), StandIn(stand_in)))
 
     def _cell(self, holder: Holder, name: str, cell: CellType, expression: str, own: bool) -> None:
         variable = self.reader.bound(cell, expression)

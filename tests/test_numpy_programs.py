@@ -837,3 +837,29 @@ def test_a_sum_into_an_array_where_the_function_runs_uncompiled() -> None:
 
     with pytest.warns(UserWarning, match="runs uncompiled"):
         assert pb.compile(total)(np.ones((2, 3))) == 6.0
+
+
+SIZE = 3
+
+
+def with_a_local_class(x: np.ndarray) -> Any:
+    import math
+
+    class Local:
+        size = SIZE
+        sum = staticmethod(sum)
+
+        def times(self, y: np.ndarray) -> np.ndarray:
+            return self.size * y
+
+    filled = np.zeros(SIZE)
+    for i in range(Local.size):
+        filled[i] = Local.sum([x[i], x[0]]) * math.cos(0.0)
+    return Local().times(filled).sum()
+
+
+def test_a_class_in_a_function_that_fills_arrays() -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    value, slope = pb.value_and_grad(with_a_local_class)(x)
+    assert value == with_a_local_class(x)
+    np.testing.assert_array_equal(slope, [12.0, 3.0, 3.0])
