@@ -28,6 +28,7 @@ import numpy as np
 
 from ..tracer.errors import TraceError
 from ..tracer.spec import SUPPORTED
+from .asked_types import TYPE
 from .code_names import names_of, place_of_name
 from .contents import PLAIN_TYPES, Content, Unreadable
 from .dtypes import DType
@@ -491,15 +492,17 @@ class _Explorer:
             return
         variables = self.reader.bound(namespace, f"{variable}.__globals__")
         for name in loaded:
+            if name == "type" and namespace.get(name, type) in (type, TYPE):  # perhaps `TYPE` for some time
+                known = self.reader.constant(type)
+                self.reader.guard(f"{variables}.get({name!r}, {known}) != {known}")
+                holder.children.append((("global", name), StandIn(TYPE)))
+                continue
             if name in namespace:
                 at = namespace, name
                 self._child(holder, ("global", name), namespace[name], variables, f"[{name!r}]", name, at)
                 continue
             is_made = name in names.stored  # perhaps by the first call
             (self.reader.guard_binding if is_made else self.reader.guard)(f"{name!r} in {variables}")
-            stand_in = self.stand_ins.of(vars(builtins).get(name), self.names)
-            if stand_in is not None:
-                holder.children.append((("global", name), StandIn(stand_in)))
 
     def _cell(self, holder: Holder, name: str, cell: CellType, expression: str, own: bool) -> None:
         variable = self.reader.bound(cell, expression)
@@ -596,10 +599,9 @@ def _read(variables: dict[str, Any], path: Sequence[str]) -> Any:
 
 def _is_code(value: Any) -> bool:
     """Whether a value is a function, a class or the like, which no array can be."""
-    return _is_plain(value) or isinstance(value, (*CODE, np.ufunc))
-
-
-CODE = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
+    if _is_plain(value) or isinstance(value, ModuleType | type | FunctionType | MethodType):
+        return True
+    return callable(value) and is_opaque(type(value).__module__)
 
 
 def _are_code_of_others(one: Any, other: Any) -> bool:

@@ -82,9 +82,15 @@ def resize_as_(self: Tensor, other: Tensor) -> Tensor:
 
 
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Share the memory, the shape and the dtype of another tensor."""
+    """Share the memory, the shape and the dtype of another tensor.
+
+    Raises:
+        GradientError: one of them requires grad.
+    """
     _require_no_grad(self, "set_")
-    self._value, self._cell, self._view = source._value, source._cell, source._view
+    _require_no_grad(source, "set_")
+    shown = movement.view(source, tuple(source.shape))
+    self._value, self._cell, self._view, self._frozen = shown._value, shown._cell, shown._view, shown._frozen
     return self
 
 

@@ -29,6 +29,7 @@ from .functions import METHODS, PUBLIC, assignment, movement
 from .functions.common import array_dtype, is_operand
 from .functions.conventions import OFFERED
 from .functions.methods import BINARY
+from .modes import no_grad
 from .ndarray_methods import NDARRAY_METHODS
 from .nodes import scalar_type
 from .numpy_api import (  # noqa: F401
@@ -54,7 +55,7 @@ from .numpy_api.methods import (
     of_numpy,
     of_torch,
 )
-from .tape import apply, copied_in_order
+from .tape import apply, copied_in_order, link_view
 from .tensor import Device, Tensor, make
 from .value_kinds import NumpyTensor
 
@@ -89,6 +90,8 @@ def detach(self: Tensor) -> Tensor:
     self.refresh()
     if type(self._value) is not np.ndarray:
         shown = apply(stop_gradient, self)
+        with no_grad():
+            link_view(shown, stop_gradient, self, {})
         shown._frozen = "a traced function writes into the detached part of a tensor; clone() it first"
         return shown
     shown = make(self._value)

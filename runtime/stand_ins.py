@@ -19,7 +19,7 @@ import numpy as np
 
 from ..tracer.trace import is_tracing
 from . import randomness
-from .containers import Written
+from .asked_types import TYPE, class_called
 from .conversion import holds_tensor, joined
 from .functions import PUBLIC
 from .functions.stopping import stop_gradient
@@ -33,9 +33,8 @@ from .python_numbers import is_of_numbers
 from .saved import saved_values
 from .scipy_distributions import NAMES, stand_in
 from .scipy_functions import SCIPY
-from .state import Counted
 from .tensor import Tensor
-from .value_kinds import NumpyTensor, PythonNumber
+from .value_kinds import PythonNumber
 
 Function = Callable[..., Any]
 MODULES = (
@@ -123,7 +122,7 @@ def _while_wanted(real: Function, function: Function) -> Function:
             return function(*arguments, **options)
         return real(*arguments, **options)
 
-    return _class_called(real, call) if isinstance(real, type) else call
+    return class_called(real, call) if isinstance(real, type) else call
 
 
 def _of_scipy(value: Any) -> Function | None:
@@ -206,44 +205,6 @@ def _stand_in_for_lists(real: Any) -> Any:
     if isinstance(real, np.ufunc):
         return _UfuncStandIn(real)
     return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(real)
-
-
-def _class_called(real: type, call: Function) -> Any:
-    """What is called in place of a class, and else is the class: in `isinstance`, by its attributes."""
-
-    class Meta(type):
-        def __call__(cls, *arguments: Any, **options: Any) -> Any:
-            return call(*arguments, **options)
-
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, real)
-
-        def __eq__(cls, other: object) -> bool:
-            return other is cls or other is real
-
-        def __hash__(cls) -> int:
-            return hash(real)
-
-        def __subclasscheck__(cls, subclass: type) -> bool:
-            return issubclass(subclass, real)
-
-        def __getattr__(cls, name: str) -> Any:
-            return getattr(real, name)
-
-    return Meta(real.__name__, (), {"__doc__": real.__doc__})
-
-
-def _type_called() -> Any:
-    """What is called in place of `type`: what stands for an array or a number has the type of that."""
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written):
-            return arguments[0].__class__
-        found = type(*arguments, **options)
-        return stand_in if found is type else found
-
-    stand_in = _class_called(type, call)
-    return stand_in
 
 
 def _for_tensors(real: Function, function: Function) -> Function:
@@ -335,18 +296,18 @@ LISTED: dict[Any, Any] = {
 }
 """Functions of an array that people call with a list of numbers."""
 OBJECTS: dict[Any, Any] = {
-    type: _type_called(),
+    type: TYPE,
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
-    np.vectorize: _class_called(np.vectorize, Vectorized),
-    np.ndenumerate: _class_called(np.ndenumerate, _for_tensors(np.ndenumerate, enumerated)),
+    np.vectorize: class_called(np.vectorize, Vectorized),
+    np.ndenumerate: class_called(np.ndenumerate, _for_tensors(np.ndenumerate, enumerated)),
 }
 _few = OBJECTS | {
     real: _while_wanted(real, _for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
 _unpredictable = {
-    real: _class_called(real, call) if isinstance(real, type) else call
+    real: class_called(real, call) if isinstance(real, type) else call
     for real, call in randomness.UNPREDICTABLE.items()
 }
 _of_tensors = LISTED | _few | _unpredictable

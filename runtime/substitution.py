@@ -19,6 +19,7 @@ from typing import Any
 
 from ..tracer.errors import LeakedTraceError, MutationError
 from ..tracer.graph import Node
+from .asked_types import TYPE
 from .code_names import names_of
 from .containers import Written
 from .memoised import Memoised
@@ -384,7 +385,9 @@ def _content(value: Any) -> dict[Any, Any]:
             return {0: value.cell_contents}
         except ValueError:  # assigned only later, or never
             return {}
-    return dict(vars(value)) if isinstance(value, type | ModuleType) else attributes_of(value)
+    if isinstance(value, ModuleType):
+        return {name: one for name, one in vars(value).items() if one is not TYPE}
+    return dict(vars(value)) if isinstance(value, type) else attributes_of(value)
 
 
 def _store(holder: Any, key: Any, value: Any) -> None:

@@ -105,7 +105,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
     if mask and operator.rules and result.dtype.kind == "f" and is_recording():
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator.movement.is_view:
-        _link_view(tensor, operator, operands[0], attributes)
+        link_view(tensor, operator, operands[0], attributes)
     return tensor
 
 
@@ -220,7 +220,7 @@ def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str
     return ""
 
 
-def _link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any]) -> None:
+def link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any]) -> None:
     """Note whose memory the result shows, unless NumPy had to copy."""
     if not isinstance(operand, Tensor):
         return

@@ -67,12 +67,21 @@ def makes_lists(code: CodeType) -> bool:
 
 @lru_cache(maxsize=1024)
 def imports(code: CodeType) -> frozenset[str]:
-    """The packages that a code object, or one nested in it, imports when it runs."""
-    found = {one.argval.partition(".")[0] for one in instructions_of(code) if one.opname == "IMPORT_NAME"}
+    """The modules that a code object, or one nested in it, imports when it runs, and their packages."""
+    modules = [one.argval.split(".") for one in instructions_of(code) if one.opname == "IMPORT_NAME"]
+    found = {".".join(parts[: count + 1]) for parts in modules for count in range(len(parts))}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             found |= imports(constant)
     return frozenset(found)
+
+
+@lru_cache(maxsize=1024)
+def defines_classes(code: CodeType) -> bool:
+    """Whether a code object, or one nested in it, defines a class."""
+    if any(one.opname == "LOAD_BUILD_CLASS" for one in dis.get_instructions(code)):
+        return True
+    return any(defines_classes(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
 TAKING_METHODS = frozenset(("choose", "dot", "searchsorted"))

@@ -103,3 +103,51 @@ def test_settings_and_files(tmp_path: Path) -> None:
     assert pb.typename(pb.ones(1)) == "torch.FloatTensor" and pb.typename(1.5) == "float"
     assert pb.nonzero_static(pb.tensor([0, 1, 2]), size=3).tolist() == [[1], [2], [-1]]
     assert pb.zeros(3).bernoulli(1.0).tolist() == [1, 1, 1]
+
+
+def test_a_tensor_that_is_set_from_a_view_sees_what_is_written() -> None:
+    def function(x: pb.Tensor) -> pb.Tensor:
+        base = x * 1
+        view = base[:2]
+        other = pb.zeros(2, dtype=pb.float64).set_(view)
+        base.mul_(3.0)
+        total = view.sum()  # which has looked, but not for the other
+        other.add_(1.0)
+        return total * (other * other).sum() + base.sum()
+
+    x = pb.tensor([1.0, 2.0, 4.0], dtype=pb.float64)
+    assert function(x).item() == 9 * (16 + 49) + 23
+    assert pb.compile(function)(x).item() == 9 * (16 + 49) + 23
+
+
+def test_a_tensor_that_is_set_from_another_shares_its_memory() -> None:
+    def function(x: pb.Tensor) -> pb.Tensor:
+        base = x * 1
+        other = pb.zeros(1, dtype=pb.float64).set_(base)
+        base.mul_(3.0)
+        other.add_(1.0)
+        return base.sum() * other.sum()
+
+    x = pb.tensor([1.0, 2.0, 4.0], dtype=pb.float64)
+    assert function(x).item() == pb.compile(function)(x).item() == 24**2
+
+
+def test_a_tensor_is_set_from_none_with_a_gradient() -> None:
+    x = pb.ones(2, requires_grad=True)
+    with pytest.raises(pb.errors.GradientError, match="detach"):
+        pb.zeros(2).set_(x * 1)
+
+
+def test_a_detached_tensor_sees_what_is_written() -> None:
+    def function(x: pb.Tensor) -> pb.Tensor:
+        base = x * 1
+        detached, part = base.detach(), base[:2].detach()
+        base.mul_(3.0)
+        return (base * detached).sum() + part.sum()
+
+    x = pb.tensor([1.0, 2.0, 4.0], dtype=pb.float64)
+    assert pb.compile(function)(x).item() == function(x).item() == 189 + 9
+    assert pb.compile(pb.grad(function))(x).tolist() == pb.grad(function)(x).tolist() == [9.0, 18.0, 36.0]
+    x.requires_grad_()
+    pb.compile(function)(x).backward()
+    assert x.grad.tolist() == [9.0, 18.0, 36.0]

@@ -837,3 +837,65 @@ def test_a_sum_into_an_array_where_the_function_runs_uncompiled() -> None:
 
     with pytest.warns(UserWarning, match="runs uncompiled"):
         assert pb.compile(total)(np.ones((2, 3))) == 6.0
+
+
+SIZE = 3
+
+
+def with_a_local_class(x: np.ndarray) -> Any:
+    import math
+
+    class Local:
+        size = SIZE
+        sum = staticmethod(sum)
+
+        def times(self, y: np.ndarray) -> np.ndarray:
+            return self.size * y
+
+    filled = np.zeros(SIZE)
+    for i in range(Local.size):
+        filled[i] = Local.sum([x[i], x[0]]) * math.cos(0.0)
+    return Local().times(filled).sum()
+
+
+def test_a_class_in_a_function_that_fills_arrays() -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    value, slope = pb.value_and_grad(with_a_local_class)(x)
+    assert value == with_a_local_class(x)
+    np.testing.assert_array_equal(slope, [12.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("transform", [pb.grad, lambda f: pb.compile(pb.grad(f))])
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({}, "size 0 inputs unless `otypes` is set"),
+        ({"otypes": [np.float32]}, ""),
+        ({"signature": "()->()"}, "size 0 inputs unless `otypes` is set"),
+        ({"signature": "()->()", "otypes": [float]}, ""),
+        ({"signature": "(n)->(n)"}, ""),
+        ({"signature": "(n)->()"}, ""),
+    ],
+)
+def test_a_vectorised_function_of_no_elements(transform: Any, options: dict[str, Any], error: str) -> None:
+    def function(x: np.ndarray) -> Any:
+        found = np.vectorize(lambda t, factor: np.sum(t * t) * factor, excluded=["factor"], **options)
+        empty = found(x[:0], factor=2.0)
+        return np.sum(empty) + x.sum() * (empty.size + empty.ndim + empty.dtype.itemsize)
+
+    x = np.array([1.0, 2.0])
+    if "(n)->(n)" in options.values():
+        function = lambda x: np.sum(np.vectorize(lambda t: t * t, **options)(x[:0])) + x.sum()  # noqa: E731
+    if error:
+        for one in (function, transform(function)):
+            with pytest.raises(ValueError, match=error):
+                one(x)
+        return
+    np.testing.assert_allclose(transform(function)(x), function(np.array([1.0, 0.0])) * np.ones(2))
+
+
+def test_a_function_along_a_dimension_of_no_rows() -> None:
+    function = lambda x: np.sum(np.apply_along_axis(np.sum, 1, x[:0])) + x.sum()  # noqa: E731
+    for one in (function, pb.grad(function), pb.compile(function)):
+        with pytest.raises(ValueError, match="any iteration dimensions are 0"):
+            one(np.ones((2, 3)))

@@ -5,6 +5,7 @@ And `np.r_` and `np.c_`, which are indexed as if they were arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -36,7 +37,11 @@ def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **option
     axis = axis % x.ndim
     rows = movement.movedim(x, axis, -1)
     outside = tuple(rows.shape[:-1])
-    found = [func1d(row, *args, **options) for row in rows.reshape(-1, rows.shape[-1])]
+    if 0 in outside:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")  # as NumPy
+    found = [
+        func1d(row, *args, **options) for row in rows.reshape(math.prod(outside), rows.shape[-1])
+    ]
     results = _stacked(found)
     inside = tuple(results.shape[1:])
     results = results.reshape((*outside, *inside))
@@ -90,6 +95,12 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return result
 
 
+def _called(function: Function, given: dict[Any, Any], count: int) -> Any:
+    """What a function gives for arguments by position, of which there are `count`, and by name."""
+    names = {name: value for name, value in given.items() if isinstance(name, str)}
+    return function(*(given[place] for place in range(count)), **names)
+
+
 class Vectorized:
     """`np.vectorize(function)` for Tensors as well: a function of numbers, called for each element."""
 
@@ -112,11 +123,14 @@ class Vectorized:
         shape = np.broadcast_shapes(*outer)
         flat = [
             movement.broadcast_to(one, (*shape, *one.shape[one.ndim - rank :])).reshape(
-                (-1, *one.shape[one.ndim - rank :])
+                (math.prod(shape), *one.shape[one.ndim - rank :])
             )
             for one, rank in zip(arrays, inner)
         ]
-        found = [self._called(given, len(args), names, row) for row in zip(*flat)]
+        if 0 in shape:  # of which NumPy asks nothing but the shape, or raises
+            empty = given | {name: np.empty(one.shape, array_dtype(one)) for name, one in zip(names, arrays)}
+            return _called(self._real, empty, len(args))
+        found = [_called(self.pyfunc, given | dict(zip(names, row)), len(args)) for row in zip(*flat)]
         if isinstance(found[0], tuple):
             return tuple(self._shaped(one, shape, place) for place, one in enumerate(zip(*found)))
         return self._shaped(found, shape)
@@ -127,13 +141,6 @@ class Vectorized:
             return [0] * len(arrays)
         left = self.signature.replace(" ", "").split("->")[0]
         return [len([one for one in part.split(",") if one]) for part in left.strip("()").split("),(")]
-
-    def _called(self, given: dict[Any, Any], count: int, names: Sequence[Any], row: Sequence[Tensor]) -> Any:
-        chosen = given | dict(zip(names, row))
-        return self.pyfunc(
-            *(chosen[place] for place in range(count)),
-            **{name: value for name, value in chosen.items() if isinstance(name, str)},
-        )
 
     def _shaped(self, results: Sequence[Any], shape: tuple[int, ...], place: int = 0) -> Tensor:
         """The results of all elements as an array."""

@@ -9,7 +9,8 @@ replaced in copies of these; what the program writes into such a copy, the conta
 Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that it reaches by name or is given
 are Tensors: a may be an array, and x a Tensor.
 
-Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`).
+Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`). But `type` is
+another one in all modules whose code the function can run (`asked_types.py`).
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ import numpy as np
 
 from ...tracer.errors import GradientError
 from ...tracer.spec import SUPPORTED
+from ..asked_types import types_of_plain_call
 from ..code_names import names_of
 from ..inplace import may_overlap
 from ..objects import is_opaque, is_users
+from ..reached import Reached
 from ..refusals import explaining_errors
 from ..saved import saved_values
 from ..stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
 from ..tensor import Tensor, make
 from ..value_kinds import NumpyTensor, plain
-from ..writes import calls_taking_methods, imports, makes_lists, writes_of
+from ..writes import calls_taking_methods, defines_classes, imports, makes_lists, writes_of
 
 Function = Callable[..., Any]
 
@@ -47,18 +50,19 @@ class NumpyProgram:
         self._copies: _Copies | None = None
         self._written: frozenset[str] | None = frozenset()
         """The parameters that the function writes into; None for perhaps all."""
-        plain = plain_function(function)
-        if plain is not None:
-            self._explore(function, plain)
 
     def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """The result of the function."""
+        reached = Reached((self._function, *arguments, *keywords.values()))
+        plain = plain_function(self._function)
+        if plain is not None:
+            self._explore(self._function, plain, reached)
         arguments = [self._with_stand_ins(one) for one in arguments]
         keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
         if self._written is None or self._written:
             arguments, keywords = self._writable(arguments, keywords)
         try:
-            with explaining_errors():
+            with explaining_errors(), types_of_plain_call(reached.namespaces.values()):
                 return self._function(*arguments, **keywords)
         finally:
             self._given.store()
@@ -71,8 +75,8 @@ class NumpyProgram:
             return self._given.of(value, self._with_stand_ins)
         return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
 
-    def _explore(self, function: Function, plain: FunctionType) -> None:
-        reached = reached_from(plain, getattr(function, "__self__", function))
+    def _explore(self, function: Function, plain: FunctionType, code: Reached) -> None:
+        reached = {one: _reached(one) for one in code.functions}
         helpers = [one for one in reached.values() if one.function is not plain]
         writes = writes_of(plain.__code__)
         self._written = writes.parameters
@@ -195,29 +199,16 @@ class _Reached:
         return not IMPORTED.isdisjoint(imports(self.function.__code__))
 
 
-def reached_from(root: FunctionType, owner: Any) -> dict[FunctionType, _Reached]:
-    """All functions that `root` reaches by the names of variables, or of the attributes of modules.
-
-    With them the methods that it reaches, those of its `owner` among them.
-    """
-    found: dict[FunctionType, _Reached] = {}
-    pending = [root, *_methods_of(owner, names_of(root.__code__).attributes)]
-    while pending:
-        function = pending.pop()
-        if function in found or not is_users(function):
-            continue
-        names = names_of(function.__code__)
-        loaded, attributes = names.loaded, names.attributes
-        one = found[function] = _Reached(function, attributes)
-        for name in loaded:
-            if _concerns(value := function.__globals__.get(name, vars(builtins).get(name))):
-                one.variables[name] = value
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            if _concerns(value := _content(cell)):
-                one.cells[name] = value
-        for value in one.held():
-            pending += _functions_of(value, attributes) + _methods_of(value, attributes)
-    return found
+def _reached(function: FunctionType) -> _Reached:
+    names = names_of(function.__code__)
+    one = _Reached(function, names.attributes)
+    for name in names.loaded:
+        if _concerns(value := function.__globals__.get(name)):
+            one.variables[name] = value
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if _concerns(value := _content(cell)):
+            one.cells[name] = value
+    return one
 
 
 def _concerns(value: Any) -> bool:
@@ -327,15 +318,6 @@ def _functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
     return [one for name in attributes if type(one := vars(value).get(name)) is FunctionType]
 
 
-def _methods_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
-    """Of a user's class or object: they are not copied, but what they write counts."""
-    kind = value if isinstance(value, type) else type(value)
-    if kind in (FunctionType, ModuleType) or is_opaque(kind.__module__):
-        return []
-    names = attributes | {"__call__", "__init__"}
-    return [one for name in names if type(one := getattr(kind, name, None)) is FunctionType]
-
-
 def _content(cell: CellType) -> Any:
     try:
         return cell.cell_contents
@@ -369,6 +351,20 @@ class _Variables(dict[str, Any]):
             former = self._replaced.get(name, self)
             if value is not former:
                 self._variables[name] = plain(self.pop(name))
+
+
+class _BuiltInNames(dict[str, Any]):
+    """Built-in names, and before them those of a module: class bodies ask no `__missing__`."""
+
+    def __init__(self, names: Mapping[str, Any], variables: _Variables) -> None:
+        super().__init__(names)
+        self._variables = variables
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._variables[name]
+        except KeyError:
+            return super().__getitem__(name)
 
 
 class _ModuleView(ModuleType):
@@ -428,6 +424,9 @@ class _Copies:
         variables = self.variables.setdefault(id(function.__globals__), _Variables(function.__globals__))
         if one.imports():
             variables.replace("__builtins__", self._stand_ins.built_in_names())
+        if defines_classes(function.__code__):
+            names = self._stand_ins.built_in_names() if one.imports() else vars(builtins)
+            variables.replace("__builtins__", _BuiltInNames(names, variables))
         cells = {
             name: CellType() if name in one.cells else cell
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())
