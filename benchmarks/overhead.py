@@ -18,7 +18,7 @@ import numpy as np
 
 import pullback as pb
 from pullback.codegen import program as programs
-from pullback.runtime.compiled import CompiledFunction
+from pullback.runtime.dispatch.compiled import CompiledFunction
 
 from .worker import seconds_per_call
 from .workloads.basic import chain_workload

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pullback.tracer.graph import Graph, Labels, Node, make_input, relabel, substitute
 from pullback.tracer.verify import checked
 
+from .derivatives.differentiate import active_nodes, differentiate
+from .derivatives.partition import Partition, needed_by_backward, partition
 from .machine.compile import statistics
 from .passes import run_passes
 from .program import DEFAULT_OPTIONS, Options, Program
@@ -16,11 +18,9 @@ from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
-from .rewriting.differentiate import active_nodes, differentiate
 from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_constants, transpose_tables
 from .rewriting.online import sum_online
-from .rewriting.partition import Partition, needed_by_backward, partition
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import Simplifier, expand_composites
 from .rewriting.stacks import stack_products
@@ -35,7 +35,7 @@ from .rolling.bodies import (
     separate_bodies,
     share_loops,
 )
-from .rolling.delays import move_when_read
+from .rolling.delayed_carries import move_when_read
 from .rolling.roll import roll
 
 __all__ = ["Options", "Pair", "Program", "build_forward", "build_pair", "statistics"]

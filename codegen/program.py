@@ -27,8 +27,8 @@ from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
-from .machine.calls import caller
 from .machine.memory import POISONED, SMALLEST_KEPT, allocator
+from .machine.small_calls import caller
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
 from .nests.accounting import account_of

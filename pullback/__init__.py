@@ -6,39 +6,41 @@
 # ruff: noqa: I001 (grouped by subject)
 import math as _math
 
-from pullback.runtime import methods as _methods  # completes Tensor
-from pullback.runtime.methods import detach
-from pullback.runtime.numpy_api import front as _numpy_front  # noqa: F401  (np.sin(tensor) and its kin)
-from pullback.runtime.modes import (
+from pullback.runtime.methods import binding as _methods  # completes Tensor
+from pullback.runtime.methods.binding import detach
+from pullback.runtime.numpy_api import (  # noqa: F401  (np.sin(tensor) and its kin)
+    protocols as _numpy_front,
+)
+from pullback.runtime.values.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip
-from pullback.runtime.dtypes import (
+from pullback.runtime.values.dtypes import (
     DType as dtype, bool, can_cast, double, finfo, float, float16, float32, float64, get_default_dtype,
     half, iinfo, int, int16, int32, int64, int8, is_floating_point, long, promote_types, result_type,
     set_default_dtype, short, uint16, uint32, uint64, uint8,
 )  # fmt: skip
-from pullback.runtime.tensor import Device as device, Size, TorchTensor as Tensor, is_tensor
-from pullback.runtime.creation import (
+from pullback.runtime.values.tensor import Device as device, Size, TorchTensor as Tensor, is_tensor
+from pullback.runtime.tensors.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
     ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, full,
     full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like,
 )  # fmt: skip
-from pullback.runtime.creation import range_ as range
-from pullback.runtime.memory_methods import from_dlpack
-from pullback.runtime.settings import (
+from pullback.runtime.tensors.creation import range_ as range
+from pullback.runtime.methods.memory_methods import from_dlpack
+from pullback.runtime.tensors.settings import (
     are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
     get_num_interop_threads, load, save, set_default_device, set_default_tensor_type, set_flush_denormal,
     set_float32_matmul_precision, set_num_interop_threads, typename, use_deterministic_algorithms,
 )  # fmt: skip
-from pullback.runtime.signal_windows import (
+from pullback.runtime.tensors.signal_windows import (
     bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window,
 )  # fmt: skip
-from pullback.runtime.sampling import (
+from pullback.runtime.tensors.sampling import (
     Generator, bernoulli, binomial, default_generator, get_rng_state, initial_seed, manual_seed,
     multinomial, normal, poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm,
     seed, set_rng_state,
 )  # fmt: skip
-from pullback.runtime.printing import printoptions, set_printoptions
+from pullback.runtime.values.printing import printoptions, set_printoptions
 from pullback.runtime.functions import declared as _declared
 from pullback.runtime.functions.declared import *  # noqa: F403  sin, maximum, sum, ...
 from pullback.runtime.functions.elementwise import (
@@ -155,18 +157,18 @@ from pullback.runtime.functions.noise import (
     alpha_dropout, dropout, feature_alpha_dropout, feature_dropout, rrelu,
 )  # fmt: skip
 from pullback.runtime.functions.activation import hardshrink, softshrink
-from pullback.runtime.in_place_activations import (
+from pullback.runtime.methods.in_place_activations import (
     celu_, relu_, rrelu_, selu_, threshold_,
 )  # fmt: skip
 from pullback.runtime.functions.control_flow import fori_loop, map, scan, while_loop
 from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
-from pullback.runtime.compiled import compile
-from pullback.runtime.anomaly import is_anomaly_enabled
-from pullback.runtime.batching import vmap
-from pullback.runtime.public import publish as _publish
-from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from pullback.runtime.dispatch.compiled import compile
+from pullback.runtime.tape.anomaly import is_anomaly_enabled
+from pullback.runtime.transforms.batching import vmap
+from pullback.runtime.methods.public import publish as _publish
+from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 

@@ -24,7 +24,7 @@ from pullback.runtime.functions.statistics import linalg_norm as norm
 from pullback.runtime.functions.statistics import matrix_norm, vector_norm
 from pullback.runtime.functions.tensor_equations import linalg_vander as vander
 from pullback.runtime.functions.tensor_equations import matrix_exp, tensorinv, tensorsolve, vecdot
-from pullback.runtime.public import publish as _publish
+from pullback.runtime.methods.public import publish as _publish
 from pullback.tracer.errors import LinearAlgebraError as LinAlgError
 
 __all__ = [

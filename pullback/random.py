@@ -1,6 +1,6 @@
 """Streams of random numbers: seeds and states."""
 
-from pullback.runtime.sampling import (
+from pullback.runtime.tensors.sampling import (
     Generator,
     default_generator,
     get_rng_state,

@@ -7,7 +7,7 @@ from pullback.runtime.functions.declared_special import *  # noqa: F403  erf, i0
 from pullback.runtime.functions.elementwise import logit, round, sinc
 from pullback.runtime.functions.special import entr, mvlgamma, ndtr, polygamma, xlog1py
 from pullback.runtime.functions.statistics import logsumexp
-from pullback.runtime.public import publish as _publish
+from pullback.runtime.methods.public import publish as _publish
 
 multigammaln = mvlgamma
 

@@ -1,5 +1,5 @@
 """For tests of one's own functions: gradients against finite differences."""
 
-from pullback.runtime.gradcheck import gradcheck, gradgradcheck
+from pullback.runtime.autograd.gradcheck import gradcheck, gradgradcheck
 
 __all__ = ["gradcheck", "gradgradcheck"]

@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def own_programs() -> None:
     """Let no test find what another one has traced for functions that are made of the same code."""
-    shared = sys.modules.get("pullback.runtime.shared")
+    shared = sys.modules.get("pullback.runtime.dispatch.shared")
     if shared is not None:
         shared.shared_programs.clear()
 

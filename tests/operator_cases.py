@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from pullback.codegen.rewriting.differentiate import differentiate
+from pullback.codegen.derivatives.differentiate import differentiate
 from pullback.tracer import ops  # noqa: F401  fills OPERATORS
 from pullback.tracer.graph import Graph, Node, make_input, make_node
 from pullback.tracer.operator import OPERATORS, Operator

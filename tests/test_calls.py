@@ -8,9 +8,9 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.machine import store
-from pullback.codegen.machine.calls import caller, matcher, numbers_as_arrays
 from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.kernel_types import ArrayType, ScalarType
+from pullback.codegen.machine.small_calls import caller, matcher, numbers_as_arrays
 from pullback.tracer.spec import Spec
 
 FLOAT64, INT64, INTEGER = np.dtype("float64"), np.dtype("int64"), np.asarray(0).dtype

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.compiled import CompiledFunction
+from pullback.runtime.dispatch.compiled import CompiledFunction
 from pullback.tracer.errors import ArgumentError, GradientError
 from pullback.tracer.graph import Graph
 from pullback.tracer.verify import verify

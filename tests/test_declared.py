@@ -16,7 +16,7 @@ from operator_cases import ROWS, agrees
 import pullback as pb
 from pullback.runtime.functions import conventions
 from pullback.runtime.functions.conventions import FUNCTIONS, MODULES
-from pullback.runtime.tensor import Tensor
+from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.operator import WRITTEN_OUT, Operator, operators
 
 OFFERED = [one for one in operators() if one.torch]
@@ -25,7 +25,7 @@ offered = pytest.mark.parametrize("operator", OFFERED, ids=lambda one: one.name)
 made = pytest.mark.parametrize("operator", MADE, ids=lambda one: one.name)
 
 HEADER = '"""Made from declarations of operators: `pytest --update-golden tests/test_declared.py`."""'
-IMPORTED = {"typing": {"Any"}, "..tensor": {"Tensor"}, ".common": {"Dims", "Operand"}}
+IMPORTED = {"typing": {"Any"}, "..values.tensor": {"Tensor"}, ".common": {"Dims", "Operand"}}
 """By module what annotations name."""
 
 

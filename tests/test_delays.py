@@ -7,7 +7,7 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.pipeline import build_forward
-from pullback.codegen.rolling.delays import move_when_read
+from pullback.codegen.rolling.delayed_carries import move_when_read
 from pullback.tracer.graph import Graph, Node, constant, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of, make_loop

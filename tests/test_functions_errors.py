@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.runtime import autograd
+from pullback.runtime.autograd import autograd
 from pullback.runtime.functions import METHODS, PUBLIC
-from pullback.runtime.tape import wrap
-from pullback.runtime.tensor import Tensor
+from pullback.runtime.tape.apply import wrap
+from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.errors import (
     ArgumentError,
     DimensionError,

@@ -8,7 +8,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.functions.indexing import getitem, updated
-from pullback.runtime.tape import wrap
+from pullback.runtime.tape.apply import wrap
 from pullback.tracer.errors import ArgumentError, DimensionError, ShapeError, TraceError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.spec import spec_of

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.runtime import autograd
+from pullback.runtime.autograd import autograd
 from pullback.runtime.functions import PUBLIC
-from pullback.runtime.tape import wrap
+from pullback.runtime.tape.apply import wrap
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of

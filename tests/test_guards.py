@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pullback as pb
-from pullback.runtime.guards import Deviated, Guards
+from pullback.runtime.tracing.guards import Deviated, Guards
 from pullback.tracer.errors import ArgumentError, DimensionError, GradientError, TraceError
 from pullback.tracer.graph import make_input
 from pullback.tracer.origin import UNKNOWN

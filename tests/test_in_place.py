@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.methods import IN_PLACE
-from pullback.runtime.random_fills import FILLS
+from pullback.runtime.methods.binding import IN_PLACE
+from pullback.runtime.methods.random_fills import FILLS
 
 
 def test_every_name_is_a_method_and_a_function() -> None:

@@ -112,8 +112,8 @@ def test_imports_follow_the_layers(module: str) -> None:
         ("pullback.codegen.nests.fuse", "import pullback.runtime"),
         ("pullback.codegen.nests.fuse", "from numba import njit"),
         ("pullback.codegen.machine.compile", "import jinja2"),
-        ("pullback.runtime.tensor", "from pullback import sin"),
-        ("pullback.runtime.tensor", "import importlib\nimportlib.import_module('numba.core')"),
+        ("pullback.runtime.values.tensor", "from pullback import sin"),
+        ("pullback.runtime.values.tensor", "import importlib\nimportlib.import_module('numba.core')"),
         ("pullback.examples.digits", "from pullback.codegen.targets.python import emit"),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
         ("pullback.codegen.machine.numba_backend", "import numba\nfrom ..tracer import graph"),
         ("pullback.codegen.machine.numba_backend.lowering", "from numba.core import compiler"),
         ("pullback.codegen.targets.python.emit", "from jinja2 import Environment"),
-        ("pullback.runtime.tensor", "from .. import tracer, codegen\nimport numpy"),
+        ("pullback.runtime.values.tensor", "from .. import tracer, codegen\nimport numpy"),
         ("pullback.examples.digits", "import pullback as pb"),
     ],
 )

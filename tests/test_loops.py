@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen.derivatives.differentiate import differentiate
 from pullback.codegen.pipeline import build_forward, build_pair
 from pullback.codegen.rewriting import pieces
-from pullback.codegen.rewriting.differentiate import differentiate
 from pullback.codegen.rewriting.simplify import REWRITES, simplify
 from pullback.codegen.rolling.bodies import prune_loops, share_loops, tidy_loops
 from pullback.tracer.errors import ShapeError

@@ -8,7 +8,7 @@ import pytest
 from derivatives import Function
 
 import pullback as pb
-from pullback.codegen.rewriting.differentiate import differentiate
+from pullback.codegen.derivatives.differentiate import differentiate
 from pullback.errors import EagerOnlyError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.ops import matrices

@@ -7,8 +7,8 @@ import pytest
 
 import pullback as pb
 import pullback.nn.functional as F
-from pullback.runtime import autograd
-from pullback.runtime.tensor import TorchTensor, make
+from pullback.runtime.autograd import autograd
+from pullback.runtime.values.tensor import TorchTensor, make
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.spec import spec_of

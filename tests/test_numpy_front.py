@@ -13,10 +13,10 @@ import pytest
 import scipy.special
 
 import pullback as pb
-from pullback.runtime import autograd
-from pullback.runtime.tape import standing_for, wrap
-from pullback.runtime.tensor import Tensor, make
-from pullback.runtime.value_kinds import NumpyTensor
+from pullback.runtime.autograd import autograd
+from pullback.runtime.tape.apply import standing_for, wrap
+from pullback.runtime.values.tensor import Tensor, make
+from pullback.runtime.values.value_kinds import NumpyTensor
 from pullback.tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.interpret import evaluate_graph

@@ -16,8 +16,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import pullback as pb
-from pullback.runtime import inplace
-from pullback.runtime.tape import apply
+from pullback.runtime.tape import inplace
+from pullback.runtime.tape.apply import apply
 
 
 def random(*shape: int) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_only_functional_transforms_keep_what_is_overwritten() -> None:
 
 
 def test_what_is_saved_is_copied_once_and_only_before_a_write() -> None:
-    from pullback.runtime.saved import SavedValues
+    from pullback.runtime.values.saved import SavedValues
 
     class Saver:
         kept = 0

@@ -18,9 +18,9 @@ from operator_cases import (
     graph_of,
 )
 
-from pullback.runtime.tape import apply, wrap
-from pullback.runtime.tensor import Tensor
-from pullback.runtime.transforms import jvp, vjp
+from pullback.runtime.tape.apply import apply, wrap
+from pullback.runtime.transforms.transforms import jvp, vjp
+from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.ops.reduction import sum_to_shape

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.runtime import printing
-from pullback.runtime.printing import format_scalar, format_tensor, printoptions, set_printoptions
+from pullback.runtime.values import printing
+from pullback.runtime.values.printing import format_scalar, format_tensor, printoptions, set_printoptions
 
 FLOATS = ["float16", "float32", "float64"]
 COMPLEXES = ["complex64", "complex128"]

@@ -8,7 +8,7 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.rolling.roll import roll
-from pullback.runtime.tracing import trace_call
+from pullback.runtime.tracing.tracing import trace_call
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.loop import loops_of

@@ -12,8 +12,8 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.pipeline import statistics
-from pullback.runtime import shared
-from pullback.runtime.compiled import CacheInfo
+from pullback.runtime.dispatch import shared
+from pullback.runtime.dispatch.compiled import CacheInfo
 
 X = np.arange(1.0, 4.0)
 FOUND = CacheInfo(hits=1, misses=0, traces=0, compilations=0, source_hits=0, disk_hits=0, size=1)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.closure import explore
-from pullback.runtime.code_names import names_of
-from pullback.runtime.flatten import Results, flatten, leaf_paths, path_text, unflatten
-from pullback.runtime.signature import ALL, Signature, conform
+from pullback.runtime.bytecode.code_names import names_of
+from pullback.runtime.captures.closure import explore
+from pullback.runtime.tracing.signature import ALL, Signature, conform
+from pullback.runtime.values.flatten import Results, flatten, leaf_paths, path_text, unflatten
 from pullback.tracer.errors import ArgumentError, OutputError
 from pullback.tracer.graph import Graph, make_input
 from pullback.tracer.interpret import evaluate_graph

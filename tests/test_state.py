@@ -10,7 +10,7 @@ import pytest
 
 import pullback as pb
 from pullback.errors import LeakedTraceError, MutationError, PullbackError
-from pullback.runtime.state import Counted, Updates
+from pullback.runtime.captures.state import Counted, Updates
 
 X = np.arange(1.0, 4.0)
 count = 0

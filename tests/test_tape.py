@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.modes import is_recording
-from pullback.runtime.nodes import OperatorNode
-from pullback.runtime.tape import apply, unwrap, wrap
-from pullback.runtime.tensor import make
+from pullback.runtime.tape.apply import apply, unwrap, wrap
+from pullback.runtime.values.modes import is_recording
+from pullback.runtime.values.nodes import OperatorNode
+from pullback.runtime.values.tensor import make
 from pullback.tracer.errors import LeakedTraceError, MutationError, ShapeError, TraceError
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.ops import elementwise as e

@@ -265,8 +265,8 @@ def test_printing(make, text: str) -> None:  # type: ignore[no-untyped-def]
 
 def test_methods_are_pytorchs() -> None:
     torch = pytest.importorskip("torch")
-    from pullback.runtime.ndarray_methods import NDARRAY_METHODS
-    from pullback.runtime.numpy_api.methods import NUMPY_METHODS
+    from pullback.runtime.methods.ndarray_methods import NDARRAY_METHODS
+    from pullback.runtime.numpy_api.array_methods import NUMPY_METHODS
 
     own = {"apply", "cbrt", "expit", "payload", "rank", "refresh", "rsub"}
     ours = {name for name in dir(pb.Tensor) if not name.startswith("_")}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.runtime.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 
 RNG = np.random.default_rng(1)

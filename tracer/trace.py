@@ -2,7 +2,7 @@
 
 An array that reaches an operator and is no argument is captured: it becomes an input of the graph, so that
 its value is read again in every call and never baked into code. Where it comes from is for the runtime to
-find out (`runtime/closure.py`).
+find out (`runtime/captures/closure.py`).
 
 Where Python asks for a value (`if x.sum() > 0`), it gets that of the call which is being traced, and a guard
 is recorded: the graph holds for calls in which all guards have the same answers.

@@ -23,8 +23,8 @@ import numpy as np
 from pullback.tracer.forks import run_after_fork
 from pullback.tracer.spec import Spec
 
-from .calls import NEW_FROM_DESCRIPTOR, built_in_with, numpy_pointer
 from .loading import load_llvm
+from .small_calls import NEW_FROM_DESCRIPTOR, built_in_with, numpy_pointer
 
 SMALLEST_KEPT = 1 << 17
 LARGEST_KEPT = 1 << 28

@@ -1,10 +1,10 @@
 """Gradients of recorded computations, functions with a backward of their own, and checks of gradients."""
 
-from pullback.runtime.anomaly import detect_anomaly, set_detect_anomaly
-from pullback.runtime.autograd import Variable, backward, grad
-from pullback.runtime.custom_function import Function, once_differentiable
-from pullback.runtime.gradcheck import gradcheck, gradgradcheck
-from pullback.runtime.modes import (
+from pullback.runtime.autograd.autograd import Variable, backward, grad
+from pullback.runtime.autograd.custom_function import Function, once_differentiable
+from pullback.runtime.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.runtime.tape.anomaly import detect_anomaly, set_detect_anomaly
+from pullback.runtime.values.modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,

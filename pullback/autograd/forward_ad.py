@@ -1,6 +1,6 @@
 """Dual numbers under the names of torch.autograd.forward_ad."""
 
-from pullback.runtime.forward_ad import (
+from pullback.runtime.autograd.forward_ad import (
     UnpackedDualTensor,
     dual_level,
     enter_dual_level,

@@ -115,7 +115,7 @@ from pullback.runtime.functions.windows import (
     conv_transpose2d,
     conv_transpose3d,
 )  # fmt: skip
-from pullback.runtime.in_place_activations import (
+from pullback.runtime.methods.in_place_activations import (
     celu,
     celu_,
     elu,
@@ -137,7 +137,7 @@ from pullback.runtime.in_place_activations import (
     threshold,
     threshold_,
 )  # fmt: skip
-from pullback.runtime.public import publish as _publish
+from pullback.runtime.methods.public import publish as _publish
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -9,8 +9,8 @@ from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL, normalised_dim
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Operand,
     array_dtype,

@@ -12,8 +12,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.reduction import highest, lowest
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Operand,
     Scalar,

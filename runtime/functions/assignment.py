@@ -10,14 +10,14 @@ from ...tracer.ops.elementwise import convert, identity, where
 from ...tracer.ops.movement import reshape
 from ...tracer.spec import BOOL
 from ...tracer.trace import is_tracing
-from ..conversion import joined
-from ..creation import as_tensor, scalar_tensor
-from ..inplace import assign, fitted, keep_saved, require_assignable
-from ..local import is_local, local
-from ..modes import is_recording
-from ..tape import apply
-from ..tensor import Tensor, mark_written, require_writable
-from ..value_kinds import Auxiliary
+from ..tape.apply import apply
+from ..tape.inplace import assign, fitted, keep_saved, require_assignable
+from ..tape.local import is_local, local
+from ..tensors.conversion import joined
+from ..tensors.creation import as_tensor, scalar_tensor
+from ..values.modes import is_recording
+from ..values.tensor import Tensor, mark_written, require_writable
+from ..values.value_kinds import Auxiliary
 from .indexing import updated, view_at, without_leading
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import Scalar, all_dims, fail, floating, is_scalar, numpy_names, one_dim, tensor
 from .declared import cumsum
 from .declared import sum as sum_of

@@ -15,17 +15,17 @@ from ...tracer.graph import constant, make_input
 from ...tracer.loop import attributes_of_loop
 from ...tracer.origin import current_origin
 from ...tracer.trace import is_tracing
-from ..bodies import outer_edges, trace_body
-from ..closure import explore
-from ..engine import Buffer, Pass
-from ..flatten import flatten, unflatten
-from ..loops import apply_loop
-from ..modes import enable_grad, is_recording
-from ..nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
-from ..randomness import RANDOM, Streams
-from ..sampling import get_rng_state, set_rng_state
-from ..tensor import Tensor, make
-from ..value_kinds import Auxiliary
+from ..captures.closure import explore
+from ..captures.randomness import RANDOM, Streams
+from ..tape.bodies import outer_edges, trace_body
+from ..tape.engine import Buffer, Pass
+from ..tape.loops import apply_loop
+from ..tensors.sampling import get_rng_state, set_rng_state
+from ..values.flatten import flatten, unflatten
+from ..values.modes import enable_grad, is_recording
+from ..values.nodes import FREED, Edge, GradNode, Saved, edge_of, next_sequence
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary
 from .structures import Structured, structured
 
 

@@ -16,11 +16,11 @@ from ...tracer.loop import attributes_of_loop
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.control import GIVEN
 from ...tracer.origin import current_origin
-from ..bodies import BodyInput, TracedBody, trace_body
-from ..loops import apply_loop
-from ..tape import apply
-from ..tensor import Tensor, make
-from ..value_kinds import Auxiliary, PythonNumber
+from ..tape.apply import apply
+from ..tape.bodies import BodyInput, TracedBody, trace_body
+from ..tape.loops import apply_loop
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary, PythonNumber
 from .common import fail
 from .decisions import integer_of, known_truth, truth_of
 from .structures import Structured, require_same, structured

@@ -11,8 +11,8 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
-from ..tape import apply, unwrap
-from ..tensor import Tensor
+from ..tape.apply import apply, unwrap
+from ..values.tensor import Tensor
 from .activation import log_softmax
 from .arithmetic import float_pair
 from .common import (

@@ -21,11 +21,11 @@ from ...tracer.ops import creation
 from ...tracer.ops import elementwise as e
 from ...tracer.origin import fail, placed
 from ...tracer.spec import BOOL, INT64, Spec, normalised_dim, normalised_dims, require_supported
-from .. import dtypes
-from ..conversion import array_dtype, as_dtype
-from ..foreign import how_to_pass
-from ..tape import apply, standing_for
-from ..tensor import Tensor
+from ..tape.apply import apply, standing_for
+from ..tensors.conversion import array_dtype, as_dtype
+from ..values import dtypes
+from ..values.foreign import how_to_pass
+from ..values.tensor import Tensor
 
 Scalar: TypeAlias = bool | int | float
 Operand: TypeAlias = Tensor | np.ndarray | Scalar

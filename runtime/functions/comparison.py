@@ -10,8 +10,8 @@ from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Operand,
     array_dtype,
@@ -205,7 +205,7 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 def _choices(mask: Tensor, input: Any, other: Any) -> list[Any]:
     values = [operand(input, "where", "input"), operand(other, "where")]
     if not any(isinstance(one, Tensor) for one in values):
-        from .. import dtypes
+        from ..values import dtypes
 
         dtype = dtypes.common_dtype(*values)
         return [filled((), cast(Any, one), dtype) for one in values]

@@ -16,8 +16,8 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ...tracer.ops.contraction import contract, contraction_title
 from ...tracer.spec import INT64
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Scalar,
     array_dtype,

@@ -22,13 +22,13 @@ from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
 from ...tracer.origin import current_origin
 from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import Trace, is_tracing, tracing
-from ..bodies import BodyInput, TracedBody, trace_body
-from ..loops import apply_loop
-from ..modes import no_grad
-from ..rows import with_rows
-from ..tape import apply, of_kind, wrap
-from ..tensor import Tensor, make
-from ..value_kinds import Auxiliary, PythonNumber, as_kind
+from ..tape.apply import apply, of_kind, wrap
+from ..tape.bodies import BodyInput, TracedBody, trace_body
+from ..tape.loops import apply_loop
+from ..tracing.rows import with_rows
+from ..values.modes import no_grad
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary, PythonNumber, as_kind
 from .binomial import block_sizes, run_binomially
 from .checkpointing import checkpoint
 from .common import fail

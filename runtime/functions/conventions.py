@@ -17,8 +17,8 @@ from ...tracer import ops  # noqa: F401  all declarations
 from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.operator import WRITTEN_OUT, Operator, operators
 from ...tracer.spec import BOOL, INT64
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Dims,
     Operand,

@@ -11,8 +11,8 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
-from ..tape import apply, unwrap, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, unwrap, wrap
+from ..values.tensor import Tensor
 from .common import (
     array_dtype,
     as_dtype,

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype, fail, filled, floating, tensor
 from .declared import sum
 from .joining import cat

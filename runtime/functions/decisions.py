@@ -11,9 +11,9 @@ from ...tracer.graph import Node, constant
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import is_tracing
-from ..tape import apply, wrap
-from ..tensor import Tensor, make
-from ..value_kinds import Auxiliary
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary
 from .common import fail
 from .structures import as_dtype, spec_of_tensor
 

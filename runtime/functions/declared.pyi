@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..tensor import Tensor
+from ..values.tensor import Tensor
 from .common import Dims, Operand
 
 __all__ = [

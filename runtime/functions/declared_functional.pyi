@@ -1,6 +1,6 @@
 """Made from declarations of operators: `pytest --update-golden tests/test_declared.py`."""
 
-from ..tensor import Tensor
+from ..values.tensor import Tensor
 from .common import Operand
 
 __all__ = [

@@ -14,9 +14,9 @@ from ...tracer.errors import ArgumentError, GradientError, ShapeError, Unsupport
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
-from ..modes import is_recording
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.modes import is_recording
+from ..values.tensor import Tensor
 from .common import (
     array_dtype,
     fail,

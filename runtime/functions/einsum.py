@@ -16,8 +16,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import array_dtype, fail, tensor
 from .contraction import contracted, in_order
 from .movement import permuted, reshape_to

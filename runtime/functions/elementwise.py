@@ -12,8 +12,8 @@ import numpy as np
 
 from ...tracer.errors import DTypeError
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from . import conventions
 from .common import (
     Operand,

@@ -14,8 +14,8 @@ from ...tracer.ops import linalg as la
 from ...tracer.ops.linalg import transposed
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
-from ..tape import apply, unwrap, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, unwrap, wrap
+from ..values.tensor import Tensor
 from .common import (
     array_dtype,
     as_dtype,

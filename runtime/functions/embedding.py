@@ -6,8 +6,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype, fail, filled, tensor
 from .declared import amax, sum
 from .movement import reshape_to

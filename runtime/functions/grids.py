@@ -11,8 +11,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.spec import INT64
-from ..tape import wrap
-from ..tensor import Size, Tensor
+from ..tape.apply import wrap
+from ..values.tensor import Size, Tensor
 from .arithmetic import remainder
 from .common import array_dtype, fail, filled, numpy_dtype, tensor, tensors
 from .declared import floor_divide

@@ -20,11 +20,11 @@ from ...tracer.ops import movement as m
 from ...tracer.ops.reduction import cumsum, sum_
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
-from ..foreign import how_to_pass, unboxed
-from ..local import is_local, local
-from ..tape import apply, unwrap, wrap
-from ..tensor import Tensor, make
-from ..value_kinds import Auxiliary, NumpyScalar, NumpyTensor
+from ..tape.apply import apply, unwrap, wrap
+from ..tape.local import is_local, local
+from ..values.foreign import how_to_pass, unboxed
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
 from .movement import expand_to, permuted, reshape_to
 from .parts import sliced

@@ -10,8 +10,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import movement as m
-from ..tape import apply, as_several_views
-from ..tensor import Tensor
+from ..tape.apply import apply, as_several_views
+from ..values.tensor import Tensor
 from .common import as_dtype, common_dtype, fail, numpy_names, one_dim, own_dim, tensor, tensors
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_to, reshape_to
 from .parts import part, selected

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import Scalar, array_dtype, as_dtype, fail, filled, floating, sizes, tensor
 from .comparison import where
 from .declared import isnan

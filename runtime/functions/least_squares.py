@@ -9,8 +9,8 @@ import numpy as np
 from ...tracer.errors import ShapeError
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     array_dtype,
     fail,

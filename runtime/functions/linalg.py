@@ -12,8 +12,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import as_dtype, common_dtype, fail, floating, matrix_named_either_way
 from .contraction import matmul
 from .movement import expand_to, reshape_to, transpose

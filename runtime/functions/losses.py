@@ -10,8 +10,8 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .arithmetic import float_pair
 from .common import (
     F,

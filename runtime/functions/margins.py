@@ -8,8 +8,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .activation import logsigmoid
 from .arithmetic import float_pair
 from .common import array_dtype, as_dtype, fail, floating, iota, tensor

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ..foreign import unboxed
-from ..tensor import Tensor
+from ..values.foreign import unboxed
+from ..values.tensor import Tensor
 from . import (
     activation,
     arithmetic,

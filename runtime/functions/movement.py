@@ -10,8 +10,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DimensionError, ShapeError, UnsupportedError
 from ...tracer.ops import movement as m
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor
 from .common import fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...tracer.errors import ArgumentError, UnsupportedError
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .activation import SELU_ALPHA, SELU_SCALE, leaky_relu, softmax
 from .common import array_dtype, fail, filled, floating
 from .reduction import max as largest
@@ -22,7 +22,7 @@ __all__ = [
 
 def _drawn(shape: tuple[int, ...], like: Tensor) -> Tensor:
     """Uniform random numbers."""
-    from ..sampling import rand
+    from ..tensors.sampling import rand
 
     return rand(shape, dtype=like.dtype)
 

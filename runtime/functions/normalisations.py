@@ -11,9 +11,9 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
-from ..modes import no_grad
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.modes import no_grad
+from ..values.tensor import Tensor
 from .arithmetic import pow
 from .assignment import copy_
 from .common import array_dtype, as_dtype, elementwise, fail, floating

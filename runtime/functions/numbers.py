@@ -8,8 +8,8 @@ from ...tracer.errors import DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import special as s
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .arithmetic import pow
 from .common import (
     Operand,

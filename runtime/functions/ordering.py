@@ -14,8 +14,8 @@ from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import reduction as r
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
-from ..tape import apply, unwrap, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, unwrap, wrap
+from ..values.tensor import Tensor
 from .common import (
     FLOAT64,
     all_dims,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import movement as m
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import array_dtype, fail, scalar_of, tensor
 from .movement import expand_to
 from .parts import part

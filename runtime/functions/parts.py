@@ -12,8 +12,8 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
-from ..tape import apply, with_own_memory
-from ..tensor import Tensor
+from ..tape.apply import apply, with_own_memory
+from ..values.tensor import Tensor
 from .common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
 from .movement import expand_to, moved_to_end, permuted, reshape_to, transpose, view
 

@@ -12,8 +12,8 @@ from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops.reduction import lowest
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor
 from .arithmetic import div, pow
 from .common import array_dtype, fail, filled, iota, require_float, tensor
 from .declared import sum

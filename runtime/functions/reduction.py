@@ -16,8 +16,8 @@ from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ...tracer.spec import BOOL
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Dims,
     all_dims,

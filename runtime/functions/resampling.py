@@ -10,8 +10,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor
 from .arithmetic import clamp
 from .common import INT64, array_dtype, as_dtype, fail, filled, floating, tensor
 from .contraction import matmul

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import INT64
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype, floating, iota, numpy_names, one_dim, tensor
 from .declared import isnan
 from .joining import cat

@@ -11,8 +11,8 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
 from ...tracer.ops import scattering as s
-from ..tape import apply, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, wrap
+from ..values.tensor import Tensor
 from .common import (
     Scalar,
     array_dtype,
@@ -134,7 +134,6 @@ def _beginning(reduce: str, dtype: np.dtype) -> Scalar:
     monoid = OFFERED["sum" if reduce == "mean" else reduce].monoid
     assert monoid is not None
     return monoid.identity(dtype)
-
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:

@@ -22,8 +22,8 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
-from ..tape import apply, unwrap, wrap
-from ..tensor import Tensor
+from ..tape.apply import apply, unwrap, wrap
+from ..values.tensor import Tensor
 from .common import (
     Scalar,
     array_dtype,

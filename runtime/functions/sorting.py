@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...tracer.ops.ordering import sorted_positions
 from ...tracer.spec import INT64
-from ..modes import no_grad
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.modes import no_grad
+from ..values.tensor import Tensor
 from .common import array_dtype, as_dtype
 from .movement import reshape_to
 from .parts import sliced

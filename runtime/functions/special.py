@@ -12,8 +12,8 @@ import numpy as np
 from ...tracer.errors import ArgumentError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import special as s
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .arithmetic import xlogy
 from .common import Operand, fail, floating, promoted_pair
 from .declared import lgamma

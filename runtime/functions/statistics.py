@@ -13,8 +13,8 @@ from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ...tracer.spec import FromShape
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     Dims,
     all_dims,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...tracer.ops import elementwise as e
-from ..flatten import flatten, is_container, unflatten
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.flatten import flatten, is_container, unflatten
+from ..values.tensor import Tensor
 
 __all__ = ["stop_gradient"]
 

@@ -13,11 +13,11 @@ from ...tracer.graph import Node, constant
 from ...tracer.ops.elementwise import convert
 from ...tracer.spec import Spec, require_supported
 from ...tracer.trace import is_tracing
-from ..bodies import BodyInput
-from ..flatten import flatten, leaf_paths, path_text, unflatten
-from ..tape import apply, of_kind, standing_for
-from ..tensor import Tensor, TorchTensor, make
-from ..value_kinds import Auxiliary, NumpyTensor, PythonNumber, kind_of_result, plain
+from ..tape.apply import apply, of_kind, standing_for
+from ..tape.bodies import BodyInput
+from ..values.flatten import flatten, leaf_paths, path_text, unflatten
+from ..values.tensor import Tensor, TorchTensor, make
+from ..values.value_kinds import Auxiliary, NumpyTensor, PythonNumber, kind_of_result, plain
 from .common import fail
 
 MOST_CONVERSIONS = 4

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ...tracer.errors import ShapeError
 from ...tracer.ops import decompositions as d
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import (
     fail,
     floating,

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
-from ..tape import apply
-from ..tensor import Tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
 from .common import array_dtype, fail, own_dim, tensor, torch_name
 from .contraction import matmul
 from .joining import cat, stack

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ..conversion import holds_tensor, tensor_of
 from ..functions import PUBLIC, joining, movement
 from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.indexing import updated
-from ..tensor import Tensor
+from ..tensors.conversion import holds_tensor, tensor_of
+from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements
 from .values import of_arrays, promoted
 
@@ -39,9 +39,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **option
     outside = tuple(rows.shape[:-1])
     if 0 in outside:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")  # as NumPy
-    found = [
-        func1d(row, *args, **options) for row in rows.reshape(math.prod(outside), rows.shape[-1])
-    ]
+    found = [func1d(row, *args, **options) for row in rows.reshape(math.prod(outside), rows.shape[-1])]
     results = _stacked(found)
     inside = tuple(results.shape[1:])
     results = results.reshape((*outside, *inside))

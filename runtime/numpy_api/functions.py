@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
-from ..conversion import tensor_of
+from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, scalar_of
 from ..functions.einsum import einsum
-from ..library_calls import public_name
-from ..tape import copied_in_order
-from ..tensor import Tensor
-from .front import FUNCTIONS, converted
+from ..tape.apply import copied_in_order
+from ..tensors.conversion import tensor_of
+from ..values.tensor import Tensor
+from .protocols import FUNCTIONS, converted
 from .values import averaged, known, promoted
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -8,12 +8,12 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
-from ..asked import Asked
-from ..conversion import tensor_of
 from ..functions import PUBLIC, joining, movement, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced
-from ..tape import wrap
-from ..tensor import Tensor
+from ..tape.apply import wrap
+from ..tensors.conversion import tensor_of
+from ..values.asked import Asked
+from ..values.tensor import Tensor
 from .functions import implements
 from .values import averaged, known, promoted
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
-from ..asked import Asked
-from ..conversion import tensor_of
 from ..functions import PUBLIC, joining
 from ..functions.common import array_dtype, as_dtype, fail, is_traced
 from ..functions.linalg import solved
-from ..tape import wrap
-from ..tensor import Tensor
-from .calculus import convolve
+from ..tape.apply import wrap
+from ..tensors.conversion import tensor_of
+from ..values.asked import Asked
+from ..values.tensor import Tensor
+from .differences import convolve
 from .functions import implements
 from .values import averaged, promoted
 

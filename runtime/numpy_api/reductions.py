@@ -9,12 +9,12 @@ import numpy as np
 
 from ...tracer.operator import Operator, operators
 from ...tracer.spec import BOOL
-from ..conversion import tensor_of
 from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
 from ..functions.common import array_dtype, as_dtype, filled, scalar_of
-from ..tensor import Tensor
-from .front import FUNCTIONS
+from ..tensors.conversion import tensor_of
+from ..values.tensor import Tensor
 from .functions import implements
+from .protocols import FUNCTIONS
 from .values import averaged, promoted
 
 Implementation = Callable[..., Tensor]

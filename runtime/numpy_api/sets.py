@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
-from ..conversion import tensor_of
 from ..functions import PUBLIC, declared, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
-from ..lost_gradients import refuse_constant
-from ..tape import wrap
-from ..tensor import Tensor
-from .calculus import linspace
+from ..tape.apply import wrap
+from ..tensors.conversion import tensor_of
+from ..values.lost_gradients import refuse_constant
+from ..values.tensor import Tensor
+from .differences import linspace
 from .functions import FUNCTIONS, implements
 from .values import averaged, known, promoted
 

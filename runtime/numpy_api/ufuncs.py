@@ -13,13 +13,13 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ...tracer.operator import operators
-from ..conversion import tensor_of
+from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared, joining, movement, parts
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
-from ..library_calls import public_name
-from ..tape import wrap
-from ..tensor import Tensor
-from .front import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown
+from ..tape.apply import wrap
+from ..tensors.conversion import tensor_of
+from ..values.tensor import Tensor
+from .protocols import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown
 from .values import averaged, known, promoted
 
 FLOAT64 = np.dtype("float64")
@@ -271,7 +271,7 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Tensor:
 
 def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
     """`np.add.at(x, index, values)`, in place."""
-    from .writes import add_at
+    from .written_arrays import add_at
 
     if ufunc not in (np.add, np.subtract):
         unknown(f"{public_name(ufunc)}.at")

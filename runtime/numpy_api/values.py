@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.ops.movement import reshape
-from ..conversion import array_dtype, as_dtype, tensor_of
-from ..flatten import flatten, unflatten
-from ..tape import apply, of_kind
-from ..tensor import Tensor
-from ..value_kinds import NumpyTensor, PythonNumber, kind_of_result
+from ..tape.apply import apply, of_kind
+from ..tensors.conversion import array_dtype, as_dtype, tensor_of
+from ..values.flatten import flatten, unflatten
+from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyTensor, PythonNumber, kind_of_result
 
 
 def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:

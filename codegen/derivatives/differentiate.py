@@ -1,0 +1,108 @@
+"""Reverse-mode differentiation of a graph: the rules' cotangents, summed and brought to the operands' shapes.
+
+A. Griewank and A. Walther, Evaluating Derivatives (SIAM 2008), section 3.2: each node's cotangent is
+complete when all its users have been visited, so one sweep against the order of computation suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pullback.tracer.errors import EagerOnlyError
+from pullback.tracer.graph import Graph, Labels, Node, relabelled
+from pullback.tracer.loop import LoopNode
+from pullback.tracer.operator import Operator
+from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.reduction import sum_to_shape
+from pullback.tracer.origin import backward_of
+
+
+def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
+    """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
+    active = active_nodes(graph, wrt)
+    total: dict[Node, Node] = {}
+    of_results: dict[Node, dict[int, Node]] = {}
+    names = Labels()
+    for output, cotangent in cotangents.items():
+        if output in active:
+            total[output] = cotangent
+    for node in reversed(graph.nodes):
+        if node.operator is loop_result and node in total:
+            found, index = of_results.setdefault(node.operands[0], {}), node.attributes["index"]
+            found[index] = found[index] + total[node] if index in found else total[node]
+        elif node in of_results:
+            _visit_loop(node, of_results[node], total, active)
+        elif node in total and node.operands:
+            _name_cotangent(total[node], node, names)
+            _visit(node, total, active)
+    named = iter(relabelled([total[node] for node in wrt if node in total], names))
+    return [next(named) if node in total else None for node in wrt]
+
+
+def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
+    """The floating nodes through which a derivative with respect to `wrt` passes."""
+    active = {node for node in wrt if node.spec.is_float}
+    for node in graph.nodes:
+        if node.operator is loop_result:
+            if node.attributes["index"] in _active_results(node.operands[0], active):
+                active.add(node)
+        elif node.spec.is_float and any(
+            operand in active and _depends(node.operator, position)
+            for position, operand in enumerate(node.operands)
+        ):
+            active.add(node)
+    return active
+
+
+def _depends(operator: Operator, position: int) -> bool:
+    """Whether the result has a derivative by the operand. That of factors is in the rule of the composite
+    that takes them and the matrix; `_visit` refuses any other use of them."""
+    return operator.rule_for(position) is not None or operator.family == "matrix"
+
+
+def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
+    """Add what the rules of `node` give to the cotangents of its operands.
+
+    Raises:
+        EagerOnlyError: it is a factorisation, which has none.
+    """
+    if node.operator.family == "matrix":
+        raise EagerOnlyError(
+            f"The derivative of {node.operator.name} has no form in generated code, at {node.origin.place}  "
+            f"{node.origin.text}. Without compiling it is computed."
+        )
+    cotangent = total[node]
+    specs = [operand.spec for operand in node.operands]
+    for position, operand in enumerate(node.operands):
+        if operand not in active or node.operator.rule_for(position) is None:
+            continue
+        with backward_of(node.origin, node.operator.name):
+            contribution = node.operator.pull_back(
+                position, cotangent, node.operands, specs, node, node.spec, node.attributes
+            )
+            contribution = sum_to_shape(contribution, operand.shape)
+            if operand in total:
+                contribution = total[operand] + contribution
+        total[operand] = contribution
+
+
+def _active_results(loop: Node, active: set[Node]) -> set[int]:
+    from .reverse import active_results  # which differentiates bodies
+
+    return active_results(LoopNode(loop), active)
+
+
+def _visit_loop(node: Node, cotangents: dict[int, Node], total: dict[Node, Node], active: set[Node]) -> None:
+    from .reverse import pull_back_loop
+
+    with backward_of(node.origin, "loop"):
+        for position, contribution in pull_back_loop(LoopNode(node), cotangents, active).items():
+            operand = node.operands[position]
+            if operand in active:
+                total[operand] = total[operand] + contribution if operand in total else contribution
+
+
+def _name_cotangent(cotangent: Node, primal: Node, names: Labels) -> None:
+    """Let the cotangent be called `d_<primal>`, if it has no name yet."""
+    if primal.name and not cotangent.name and cotangent.operands:
+        names.names.setdefault(cotangent, f"d_{primal.name}")

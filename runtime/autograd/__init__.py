@@ -1,0 +1,1 @@
+"""`pullback.autograd`: the backward pass's faces, custom functions, forward mode, checks."""

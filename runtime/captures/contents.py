@@ -1,0 +1,219 @@
+"""What an object holds that is neither an array nor taken apart, to tell whether it has changed since.
+
+Sets, tables of pandas, sparse matrices, objects of libraries: their values end up in a trace as constants. So
+what they hold is written down when they are found, and compared in each call. What can't be read without
+using it up (an iterator, an open file) is `Unreadable`.
+"""
+
+from __future__ import annotations
+
+import array
+import contextvars
+import io
+import math
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping, MappingView, Set
+from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..values.dtypes import DType
+from ..values.tensor import Tensor
+from .objects import attributes_of
+from .randomness import RANDOM
+
+PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
+"""Values that are the same if they are equal and of one type."""
+_IDENTICAL = (type, ModuleType, FunctionType, BuiltinFunctionType, np.ufunc, np.dtype, DType)
+_BUFFERS = (bytearray, memoryview, array.array)
+LIMIT = 200_000
+"""Parts that an object may have, to be compared in each call."""
+
+
+class Unreadable(Exception):
+    """An object whose content can't be known without using it up, or has too many parts."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(type(value).__name__)
+        self.value = value
+
+
+class Content:
+    """What an object held when it was looked at.
+
+    Attributes:
+        streams: random generators that were met on the way; what they draw is another matter.
+
+    Raises:
+        Unreadable: it is, or holds, an iterator or an open file.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self._kind = type(value)
+        self._parts = [part.copy() if isinstance(part, np.ndarray) else part for part in parts_of(value)]
+        self.streams = [part for part in self._parts if isinstance(part, RANDOM)]
+
+    def is_of(self, value: Any) -> bool:
+        """Whether an object holds the same: type, structure, numbers, and the identity of all else."""
+        if type(value) is not self._kind:
+            return False
+        try:
+            now = list(parts_of(value))
+        except Unreadable:
+            return False
+        return len(now) == len(self._parts) and all(map(_same, self._parts, now))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it keeps nothing alive but numbers, text and the like."""
+        return all(isinstance(part, (*PLAIN_TYPES, frozenset, tuple, *_IDENTICAL)) for part in self._parts)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return (
+            one.dtype == other.dtype
+            and one.shape == other.shape
+            and np.array_equal(one, other, equal_nan=one.dtype.kind in "fcmM")
+        )
+    if isinstance(one, tuple) and 0.0 in one:  # which equals -0.0
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, float):
+        return (one == other and math.copysign(1, one) == math.copysign(1, other)) or (
+            math.isnan(one) and math.isnan(other)
+        )
+    return isinstance(one, (*PLAIN_TYPES, np.generic, np.dtype, frozenset, tuple)) and bool(one == other)
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """Types, numbers, arrays and objects without parts that it is made of, in an order of its own."""
+    seen: set[int] = set()
+    kept: list[Any] = []
+    pending: list[Any] = [value]
+    count = 0
+    while pending:
+        one = pending.pop()
+        count += 1
+        if count > LIMIT:
+            raise Unreadable(value)
+        if isinstance(one, (*PLAIN_TYPES, np.generic, *_IDENTICAL, *RANDOM)):
+            yield one
+            if not isinstance(one, FunctionType) or not one.__closure__ or id(one) in seen:
+                continue
+        if id(one) in seen:
+            yield ...
+            continue
+        seen.add(id(one))
+        kept.append(one)  # so that no other object gets its id
+        yield type(one)
+        own, inner = _taken_apart(one)
+        yield from own
+        pending += inner
+
+
+def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
+    """What is compared of an object, and the objects in it to go on with."""
+    if isinstance(value, FunctionType):
+        return [], [content for cell in value.__closure__ or () for content in content_of_cell(cell)]
+    if isinstance(value, Tensor):
+        return [value._value], []
+    if isinstance(value, np.ndarray):
+        return ([], value.reshape(-1).tolist()) if value.dtype.hasobject else ([np.asarray(value)], [])
+    if isinstance(value, _BUFFERS):
+        return [bytes(value)], []
+    if isinstance(value, Mapping | MappingProxyType):
+        return [len(value)], [*_attributes(value), *value.keys(), *value.values()]
+    if isinstance(value, Set) and not isinstance(value, MappingView):
+        plain = frozenset((type(one), one) for one in value if isinstance(one, PLAIN_TYPES))
+        others: list[Any] = [one for one in value if not isinstance(one, PLAIN_TYPES)]
+        return [plain, len(value)], [*_attributes(value), *others]
+    if isinstance(value, MappingView):
+        shown: Any = value
+        return [], [list(shown)]
+    if isinstance(value, contextvars.ContextVar):
+        return [], [value.get(None)]
+    if isinstance(value, weakref.ref):
+        return [], [value()]
+    if isinstance(value, MethodType):
+        return [value.__func__], [value.__self__]
+    if type(value).__module__.partition(".")[0] in ("pandas", "xarray"):
+        return _table(value)
+    if type(value) in (list, tuple, deque) and all(isinstance(one, PLAIN_TYPES) for one in value):
+        return [tuple(map(type, value)), tuple(value)], []
+    if isinstance(value, list | tuple | deque):
+        return [len(value)], [*_attributes(value), *value]
+    if hasattr(type(value), "__array__"):
+        return [np.array(value)], []
+    require_readable(value)
+    attributes = _attributes(value)
+    memory = _memory_of(getattr(value, "_obj", value))  # in which one that processes share has its number
+    if memory is not None:
+        return [memory], attributes
+    return ([], attributes) if attributes else _state(value)
+
+
+def _memory_of(value: Any) -> bytes | None:
+    """The bytes of what shows its memory, as numbers of `ctypes` and mapped files do."""
+    try:
+        return memoryview(value).tobytes()
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _is_extension(kind: type) -> bool:
+    """Whether a class was written in C, so that its objects may hold what is no attribute."""
+    return not kind.__flags__ & (1 << 9)  # Py_TPFLAGS_HEAPTYPE
+
+
+def require_readable(value: Any) -> None:
+    """Raise Unreadable for an iterator or a file that is open for reading."""
+    if isinstance(value, io.IOBase):
+        if not isinstance(value, io.StringIO | io.BytesIO) and not value.closed and value.readable():
+            raise Unreadable(value)
+    elif isinstance(value, Iterator) and _is_extension(type(value)):
+        raise Unreadable(value)
+
+
+def content_of_cell(cell: CellType) -> list[Any]:
+    """What a variable of an enclosing function holds: nothing where it is assigned only later, or never."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+def _attributes(value: Any) -> list[Any]:
+    """Names and values of attributes, of slots as well."""
+    found = attributes_of(value)
+    return [part for name in sorted(found) for part in (name, found[name])]
+
+
+def _state(value: Any) -> tuple[list[Any], list[Any]]:
+    """What an object of a class written in C would be pickled as; itself if it can't be."""
+    try:
+        reduced = value.__reduce_ex__(2)
+    except Exception:  # a lock, a logger's stream: nothing that is computed with
+        return [value], []
+    return ([reduced], []) if isinstance(reduced, str) else ([], [*reduced[1:3]])
+
+
+def _table(value: Any) -> tuple[list[Any], list[Any]]:
+    """The columns and labels of what pandas and xarray have, whose own attributes are caches."""
+    if hasattr(value, "items") and hasattr(value, "columns"):
+        return [], [value.columns, value.index, *(column.to_numpy() for _, column in value.items())]
+    if hasattr(value, "data_vars"):
+        return [], [part for name, one in value.variables.items() for part in (name, one.values)]
+    if hasattr(value, "coords") and hasattr(value, "values"):
+        return [], [value.values, value.dims, *(one.values for one in value.coords.values())]
+    if hasattr(value, "index") and hasattr(value, "to_numpy"):
+        labels = value.index if not callable(value.index) else None
+        return [], [value.to_numpy(), labels, value.name]
+    if hasattr(value, "to_numpy"):
+        return [], [value.to_numpy(), getattr(value, "name", None)]
+    return [value], []

@@ -1,0 +1,185 @@
+"""What code of the user's a function can run: found by the names in code, from objects to what they hold.
+
+A walk over functions, their variables, and the classes, attributes and elements of the objects on the way. It
+follows only names that occur in the code found so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import threading
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from itertools import chain, islice
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..bytecode.code_names import names_of
+from ..bytecode.write_instructions import imports
+from ..values.tensor import TorchTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+from .contents import content_of_cell
+from .objects import attributes_of, is_opaque, is_own_container, is_users, wrapped_by
+
+LARGEST = 1000
+"""Elements of a container that are looked at."""
+WITHOUT_CODE = frozenset((
+    bool, int, float, complex, str, bytes, type(None), np.ndarray, np.float64, np.ufunc, np.dtype,
+    TorchTensor, NumpyTensor, NumpyScalar, PythonNumber,
+))  # fmt: skip
+PARTS: dict[type, tuple[str, ...]] = {
+    MethodType: ("__func__", "__self__"),
+    BuiltinFunctionType: ("__self__",),
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+    functools.partial: ("func", "args", "keywords"),
+    functools.partialmethod: ("func", "args", "keywords"),
+    functools.singledispatchmethod: ("dispatcher",),
+    np.vectorize: ("pyfunc",),
+}
+"""Of objects that call functions the attributes that hold these."""
+MAPPINGS = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
+NAMESPACES = (SimpleNamespace, argparse.Namespace, threading.local)
+SEQUENCES = (list, tuple, set, frozenset, deque)
+
+
+class Reached:
+    """What the `roots` reach.
+
+    Attributes:
+        functions: those of the user's.
+        namespaces: the global variables of these functions, and of the modules of classes on the way, by
+            identity.
+    """
+
+    def __init__(self, roots: Iterable[Any]) -> None:
+        self.functions: dict[FunctionType, None] = {}
+        self.namespaces: dict[int, dict[str, Any]] = {}
+        self._names: set[str] = set()
+        self._reads_all = False
+        self._holders: list[Mapping[str, Any]] = []
+        self._looked_for: set[str] = set()
+        """The names under which `_looked_at`, the first of the holders, have been looked at."""
+        self._looked_at = 0
+        self._seen: dict[int, Any] = {}
+        pending = list(roots)
+        while pending:
+            while pending:
+                value = pending.pop()
+                kind: Any = type(value)
+                if kind not in WITHOUT_CODE and id(value) not in self._seen:
+                    self._seen[id(value)] = value
+                    pending += getattr(self, _way_from(kind))(value)
+            pending = self._by_name()
+
+    def _by_name(self) -> list[Any]:
+        """What objects, classes and modules hold under the names that code reads, where it is new."""
+        found: list[Any] = []
+        new = self._names - self._looked_for
+        for position, holder in enumerate(self._holders):
+            names = new if position < self._looked_at else self._names
+            found += [holder[name] for name in (list(holder) if self._reads_all else holder.keys() & names)]
+        self._looked_at, self._looked_for = len(self._holders), set(self._names)
+        return [one for one in found if type(one) not in WITHOUT_CODE and id(one) not in self._seen]
+
+    def _from_function(self, function: FunctionType) -> list[Any]:
+        found = [one for cell in function.__closure__ or () for one in content_of_cell(cell)]
+        if function.__dict__:
+            self._holders.append(function.__dict__)
+            found.append(function.__dict__.get("__wrapped__"))
+        if not is_users(function):
+            return found
+        self.functions[function] = None
+        variables = function.__globals__
+        if type(variables) is dict:  # and no view of one
+            self.namespaces[id(variables)] = variables
+        names = names_of(function.__code__)
+        self._names |= names.attributes
+        self._reads_all |= names.reads_all
+        for name in names.loaded:
+            try:
+                found.append(variables[name])
+            except KeyError:  # a built-in name, or one that is assigned only later
+                continue
+        found += function.__defaults__ or ()
+        found += (function.__kwdefaults__ or {}).values()
+        return found + self._imported_by(function)
+
+    def _imported_by(self, function: FunctionType) -> list[ModuleType]:
+        """The user's modules that a function imports when it runs, as far as they are there."""
+        package = function.__globals__.get("__package__")
+        names = [full for name in imports(function.__code__) for full in (name, f"{package}.{name}")]
+        found = [sys.modules[name] for name in names if name in sys.modules and not is_opaque(name)]
+        for module in found:
+            self._names.update(function.__code__.co_names)
+            self.namespaces[id(vars(module))] = vars(module)
+        return found
+
+    def _from_class(self, kind: type) -> list[Any]:
+        """The special methods of a class and its metaclass, which code runs without naming them."""
+        found: list[Any] = [] if type(kind) is type else [type(kind)]
+        for base in kind.__mro__:
+            if is_opaque(base.__module__):
+                continue
+            own = vars(base)
+            self._holders.append(own)
+            if base.__module__ in sys.modules:
+                variables = vars(sys.modules[base.__module__])
+                self.namespaces[id(variables)] = variables
+            found += [one for name, one in own.items() if name[:2] == "__" and type(one) is FunctionType]
+        return found
+
+    def _from_module(self, module: ModuleType) -> tuple[()]:
+        if not is_opaque(module.__name__):
+            self._holders.append(vars(module))
+        return ()
+
+    def _from_instance(self, value: Any) -> tuple[type]:
+        self._holders.append(value.__dict__)
+        return (type(value),)
+
+    def _from_slotted(self, value: Any) -> list[Any]:
+        """Of an object of the user's with elements, or with slots."""
+        self._holders.append(attributes_of(value))
+        return [type(value), *(_elements(value) if is_own_container(value) else ())]
+
+    def _from_container(self, value: Any) -> list[Any]:
+        return _elements(value)
+
+    def _from_parts(self, value: Any) -> list[Any]:
+        return [getattr(value, name) for name in PARTS[type(value)]]
+
+    def _from_wrapper(self, value: Any) -> list[Any]:
+        return [wrapped_by(value)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _way_from(kind: Any) -> str:
+    """The method that goes on from objects of a class."""
+    if issubclass(kind, FunctionType):
+        return "_from_function"
+    if issubclass(kind, type):
+        return "_from_class"
+    if issubclass(kind, ModuleType):
+        return "_from_module"
+    if kind in MAPPINGS or kind in SEQUENCES:
+        return "_from_container"
+    if kind in PARTS:
+        return "_from_parts"
+    if is_opaque(kind.__module__) and kind not in NAMESPACES:
+        return "_from_wrapper"
+    has_slots = kind.__dictoffset__ == 0 or any("__slots__" in vars(base) for base in kind.__mro__)
+    return "_from_slotted" if has_slots or issubclass(kind, (dict, *SEQUENCES)) else "_from_instance"
+
+
+def _elements(value: Any) -> list[Any]:
+    """The first elements of a container."""
+    values = value.values() if isinstance(value, Mapping) else ()
+    found = chain(islice(value, LARGEST), islice(values, LARGEST))
+    return [one for one in found if type(one) not in WITHOUT_CODE]

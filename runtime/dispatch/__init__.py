@@ -1,0 +1,1 @@
+"""From a call to the program that runs: variants, paths, shared programs."""

@@ -1,0 +1,231 @@
+"""Programs that function objects share which are made of the same code: lambdas in a loop, a fit made again.
+
+What was traced for one function object serves another one where that reaches the like of it: the same code,
+the same plain values, arrays of the same shapes. `Reader.bind` finds that out. The other one's arrays are
+read by a reader of its own, so what is kept here holds none of anybody's arrays, and a function that goes
+frees what it has reached.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from ..captures.objects import is_instance, wrapped_by
+from ..captures.places import Reading, Source
+from ..tensors.sampling import default_generator
+from ..tracing.signature import Call
+from ..tracing.tracing import Traced, explored_leaves
+from .paths import Path, Paths
+from .prefixes import Prefix
+from .siblings import Sibling, Siblings
+from .variant import Variant
+
+if TYPE_CHECKING:
+    from .compiled import CompiledFunction
+
+MOST_KEYS = 256
+MOST_ALIKE = 8
+"""Programs of one code and one kind of arguments, for functions that reach other things."""
+
+
+class SharedPrograms:
+    """Variants and paths by what their function is made of; those that were used longest ago go first."""
+
+    def __init__(self) -> None:
+        self._shelves: OrderedDict[Any, tuple[Variant | Paths, ...]] = OrderedDict()
+        self._constants: OrderedDict[Any, frozenset[str]] = OrderedDict()
+        """Of which numbers functions of a kind have turned out to need the value."""
+        self._lock = threading.Lock()
+
+    def constants_of(self, function: CompiledFunction) -> frozenset[str]:
+        """The numbers that were constants in programs of functions that are made of the same code."""
+        with self._lock:
+            return self._constants.get(kind_of(function.__wrapped__), frozenset())
+
+    def find(self, function: CompiledFunction, call: Call) -> Variant | Paths | None:
+        """What another function object has left for a call like this one, for this function object."""
+        key = _key(function, call)
+        with self._lock:
+            found = self._shelves.get(key, ())
+            if found:
+                self._shelves.move_to_end(key)
+        roots = _roots(function, call)
+        for made in found:
+            bound = _bound_reading(_traced(made), roots)
+            if bound is not None:
+                return _rebuilt(made, function, call, functools.partial(_with_reading, reading=bound))
+        return None
+
+    def keep(self, function: CompiledFunction, call: Call, made: Variant | Paths) -> None:
+        """Leave for others what was made for a call, if nothing in it is this function object's own."""
+        if not all(map(_is_shareable, _all_traced(made))):
+            return
+        key = _key(function, call)
+        bare = _rebuilt(made, None, call, _bare)
+        reader = _traced(bare).reading.reader
+        with self._lock:
+            if function.signature.constants:
+                self._constants[key[0]] = self._constants.get(key[0], frozenset()) | frozenset(
+                    function.signature.constants
+                )
+            others = [
+                one
+                for one in self._shelves.get(key, ())
+                if _traced(one).reading.reader.text() != reader.text()
+            ]
+            self._shelves[key] = (bare, *others[: MOST_ALIKE - 1])
+            self._shelves.move_to_end(key)
+            for one in (self._shelves, self._constants):
+                while len(one) > MOST_KEYS:
+                    one.popitem(last=False)
+
+    def forget(self, function: CompiledFunction) -> None:
+        """Drop what functions like this one have left."""
+        kind = kind_of(function.__wrapped__)
+        with self._lock:
+            for key in [key for key in self._shelves if key[0] == kind]:
+                del self._shelves[key]
+            self._constants.pop(kind, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._shelves.clear()
+            self._constants.clear()
+
+
+shared_programs = SharedPrograms()
+
+
+# --- which functions are alike ------------------------------------------------------------------------
+
+
+def _key(function: CompiledFunction, call: Call) -> Any:
+    explored = {id(call.leaves[index]) for index in explored_leaves(call)}
+    places = tuple(kind_of(one) if id(one) in explored else one for one in call.key)
+    return kind_of(function.__wrapped__), function.name, function.options, function.max_paths, places
+
+
+def kind_of(value: Any) -> Any:
+    """What functions and objects are the like of each other by, as far as it can be told from outside."""
+    if isinstance(value, FunctionType):
+        inner = vars(value).get("__wrapped__")
+        return value.__code__ if inner is None else (value.__code__, kind_of(inner))
+    if isinstance(value, MethodType):
+        return MethodType, kind_of(value.__func__), type(value.__self__)
+    if isinstance(value, functools.partial):
+        return functools.partial, kind_of(value.func), len(value.args), tuple(value.keywords)
+    inner = wrapped_by(value)
+    if inner is not None:
+        return type(value), kind_of(inner)
+    return type(value) if is_instance(value) and not isinstance(value, enum.Enum) else value
+
+
+def _roots(function: CompiledFunction, call: Call) -> list[Any]:
+    return [function.__wrapped__, *(call.leaves[index] for index in explored_leaves(call))]
+
+
+# --- readings -----------------------------------------------------------------------------------------
+
+
+def _is_shareable(traced: Traced) -> bool:
+    return (
+        traced.owns_constants
+        and traced.reading.reader.is_shareable
+        and traced.gradient is None
+        and all(stream is default_generator for stream in traced.streams)
+    )
+
+
+def _bare_reading(reading: Reading) -> Reading:
+    sources = tuple(Source(None, source.label) for source in reading.sources)  # type: ignore[arg-type]
+    reader = reading.reader.without_values()
+    return Reading((), sources, (), (), (), (), reader, None, reading.asks_identity)
+
+
+def _bare(traced: Traced) -> Traced:
+    """What was traced, without anything that belongs to a function object, or to the trace."""
+    bare = _with_reading(traced, _bare_reading(traced.reading))
+    return replace(bare, results=traced.results.without_leaves())
+
+
+def _bound_reading(traced: Traced, roots: Sequence[Any]) -> Reading | None:
+    """The reading of a function object with these roots; None if it reaches something else."""
+    bare = traced.reading
+    bound = bare.reader.bind(roots)
+    if bound is None:
+        return None
+    read, values = bound
+    sources = tuple(Source(value, source.label) for source, value in zip(bare.sources, values))
+    return replace(bare, sources=sources, read=read)
+
+
+def _with_reading(traced: Traced, reading: Reading) -> Traced:
+    return replace(traced, reading=reading, guards=copy.copy(traced.guards))
+
+
+# --- programs -----------------------------------------------------------------------------------------
+
+
+def _traced(made: Variant | Paths) -> Traced:
+    return made.traced if isinstance(made, Variant) else made.paths[-1].traced
+
+
+def _all_traced(made: Variant | Paths) -> list[Traced]:
+    return [made.traced] if isinstance(made, Variant) else [path.traced for path in made.paths]
+
+
+def _rebuilt(
+    made: Variant | Paths, function: CompiledFunction | None, call: Call, change: Callable[[Traced], Traced]
+) -> Variant | Paths:
+    """The same programs for a function object, or for none; `change` gives its form of what was traced."""
+    copies = _Copies(function, change)
+    return copies.of_variant(made) if isinstance(made, Variant) else copies.of_paths(made, call)
+
+
+class _Copies:
+    """Copies of variants and of what leads to them, made once each."""
+
+    def __init__(self, function: CompiledFunction | None, change: Callable[[Traced], Traced]) -> None:
+        self.function: Any = function
+        self.change = change
+        self._variants: dict[int, Variant] = {}
+        self._traced: dict[int, Traced] = {}
+        self._paths: dict[int, Path] = {}
+
+    def of_traced(self, traced: Traced) -> Traced:
+        if id(traced) not in self._traced:
+            self._traced[id(traced)] = self.change(traced)
+        return self._traced[id(traced)]
+
+    def of_variant(self, variant: Variant) -> Variant:
+        if id(variant) not in self._variants:
+            counters = None if self.function is None else self.function._counters
+            self._variants[id(variant)] = variant.copied(self.of_traced(variant.traced), counters)
+        return self._variants[id(variant)]
+
+    def of_path(self, path: Path) -> Path:
+        if id(path) not in self._paths:
+            copied = self._paths[id(path)] = Path(self.function, self.of_traced(path.traced))
+            if "variant" in path.__dict__:
+                copied.__dict__["variant"] = self.of_variant(path.variant)
+        return self._paths[id(path)]
+
+    def of_paths(self, paths: Paths, call: Call) -> Paths:
+        copied = paths.copied(self.function, call, [self.of_path(path) for path in paths.paths])
+        copied.start = self.of_plan(paths.start)
+        return copied
+
+    def of_plan(self, plan: Prefix | Siblings) -> Prefix | Siblings:
+        if isinstance(plan, Prefix):
+            branches = {answer: self.of_plan(after) for answer, after in plan.branches.items()}
+            return Prefix(self.of_variant(plan.variant), plan.question, branches)
+        members = [Sibling(self.of_path(one.path), self.of_variant(one.variant)) for one in plan.members]
+        return Siblings(members, plan.streams)

@@ -1,0 +1,543 @@
+"""One traced form of a function: its generated programs, and the call that runs them on arrays or Tensors."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...tracer.errors import GradientError, MutationError
+from ...tracer.forks import before_forks, new_lock
+from ...tracer.interpret import evaluate_graph
+from ...tracer.ops.movement import reshape
+from ...tracer.trace import innermost
+from ..autograd.autograd import pull_back
+from ..tape.apply import wrap
+from ..tape.engine import accumulate
+from ..tape.inplace import may_overlap, require_assignable
+from ..tracing.signature import Conformed, conform
+from ..tracing.tracing import Traced
+from ..values.modes import is_recording
+from ..values.nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
+from ..values.tensor import Tensor, TorchTensor, make, mark_written
+from ..values.value_kinds import NumpyTensor, PythonNumber, plain
+
+if TYPE_CHECKING:
+    from ...codegen.pipeline import Options, Pair, Program
+
+ndarray = np.ndarray
+NEVER_WRITTEN: tuple[Any, int] = ([0, None], 0)
+"""The version cell of an array that is no Tensor's."""
+Runner = Callable[[Sequence[Any]], Any]
+Kernel = Callable[[Sequence[ndarray]], tuple[ndarray, ...]]
+STALE: Any = object()
+"""What a runner returns where a guard does not hold any more."""
+
+
+@dataclass
+class Counters:
+    """What the calls of one function made the code generator do."""
+
+    compilations: int = 0
+    source_hits: int = 0
+    disk_hits: int = 0
+
+
+@dataclass(frozen=True)
+class TapePair:
+    """As codegen's `Pair`, for a gradient taken on the tape: its backward recomputes, nothing is saved."""
+
+    forward: Program
+    backward: Program
+    backward_inputs: tuple[tuple[str, int], ...]
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+
+
+class Variant:
+    """A traced function with its programs; `run` takes the array leaves of a call.
+
+    Args:
+        traced: the graph, and where its inputs come from.
+        options: how to generate code.
+        counters: where to count what is compiled.
+    """
+
+    size = 1
+    """How many paths this is."""
+
+    def __init__(self, traced: Traced, options: Options, counters: Counters) -> None:
+        self.traced = traced
+        self.options = options
+        self.counters = counters
+        self.wrt = tuple(position for position, asked in enumerate(traced.needs_grad) if asked)
+        self._lock = new_lock()
+        if self.differentiable:
+            self.forward: Program = self.pair.forward
+            self.node_class = _node_class(self)
+            self.run_backward = self._counting_backward = self._counted(self.pair.backward, "run_backward")
+            self.all_connected = all(self.pair.connected)
+            gradients = self.pair.backward.graph.outputs
+            self.gives_fresh = len(set(gradients)) == len(gradients) and not any(
+                node.operator is reshape for node in gradients
+            )
+            """Whether no two gradients may share their memory."""
+            count = len(traced.graph.outputs)
+            self.backward_inputs = tuple(
+                (kind, index + count if kind == "residual" else index)
+                for kind, index in self.pair.backward_inputs
+            )
+            """As `pair.backward_inputs`, residuals counted behind the results."""
+        else:
+            self.forward = self._build_forward()
+        self.run_forward = self._counting = self._counted(self.forward, "run_forward")
+        self.run: Runner = self._first_run
+
+    @cached_property
+    def pair(self) -> Pair | TapePair:
+        from ...codegen.pipeline import build_forward, build_pair
+
+        graph, gradient = self.traced.graph, self.traced.gradient
+        if gradient is None:
+            return build_pair(graph, self.wrt, self.options)
+        return TapePair(
+            build_forward(graph, self.options),
+            build_forward(gradient.graph, self.options),
+            tuple(("input", position) for position in range(len(graph.inputs))),
+            gradient.cotangent_outputs,
+            gradient.connected,
+        )
+
+    def is_valid(self) -> bool:
+        """Whether what the function reaches is still as it was traced."""
+        read = self.traced.reading.read
+        return read is None or read() is not None
+
+    def _build_forward(self) -> Program:
+        from ...codegen.pipeline import build_forward
+
+        return build_forward(self.traced.graph, self.options)
+
+    @cached_property
+    def differentiable(self) -> bool:
+        """Whether a gradient is asked for, and some output has one."""
+        return bool(self.wrt) and any(self.pair.connected) and bool(self.pair.cotangent_outputs)
+
+    def _counted(self, program: Program, attribute: str) -> Kernel:
+        """The program; its first run, which may compile, is counted."""
+
+        def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            from ...codegen.pipeline import statistics
+
+            with before_forks(), self._lock:
+                before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
+                results = program(arrays)
+                if getattr(self, attribute) is first:
+                    self.counters.compilations += statistics.compilations - before[0]
+                    self.counters.source_hits += statistics.source_hits - before[1]
+                    self.counters.disk_hits += statistics.disk_hits - before[2]
+                    # Past the slot of `__call__`, which costs 0.1 us.
+                    setattr(self, attribute, getattr(program, "_run", program))
+            return results
+
+        return first
+
+    def _first_run(self, leaves: Sequence[Any]) -> Any:
+        """Through the counted program; the runner for later calls is made once that has worked."""
+        try:
+            return self._make_runner()(leaves)
+        finally:
+            if self.run_forward is not self._counting:
+                self.run = self._make_runner()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `run` stays what it is."""
+        return self.run != self._first_run
+
+    def run_traced(self, leaves: Sequence[Any]) -> Any:
+        """`run` for the call that was traced: it takes this path, whatever the code makes of the guards."""
+        self.traced.guards.expected, self.traced.guards.has_run = None, False
+        return self.run(leaves)
+
+    def copied(self, traced: Traced, counters: Counters | None) -> Variant:
+        """The same programs for the same graph, of which another function object has other arrays."""
+        other = copy.copy(self)
+        other.traced, other.counters = traced, counters or Counters()
+        other._lock = new_lock()
+        if self.differentiable:
+            other.node_class = _node_class(other)
+            if self.run_backward is self._counting_backward:
+                other.run_backward = other._counted(self.pair.backward, "run_backward")
+            other._counting_backward = other.run_backward
+        if self.run_forward is self._counting:
+            other.run_forward = other._counted(self.forward, "run_forward")
+        other._counting = other.run_forward
+        has_run = self.run_forward is not self._counting
+        other.run = other._make_runner() if has_run else other._first_run
+        return other
+
+    # --- runners: closures with everything that a call needs in local variables -------------------------
+
+    def _make_runner(self) -> Runner:
+        run = self._unasked_runner()
+        held = self.traced.identities_hold
+        if held is None:
+            return run
+        return lambda leaves: run(leaves) if held(leaves) else STALE
+
+    def _unasked_runner(self) -> Runner:
+        """A runner for arrays of which as many are one object as when they were traced."""
+        traced = self.traced
+        core = self._recording_core() if self.differentiable else self._core()
+        reading, sources = traced.reading.read, traced.sources
+        constants, drawn, takes_tensors = traced.constants, traced.drawn, traced.takes_tensors
+        if traced.written:
+            core = self._writing(core)
+        updates = traced.updates
+        if not sources and not constants and not drawn and updates is None:
+            if reading is None:
+                return core
+            return lambda leaves: STALE if reading() is None else core(leaves)
+
+        def reached(values: tuple[Any, ...]) -> list[Any]:
+            found = [values[index] for index in sources]
+            return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
+
+        joined = _joined_with_given if traced.written else _joined
+
+        def run_with_sources(leaves: Sequence[Any]) -> Any:
+            extra: list[Any] = []
+            if reading is not None:
+                values = reading()
+                if values is None:
+                    return STALE
+                extra = reached(values)
+            return core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
+
+        if updates is None or reading is None:
+            return run_with_sources
+
+        def run_with_updates(leaves: Sequence[Any]) -> Any:
+            values = reading()
+            if values is None or not updates.holds(values):
+                return STALE
+            extra = reached(values)
+            result = core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
+            updates.write(values)
+            return result
+
+        return run_with_updates
+
+    def _written_places(self) -> list[tuple[int, int]]:
+        """Of each argument that the function writes into: its position, and that of the output for it."""
+        first = len(self.traced.results.leaves)
+        return [(position, place) for place, position in enumerate(self.traced.written, first)]
+
+    def _writing(self, core: Runner) -> Runner:
+        """A runner for a function that writes into arguments, which must be memory of their own."""
+        name, written, names = self.traced.name, self.traced.written, self.traced.argument_names
+        labels = [f"its argument '{one}'" for one in names]
+        labels += [self.traced.reading.sources[index].label for index in self.traced.sources]
+
+        def run_writing(leaves: Sequence[Any]) -> Any:
+            given = getattr(leaves, "given", leaves)[: len(labels)]
+            for position in written:
+                require_own_memory(given, position, name, labels)
+            result = core(leaves)
+            for position in written:
+                if given[position] is not leaves[position]:
+                    np.copyto(given[position], leaves[position])
+            return result
+
+        return run_writing
+
+    def _checked_forward(self) -> Kernel:
+        """The forward function, which raises Deviated where the guards have other answers."""
+        forward, guards = self.run_forward, self.traced.guards
+        if not guards:
+            return forward
+        first = self.traced.first_guard
+
+        def run_checked(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            produced = forward(arrays)
+            expected = guards.expected
+            if expected is None or len(expected) > 1 or produced[first].tobytes() != expected[0]:
+                guards.check(produced[first : first + len(guards.outputs)])
+            return produced
+
+        return run_checked
+
+    def _core(self) -> Runner:
+        """Without gradients."""
+        checked, results = self._checked_forward(), self.traced.results
+        count = len(results.leaves)
+        written = self._written_places()
+        takes_tensors = self.traced.takes_tensors
+
+        def run_whole(leaves: Sequence[Any]) -> tuple[ndarray, ...]:
+            produced = checked([payload(leaf) for leaf in leaves] if takes_tensors else leaves)
+            for position, place in written:
+                write_back(leaves[position], produced[place])
+            return produced[:count]
+
+        forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
+        if self.traced.hands_on:
+            return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
+        shapes = [node.shape for node in self.traced.graph.outputs[:count]]
+        forms = [_form(kind, shape) for kind, shape in zip(self.traced.kinds, shapes)]
+        return results.builder(forward, lambda position: forms[position].format(f"o{position}"), make=make)
+
+    def _recording_core(self) -> Runner:
+        """Results that have a gradient are Tensors with a node on the tape."""
+        forward, node_class, wrt = self._checked_forward(), self.node_class, self.wrt
+        kinds = self.traced.kinds
+        count = len(self.traced.results.leaves)
+        recorded = self.pair.cotangent_outputs
+        new = node_class.__new__
+        unwritten = [NEVER_WRITTEN[0]] * (len(self.traced.graph.outputs) - count)
+        written = self._written_places()
+
+        def run_recorded(leaves: Sequence[Any]) -> list[Tensor]:
+            arrays = []
+            saved = []
+            for leaf in leaves:
+                if type(leaf) is TorchTensor or isinstance(leaf, Tensor):
+                    value, cell = leaf._value, leaf._cell
+                    saved.append((cell, cell[0]))
+                else:
+                    value = leaf
+                    saved.append(NEVER_WRITTEN)
+                arrays.append(value if type(value) is ndarray and value.flags.carray else conform(value))
+            for position, _ in written:  # backward wants what was there before
+                arrays[position], saved[position] = arrays[position].copy(), NEVER_WRITTEN
+            produced = forward(arrays)
+            for position, place in written:
+                write_back(leaves[position], produced[place])
+            node = new(node_class)
+            edges = node.edges = []
+            for position in wrt:
+                leaf = leaves[position]
+                edges.append((leaf._grad_fn or leaf, leaf._output_nr))
+            node.hooks = node._metadata = None
+            node.sequence = next_sequence()
+            node.arrays = arrays
+            node.saved = saved
+            node.produced = produced
+            tensors = [make(value, kind) for value, kind in zip(produced, kinds)]
+            node.output_cells = [tensor._cell for tensor in tensors] + unwritten
+            for position in recorded:
+                tensor = tensors[position]
+                tensor._requires_grad = True
+                tensor._grad_fn = node
+                tensor._output_nr = position
+            return tensors
+
+        forms = ["plain({})" if issubclass(kind, NumpyTensor) else "{}" for kind in kinds]
+        return self.traced.results.builder(
+            run_recorded, lambda position: forms[position].format(f"o{position}"), plain=plain
+        )
+
+    # --- derivatives of the gradient ----------------------------------------------------------------------
+
+    @cached_property
+    def gradient_function(self) -> Callable[..., Any]:
+        """The gradient as a compiled function of inputs and cotangents, with a backward of its own."""
+        from .compiled import CompiledFunction
+
+        graph, wrt, recorded = self.traced.graph, self.wrt, self.pair.cotangent_outputs
+        on_tape = self.traced.gradient
+
+        def gradient(inputs: list[Tensor], cotangents: list[Tensor]) -> Any:
+            if on_tape is not None:
+                found = iter(evaluate_graph(on_tape.graph, [*inputs, *cotangents]))
+                return [next(found) if connected else None for connected in on_tape.connected]
+            outputs = evaluate_graph(graph, inputs)
+            differentiated = [outputs[position] for position in recorded]
+            return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
+
+        return CompiledFunction(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
+
+
+def _joined(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
+    return [*leaves, *extra]
+
+
+def _joined_with_given(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
+    """The same with what the caller has given, for a function that writes into it."""
+    found = Conformed([*leaves, *extra])
+    found.given = [*getattr(leaves, "given", leaves), *extra]
+    return found
+
+
+def _form(kind: type[Tensor], shape: tuple[int, ...]) -> str:
+    """How a result, an array, becomes what a plain call would return."""
+    if not issubclass(kind, NumpyTensor):
+        return "make({})"
+    if kind is PythonNumber:
+        return "{}.item()"
+    return "{}" if shape else "{}[()]"  # NumPy's reductions give scalars as well
+
+
+def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
+    """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
+    read = traced.reading.read
+    values = (read() if read is not None else None) or ()
+    extra = [values[index] for index in traced.sources]
+    drawn = [draw() for draw in traced.drawn]
+    graph = traced.graph.with_outputs(traced.guards.outputs)
+    arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
+    with np.errstate(all="ignore"):
+        found = evaluate_graph(graph, arrays)
+    traced.guards.check_closely([np.asarray(one) for one in found])
+
+
+def payload(leaf: Any) -> ndarray:
+    """The array of a leaf as programs take it."""
+    if isinstance(leaf, Tensor):
+        leaf.refresh()
+        leaf = leaf._value
+    if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype.isnative:
+        return leaf
+    return conform(leaf)
+
+
+@functools.cache
+def _one(dtype: np.dtype) -> ndarray:
+    """The cotangent that a backward pass starts with; programs only read it."""
+    return np.ones((), dtype)
+
+
+class CompiledNode(GradNode):
+    """The tape's node of a compiled call: its backward is the generated one."""
+
+    __slots__ = ("arrays", "output_cells", "produced", "saved")
+    variant: Variant
+    arrays: Sequence[ndarray] | None
+    """The inputs of the forward function; None when released."""
+    saved: Sequence[tuple[Any, int]]
+    """The version cell of each input, and its version then."""
+    produced: Sequence[ndarray]
+    """What the forward function gave: results, then residuals."""
+    output_cells: Sequence[Any]
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        if self.arrays is None:
+            raise GradientError(FREED)
+        variant = self.variant
+        given = [cotangents[position] for position in variant.pair.cotangent_outputs]
+        if create_graph or not all(map(_is_concrete, given)):
+            self._check_versions()
+            return self._pull_recorded(given)
+        produced = self.produced
+        arrays = []
+        for kind, index in variant.backward_inputs:
+            if kind == "input":
+                cell, version = self.saved[index]
+                array = self.arrays[index]
+            elif kind == "output":
+                cell, version, array = self.output_cells[index], 0, produced[index]
+            else:
+                arrays.append(produced[index])
+                continue
+            if cell[0] != version:
+                raise GradientError(overwritten_message(array, None, cell, version))
+            arrays.append(array)
+        for position, cotangent in zip(variant.pair.cotangent_outputs, given):
+            if cotangent is None:
+                cotangent = np.zeros_like(produced[position])
+            elif type(cotangent) is not ndarray or not cotangent.flags.carray:
+                cotangent = conform(cotangent)
+            arrays.append(cotangent)
+        gradients = variant.run_backward(arrays)
+        if variant.all_connected:
+            return gradients
+        waiting = iter(gradients)
+        return [next(waiting) if connected else None for connected in variant.pair.connected]
+
+    def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
+        """A whole backward pass, where the node stands alone between a scalar and leaves; False where not.
+
+        It is the usual training step, and spares it the general pass, which costs more than the kernel.
+        """
+        if self.arrays is None or self.hooks is not None or output._value.ndim or innermost() is not None:
+            return False
+        leaves = [edge[0] for edge in self.edges if edge is not None]
+        if any(not isinstance(leaf, Tensor) or leaf._hooks is not None for leaf in leaves):
+            return False
+        cotangents: list[Any] = [None] * self.outputs
+        cotangents[output._output_nr] = _one(output._value.dtype)
+        for leaf, gradient in zip(leaves, self.pull(cotangents, (), False)):
+            if gradient is not None:
+                accumulate(leaf, gradient, owned=self.variant.gives_fresh)
+        if not retain_graph:
+            self.release()
+        return True
+
+    def _pull_recorded(self, given: Sequence[Any]) -> Sequence[Any]:
+        """The gradient with a history: the compiled gradient function, applied to Tensors."""
+        pair, arrays = self.variant.pair, self.arrays or ()
+        edges = dict(zip(self.variant.wrt, self.edges))
+        inputs = [
+            tensor_at(array, edges.get(position), cell)
+            for position, (array, (cell, _)) in enumerate(zip(arrays, self.saved))
+        ]
+        cotangents = [
+            wrap(np.zeros_like(self.produced[position]) if one is None else one)
+            for position, one in zip(pair.cotangent_outputs, given)
+        ]
+        return list(self.variant.gradient_function(inputs, cotangents))
+
+    def _check_versions(self) -> None:
+        """GradientError if an input has been written to since."""
+        for array, (cell, version) in zip(self.arrays or (), self.saved):
+            if cell[0] != version:
+                raise GradientError(overwritten_message(array, None, cell, version))
+
+    def release(self) -> None:
+        self.arrays = None
+        self.saved = self.produced = self.output_cells = ()
+
+
+def write_back(leaf: Any, value: ndarray) -> None:
+    """Put into an argument what the function has written into it."""
+    if isinstance(leaf, Tensor):
+        np.copyto(leaf._value, value)
+        mark_written(leaf)
+    else:
+        np.copyto(leaf, value)
+
+
+def require_own_memory(leaves: Sequence[Any], position: int, function: str, labels: Sequence[str]) -> None:
+    """MutationError if an argument cannot be written, or another array would change with it."""
+    arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    array = arrays[position]
+    if not array.flags.writeable:
+        raise MutationError(
+            f"{function} writes into {labels[position]}, which is a read-only array of shape "
+            f"{array.shape}. Pass a copy of it."
+        )
+    if isinstance(leaves[position], Tensor) and is_recording():
+        require_assignable(leaves[position])
+    for other, one in enumerate(arrays):
+        if other != position and may_overlap(one, array):
+            raise MutationError(
+                f"{function} writes into {labels[position]}, whose memory {labels[other]} shows as well. "
+                "Pass a copy of one of them."
+            )
+
+
+def _is_concrete(cotangent: Any) -> bool:
+    return cotangent is None or issubclass(type(cotangent), ndarray | np.generic)
+
+
+def _node_class(variant: Variant) -> type[CompiledNode]:
+    """`CompiledLossBackward` for the function `loss`."""
+    title = "".join(part[:1].upper() + part[1:] for part in variant.traced.graph.name.split("_"))
+    fields = {"__slots__": (), "variant": variant, "outputs": len(variant.traced.results.leaves)}
+    return type(f"Compiled{title}Backward", (CompiledNode,), fields)

@@ -1,0 +1,64 @@
+"""The public functions, for values of every kind: see `value_kinds.py`.
+
+`pb.tanh(x)` computes the same for a Tensor, an array and a number, and gives each in its own kind. So what
+the namespaces hold are these functions around those of `runtime.functions`, which know tensors alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import Any, TypeVar
+
+from ..values.flatten import flatten, is_container, unflatten
+from ..values.tensor import Tensor, TorchTensor
+from ..values.value_kinds import plain, settled
+
+F = TypeVar("F", bound=Callable[..., Any])
+FUNCTIONS = "pullback.runtime.functions."
+
+
+def of_any_kind(function: F) -> F:
+    """The function of Tensors, which gives arrays and numbers of NumPy's for those alone."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if arguments and type(arguments[0]) is TorchTensor:
+            return function(*arguments, **options)
+        given = (*arguments, *options.values())
+        result = settled(function(*arguments, **options), given)
+        return result if _holds_tensor(given) else _plain(result)
+
+    return call  # type: ignore[return-value]
+
+
+def _holds_tensor(values: Iterable[Any]) -> bool:
+    return any(
+        isinstance(one, Tensor)
+        or (isinstance(one, list | tuple) and _holds_tensor(one))
+        or (isinstance(one, Mapping) and _holds_tensor(one.values()))
+        for one in values
+    )
+
+
+def _plain(result: Any) -> Any:
+    """The result with arrays and numbers in the place of what stands for them."""
+    if not is_container(result):
+        return plain(result)
+    leaves, structure = flatten(result)
+    return unflatten(structure, list(map(plain, leaves)))
+
+
+def publish(namespace: dict[str, Any], module: str) -> None:
+    """Let the functions of tensors in a namespace take values of every kind."""
+    for name, value in namespace.items():
+        if type(value) is FunctionType and (value.__module__ or "").startswith(FUNCTIONS):
+            if value.__module__.removeprefix(FUNCTIONS) in OF_FUNCTIONS:
+                continue
+            namespace[name] = public = of_any_kind(value)
+            public.__module__ = module
+
+
+OF_FUNCTIONS = frozenset(("binomial", "checkpointing", "choices", "control_flow"))
+"""Modules of functions that call functions: the kinds of what these take and give are dealt with there."""

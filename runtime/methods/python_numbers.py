@@ -1,0 +1,169 @@
+"""Python's numbers in a trace or under a transform: arithmetic among them keeps Python's meaning.
+
+A division by zero and an overflow raise, a root of a negative number turns complex. Whether it comes to that
+is asked of each call, so in a compiled function it is a guard. Beside an array or a Tensor a number is an
+operand like others, and weak in promotion.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ...tracer.errors import UnsupportedError
+from ...tracer.graph import Node
+from ...tracer.trace import innermost
+from ..functions import PUBLIC
+from ..functions.common import fail
+from ..values.lost_gradients import refuse_loss
+from ..values.tensor import Tensor, TorchTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+
+Method = Callable[[Any, Any], Any]
+ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod")
+DIVISIONS = ("truediv", "floordiv", "mod", "divmod")
+
+
+def _is_python(value: Any) -> bool:
+    return type(value) in (PythonNumber, bool, int, float)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a number is one of Python's integers."""
+    if isinstance(value, Tensor):
+        return value._value.dtype.kind in "iub"
+    return isinstance(value, int)
+
+
+def require_known(number: Tensor) -> None:
+    """Raises ConstantNeeded for what is made of numbers among the arguments of a compiled function alone."""
+    trace = innermost()
+    if trace is not None and type(number._value) is Node:
+        trace.require_no_numbers(number._value)
+
+
+def is_of_numbers(number: Tensor) -> bool:
+    """Whether it is known, or made of numbers among the arguments of a compiled function alone."""
+    trace, value = innermost(), number._value
+    return type(value) is not Node or (trace is not None and bool(trace.numbers_of(value)))
+
+
+def _arithmetic(name: str, reflected: bool) -> Method:
+    general: Method = getattr(NumpyTensor, f"__{'r' if reflected else ''}{name}__")
+
+    def method(self: PythonNumber, other: Any) -> Any:
+        if isinstance(other, TorchTensor):
+            return NotImplemented  # its own method takes a number
+        if not _is_python(other):
+            plain = _with_plain_exponent(self) if name == "pow" and reflected else self
+            return general(self, other) if plain is self else operator.pow(other, plain)
+        first, second = (other, self) if reflected else (self, other)
+        if _is_whole(first) and _is_whole(second):  # Python's have any number of digits
+            for one in (first, second):
+                if isinstance(one, Tensor):
+                    require_known(one)
+        if name in DIVISIONS and second == 0:
+            getattr(operator, name, divmod)(1.0, 0.0)
+        if name == "pow":
+            return _power(first, second, lambda: general(self, other))
+        return general(self, other)
+
+    method.__name__ = method.__qualname__ = f"__{'r' if reflected else ''}{name}__"
+    return method
+
+
+def _repeating(general: Method) -> Method:
+    """A product with a number of NumPy's or Python's, where `n * [a, b]` is a longer list."""
+
+    @functools.wraps(general)
+    def method(self: NumpyScalar, other: Any) -> Any:
+        if type(other) not in SEQUENCES:
+            return general(self, other)
+        return other * (operator.index(self) if _is_whole(self) else 1.0)  # the latter raises as Python does
+
+    return method
+
+
+SEQUENCES = (list, tuple, str, bytes)
+
+
+def _power(base: Any, exponent: Any, compute: Callable[[], Any]) -> Any:
+    if base == 0 and exponent < 0:
+        operator.pow(0.0, -1.0)
+    if not _is_whole(exponent) and base < 0 and exponent != PUBLIC["floor"](exponent):
+        fail(
+            UnsupportedError,
+            "a negative Python number to a power that is no integer is a complex number, which pullback does "
+            "not have. Make the base positive, or use numpy.power, which gives nan.",
+        )
+    result = compute()
+    if isinstance(result, Tensor) and result._value.dtype.kind == "f":
+        is_finite = PUBLIC["isfinite"]
+        if not is_finite(result) and is_finite(base) and is_finite(exponent):
+            operator.pow(10.0, 400.0)
+    return result
+
+
+PLAIN_EXPONENTS = (2.0, 0.5, 1.0, 3.0, -0.5, 4.0, 0.0)
+"""Exponents for which there is faster code than the general one."""
+
+
+def _power_of_tensor(general: Method) -> Method:
+    """`t ** p` where p is a number among the arguments: a plain exponent is part of the code."""
+
+    @functools.wraps(general)
+    def method(self: Tensor, other: Any) -> Any:
+        return general(self, _with_plain_exponent(other))
+
+    return method
+
+
+def _with_plain_exponent(exponent: Any) -> Any:
+    """The exponent; a number among the arguments as a constant, if it is a plain one."""
+    if type(exponent) is not PythonNumber or type(exponent._value) is not Node or exponent.requires_grad:
+        return exponent
+    known: Any = exponent
+    is_plain = functools.reduce(operator.or_, (known == one for one in PLAIN_EXPONENTS))
+    if not is_plain:
+        return exponent
+    plain = next(one for one in PLAIN_EXPONENTS if known == one)
+    return int(plain) if _is_whole(exponent) else plain
+
+
+def _hash(self: Any) -> int:
+    """As of the number, by which a cache may give what was computed for another one, without a gradient."""
+    if self.requires_grad:
+        refuse_loss(self, "hash()", sys._getframe(1))
+    return hash(self._one("hash()"))
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    """What `round(x)` and `round(x, 2)` are: an integer, and a number."""
+    return int(self) if ndigits is None else PUBLIC["round"](self, decimals=ndigits)
+
+
+def _float_method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *arguments: Any) -> Any:
+        return getattr(self._one(f"{name}()"), name)(*arguments)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def bind() -> None:
+    """Complete the classes."""
+    setattr(TorchTensor, "__pow__", _power_of_tensor(Tensor.__pow__))  # noqa: B010
+    for name in ARITHMETIC:
+        for reflected in (False, True):
+            method = _arithmetic(name, reflected)
+            setattr(PythonNumber, method.__name__, method)
+    for name in ("__mul__", "__rmul__"):
+        for kind in (NumpyScalar, PythonNumber):
+            setattr(kind, name, _repeating(getattr(kind, name)))
+    setattr(NumpyScalar, "__hash__", _hash)  # noqa: B010
+    setattr(NumpyScalar, "__round__", _round)  # noqa: B010
+    for name in ("as_integer_ratio", "hex", "is_integer"):
+        setattr(PythonNumber, name, _float_method(name))

@@ -1,0 +1,238 @@
+"""What methods and operators of NumPy's kinds of tensors mean: what they mean for ndarrays.
+
+`x.std()` divides by n in NumPy and by n - 1 in PyTorch, `x.max(0)` is an array or a pair, integers divide to
+float64 or float32. A method that NumPy has is NumPy's where the tensor stands for an ndarray, and PyTorch's
+where it is a Tensor; options with the other's names (`dim`, `unbiased`; `ddof`, `initial`) ask for the
+other's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...tracer.operator import operators
+from ...tracer.ops.elementwise import identity
+from ..functions import METHODS
+from ..functions.assignment import copy_
+from ..functions.common import NUMBERS, array_dtype
+from ..tape.apply import apply
+from ..tape.inplace import require_assignable, update
+from ..values.asked import Asked
+from ..values.nodes import next_sequence
+from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, settled
+from .protocols import FUNCTIONS, OPERANDS, called, written
+
+Method = Callable[..., Any]
+
+# --- methods ------------------------------------------------------------------------------------------------
+
+TORCH_OPTIONS = frozenset(
+    ("dim", "dim0", "dim1", "dim2", "keepdim", "unbiased", "correction", "descending", "as_tuple")
+)
+NUMPY_OPTIONS = frozenset(("initial", "where", "order", "kind", "axis1", "axis2", "ddof", "mode"))
+OWN_AXIS = frozenset(("repeat", "take"))
+"""Methods that have no `dim` in PyTorch, so that `axis` means NumPy's."""
+
+
+def of_torch(name: str, torch: Method | None, numpy: Method) -> Method:
+    """PyTorch's method of this name; NumPy's where an option has NumPy's name."""
+    if torch is None:
+        return numpy
+    options = NUMPY_OPTIONS | {"axis"} if name in OWN_AXIS else NUMPY_OPTIONS
+    return _chosen(torch, numpy, options)
+
+
+def of_numpy(torch: Method | None, numpy: Method) -> Method:
+    """NumPy's method; PyTorch's where an option has PyTorch's name."""
+
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
+        result = numpy(self, *arguments, **keywords)
+        return result if keywords.get("out") is not None else settled(result, (self, *arguments))
+
+    functools.update_wrapper(method, numpy)
+    return method if torch is None else _chosen(method, torch, TORCH_OPTIONS)
+
+
+def _chosen(usual: Method, other: Method, options: frozenset[str]) -> Method:
+    """`other` where one of the options is given."""
+
+    @functools.wraps(usual)
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
+        chosen = other if keywords and not options.isdisjoint(keywords) else usual
+        return chosen(self, *arguments, **keywords)
+
+    return method
+
+
+def _function(name: str) -> Method:
+    """NumPy's function as a method."""
+    real = getattr(np, name)
+
+    def method(self: Tensor, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        return written(FUNCTIONS[real](self, *arguments, **keywords), out, name)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`numpy.{name}` of the tensor."
+    return method
+
+
+def reshape(self: Tensor, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
+    """The elements in another shape, given as integers or as a tuple."""
+    return FUNCTIONS[np.reshape](self, shape[0] if len(shape) == 1 else shape, order)
+
+
+def ravel(self: Tensor, order: str = "C") -> Tensor:
+    """All elements in one dimension."""
+    return FUNCTIONS[np.ravel](self, order)
+
+
+def flatten(self: Tensor, order: Any = "C", *dims: int) -> Tensor:
+    """A copy of all elements in one dimension; with dimensions PyTorch's."""
+    return ravel(self, order).copy() if isinstance(order, str) else METHODS["flatten"](self, order, *dims)
+
+
+def view(self: Tensor, dtype: Any = None) -> Tensor:
+    """The tensor itself in another object, which shows the same memory."""
+    if dtype is None or (isinstance(dtype, type) and issubclass(dtype, np.ndarray)):
+        return reshape(self, tuple(self.shape))
+    return METHODS["view"](self, dtype)
+
+
+def item(self: Tensor, *place: Any) -> Any:
+    """An element as a Python number: the only one, that at a flat position, or at one for each dimension."""
+    if not place:
+        return Asked.item(self)
+    return (self.reshape(-1)[place[0]] if len(place) == 1 else self[place]).item()
+
+
+def searchsorted(self: Tensor, v: Any, side: str = "left") -> Tensor:
+    """Where each of v belongs in the tensor, which is sorted."""
+    return FUNCTIONS[np.searchsorted](self, v, side)
+
+
+def sort(self: Tensor, axis: int = -1, kind: Any = None, *, stable: Any = None) -> None:
+    """Bring the elements in order, in place."""
+    copy_(self, FUNCTIONS[np.sort](self, axis))
+
+
+def partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None) -> None:
+    """Bring the elements in order, as `kth` of them must be, in place."""
+    sort(self, axis)
+
+
+def put(self: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
+    """Write at flat positions."""
+    FUNCTIONS[np.put](self, indices, values, mode)
+
+
+def compress(self: Tensor, condition: Any, axis: int | None = None) -> Tensor:
+    """The slices of a dimension where a condition holds."""
+    return FUNCTIONS[np.compress](condition, self, axis)
+
+
+class Flat:
+    """`x.flat`: the elements in order, whatever the shape is; to be read, written and walked through."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return self._tensor.reshape(-1)[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        changed = apply(identity, self._tensor.reshape(-1))
+        changed[index] = value
+        copy_(self._tensor, changed.reshape(tuple(self._tensor.shape)))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self._tensor.reshape(-1))
+
+    def __len__(self) -> int:
+        return self._tensor.numel()
+
+
+_OF_FUNCTIONS = """
+    mean std var ptp clip argsort take repeat nonzero trace diagonal swapaxes squeeze round choose
+    argpartition dot
+"""
+_OF_OPERATORS = [
+    name
+    for one in (*operators("reduction"), *operators("scan"))
+    for name in one.numpy
+    if hasattr(np.ndarray, name)
+]
+NUMPY_METHODS: dict[str, Method] = {
+    **{name: _function(name) for name in (*_OF_FUNCTIONS.split(), *_OF_OPERATORS)},
+    **{
+        method.__name__: method
+        for method in (reshape, ravel, flatten, view, item, sort, partition, put, compress)
+    },
+    "searchsorted": searchsorted,
+}
+
+# --- operators ----------------------------------------------------------------------------------------------
+
+UFUNCS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "divmod": np.divmod,
+}  # fmt: skip
+COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal,
+}  # fmt: skip
+
+
+def _is_same_in_both(self: Tensor, other: Any) -> bool:
+    """Whether NumPy and PyTorch promote alike: floats of one dtype, or an array and a Python number."""
+    dtype = array_dtype(self)
+    if isinstance(other, Tensor):
+        return dtype.kind == "f" and array_dtype(other) == dtype
+    return dtype.kind == "f" and type(other) in NUMBERS
+
+
+def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> Method:
+    """`x + other`, or `other + x`, of NumPy's kinds."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if torch is not None and _is_same_in_both(self, other):
+            return torch(self, other)
+        if not isinstance(other, OPERANDS):
+            return NotImplemented
+        operands = (other, self) if reflected else (self, other)
+        return settled(called(ufunc, operands), operands)
+
+    return functools.wraps(torch)(method) if torch is not None else method
+
+
+def numpy_operators(methods: dict[str, Method]) -> dict[str, Method]:
+    """The methods of Python's operators, by name."""
+    found = {}
+    for name, ufunc in (UFUNCS | COMPARISONS).items():
+        found[f"__{name}__"] = numpy_operator(ufunc, methods.get(f"__{name}__"))
+    for name, ufunc in UFUNCS.items():
+        found[f"__r{name}__"] = numpy_operator(ufunc, methods.get(f"__r{name}__"), reflected=True)
+    return found
+
+
+def in_place_operator(name: str, ufunc: np.ufunc) -> Method:
+    """`x += other` of NumPy's kinds: an array is written into, a number is replaced by another."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, OPERANDS):
+            return NotImplemented
+        if isinstance(self, NumpyScalar):
+            return called_operator(self, other)
+        require_assignable(self)
+        began = next_sequence()
+        return update(self, called(ufunc, (self, other)), began)
+
+    called_operator = getattr(NumpyTensor, f"__{name}__")
+    method.__name__ = method.__qualname__ = f"__i{name}__"
+    return method

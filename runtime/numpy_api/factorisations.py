@@ -1,0 +1,103 @@
+"""numpy.linalg's decompositions on Tensors: eigenvalues, singular values, QR, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, UnsupportedError
+from ..functions import PUBLIC, decompositions, least_squares, statistics
+from ..functions.common import array_dtype, fail, filled
+from ..functions.linalg import inverse, symmetric
+from ..tensors.conversion import tensor_of
+from ..values.tensor import Tensor
+from .functions import implements
+from .values import averaged, promoted
+
+EighResult = type(np.linalg.eigh(np.eye(1)))
+SVDResult = type(np.linalg.svd(np.eye(1)))
+QRResult = type(np.linalg.qr(np.eye(1)))
+"""The named tuples that NumPy returns."""
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """Eigenvalues and eigenvectors of what one triangle says."""
+    UPLO = UPLO.upper()
+    if UPLO not in ("L", "U"):
+        fail(ArgumentError, f"numpy.linalg.eigh: UPLO argument must be 'L' or 'U', found {UPLO!r}.")
+    return EighResult(*decompositions.eigh(symmetric(averaged(a), UPLO == "L")))  # type: ignore[arg-type]
+
+
+implements(np.linalg.eigvalsh)(lambda a, UPLO="L": eigh(a, UPLO)[0])
+implements(np.linalg.svdvals)(lambda x, /: decompositions.svdvals(averaged(x)))
+
+
+@implements(np.linalg.svd)
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """U, the singular values in descending order, and V transposed; or the values alone."""
+    x = symmetric(averaged(a)) if hermitian else averaged(a)
+    if not compute_uv:
+        return decompositions.svdvals(x)
+    return SVDResult(*decompositions.linalg_svd(x, full_matrices))  # type: ignore[arg-type]
+
+
+@implements(np.linalg.qr)
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Q and R, or R alone with mode "r"."""
+    if mode == "raw":
+        fail(UnsupportedError, "numpy.linalg.qr: mode 'raw' is not supported on a Tensor.")
+    found = decompositions.linalg_qr(averaged(a), "reduced" if mode == "r" else mode)
+    return found[1] if mode == "r" else QRResult(*found)  # type: ignore[arg-type]
+
+
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    """The pseudo-inverse: singular values up to rcond * the largest, 1e-15 unless given, count as 0."""
+    cut = rcond if rcond is not None else rtol
+    x = symmetric(averaged(a)) if hermitian else averaged(a)
+    return least_squares.pinv(x, hermitian=hermitian, atol=0.0, rtol=1e-15 if cut is None else cut)
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    x = averaged(A)
+    if tol is not None:
+        return least_squares.matrix_rank(x, hermitian=hermitian, atol=tol, rtol=0.0)
+    return least_squares.matrix_rank(x, hermitian=hermitian, rtol=rtol)
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tensor]:
+    """The least squares solution, its squared distances (none unless a has full rank and more rows), the rank
+    of a and its singular values."""
+    x, y = (averaged(one) for one in promoted([a, b]))
+    rows, columns = x.shape
+    cut = np.finfo(array_dtype(x)).eps * max(rows, columns) if rcond is None else rcond
+    table = y[:, None] if y.ndim == 1 else y
+    values = decompositions.svdvals(x)
+    rank = int(PUBLIC["sum"](values._detached() > cut * values._detached()[0]))
+    if rank == columns <= rows:
+        found = least_squares.lstsq(x, table).solution
+    else:
+        found = PUBLIC["matmul"](least_squares.pinv(x, atol=0.0, rtol=cut), table)
+    if rank == columns < rows:
+        distances = PUBLIC["sum"](PUBLIC["square"](table - PUBLIC["matmul"](x, found)), 0)
+    else:
+        distances = filled((0,), 0, array_dtype(x))
+    return found[:, 0] if y.ndim == 1 else found, distances, rank, values
+
+
+@implements(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Tensor:
+    """The norm of a matrix times that of its inverse; by default the ratio of its singular values."""
+    matrix = averaged(x)
+    if p in (None, 2, -2):
+        values = decompositions.svdvals(matrix)
+        large, small = values[..., 0], values[..., -1]
+        return small / large if p == -2 else large / small
+    return statistics.matrix_norm(matrix, p) * statistics.matrix_norm(inverse(matrix), p)
+
+
+implements(np.i0)(lambda x: PUBLIC["i0"](averaged(tensor_of(x))))

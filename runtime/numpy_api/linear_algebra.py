@@ -1,0 +1,62 @@
+"""numpy.linalg on Tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..functions import linalg, parts, statistics
+from ..values.tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import averaged, promoted
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Tensor:
+    x, y = (averaged(one) for one in promoted([a, b]))
+    return linalg.solved(linalg.square(x, "solve"), y, y.ndim == 1)
+
+
+implements(np.linalg.inv)(lambda a: linalg.inverse(averaged(a)))
+implements(np.linalg.det)(lambda a: linalg.det(averaged(a)))
+implements(np.linalg.slogdet)(lambda a: linalg.slogdet(averaged(a)))
+implements(np.linalg.cholesky)(
+    lambda a, /, *, upper=False: linalg.cholesky(linalg.symmetric(averaged(a), not upper), upper)
+)
+implements(np.linalg.matrix_power)(lambda a, n: linalg.matrix_power(averaged(a), n))
+implements(np.linalg.matmul)(lambda x1, x2, /: np.matmul(x1, x2))
+implements(np.linalg.outer)(lambda x1, x2, /: FUNCTIONS[np.outer](x1, x2))
+implements(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: FUNCTIONS[np.tensordot](x1, x2, axes))
+implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: FUNCTIONS[np.cross](x1, x2, axis))
+implements(np.linalg.vecdot)(lambda x1, x2, /, *, axis=-1: np.sum(np.multiply(x1, x2), axis=axis))
+implements(np.linalg.matrix_transpose)(lambda x, /: FUNCTIONS[np.matrix_transpose](x))
+implements(np.linalg.diagonal)(lambda x, /, *, offset=0: parts.diagonal(averaged(x), offset, -2, -1))
+implements(np.linalg.trace)(
+    lambda x, /, *, offset=0: FUNCTIONS[np.sum](parts.diagonal(averaged(x), offset, -2, -1), -1)
+)
+implements(np.linalg.vector_norm)(
+    lambda x, /, *, axis=None, keepdims=False, ord=2: statistics.vector_norm(averaged(x), ord, axis, keepdims)
+)
+implements(np.linalg.matrix_norm)(
+    lambda x, /, *, keepdims=False, ord="fro": statistics.matrix_norm(averaged(x), ord, (-2, -1), keepdims)
+)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Tensor:
+    """The inverse for `tensordot(a, x, ind)`."""
+    x = averaged(a)
+    front, back = tuple(x.shape[:ind]), tuple(x.shape[ind:])
+    return linalg.inverse(x.reshape((int(np.prod(front)), -1))).reshape((*back, *front))
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    """The x with `tensordot(a, x, x.ndim) = b`."""
+    x, y = (averaged(one) for one in promoted([a, b]))
+    if axes is not None:
+        rest = [dim for dim in range(x.ndim) if dim not in axes]
+        x = FUNCTIONS[np.transpose](x, (*rest, *axes))
+    shape = tuple(x.shape[y.ndim :])
+    return linalg.solved(x.reshape((y.numel(), -1)), y.reshape(-1), True).reshape(shape)

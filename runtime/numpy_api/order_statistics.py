@@ -1,0 +1,148 @@
+"""NumPy's functions of order on Tensors: sorting, medians, quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..functions import PUBLIC
+from ..functions.common import INTEGERS, array_dtype, as_dtype
+from ..functions.ordering import between
+from ..tape.apply import wrap
+from ..tensors.conversion import holds_tensor, tensor_of
+from ..values.tensor import Tensor
+from .functions import FUNCTIONS, implements
+from .values import averaged, known
+
+SLOPES = {
+    "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0, "median_unbiased": 1 / 3,
+    "normal_unbiased": 0.25,
+}  # fmt: skip
+"""By method of quantiles how much faster than n times the share the place grows; others jump."""
+
+
+@implements(np.sort)
+def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
+    """The elements in order; sorting is always stable."""
+    x, axis = _along(a, axis)
+    return PUBLIC["sort"](x, axis).values
+
+
+@implements(np.argsort)
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
+    x, axis = _along(a, axis)
+    return PUBLIC["argsort"](x, axis)
+
+
+@implements(np.partition)
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
+    """All elements in order, as `kth` of them must be."""
+    return sort(a, axis)
+
+
+@implements(np.argpartition)
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
+    return argsort(a, axis)
+
+
+def _along(a: Any, axis: int | None) -> tuple[Tensor, int]:
+    x = tensor_of(a)
+    return (x.reshape(-1), 0) if axis is None else (x, axis)
+
+
+@implements(np.median)
+def median(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean of the two middle elements, where PyTorch's median is the lower of them."""
+    x = averaged(a)
+    ordered = _ordered(x, axis)
+    count = ordered.shape[-1]
+    if not count:
+        return PUBLIC["quantile"](x, 0.5, axis, keepdims)  # which raises
+    middle = ordered[..., count // 2]
+    if count % 2 == 0:
+        middle = 0.5 * (ordered[..., count // 2 - 1] + middle)
+    last = ordered[..., -1]
+    return _shaped(PUBLIC["where"](PUBLIC["isnan"](last), last, middle), x, axis, keepdims, 0)
+
+
+@implements(np.quantile)
+def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    """Between the elements in order, at shares q of the way; every method of NumPy."""
+    x = averaged(a)
+    if method == "linear":
+        return PUBLIC["quantile"](x, _shares(q), axis, keepdims)
+    ordered = _ordered(x, axis)
+    (shares,) = known("quantile", q)
+    count = ordered.shape[-1]
+    places = np.quantile(np.arange(float(count)), shares, method=method)  # type: ignore[call-overload]
+    lower = np.floor(places).astype(int)
+    upper, weight = np.ceil(places).astype(int), wrap(np.asarray(places - lower, array_dtype(x)))
+    if holds_tensor(q) and method in SLOPES:
+        slope = (count + SLOPES[method]) * ((places > 0) & (places < count - 1))
+        weight = weight + slope * (tensor_of(q) - tensor_of(q)._detached())
+    found = between(ordered[..., lower], ordered[..., upper], weight)
+    last = ordered[..., -1:] if shares.ndim else ordered[..., -1]
+    found = PUBLIC["where"](PUBLIC["isnan"](last), np.nan, found)
+    return _shaped(found, x, axis, keepdims, shares.ndim)
+
+
+@implements(np.percentile)
+def percentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+    return quantile(a, _shares(q) / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def _shares(q: Any) -> Any:
+    return tensor_of(q) if holds_tensor(q) else np.asarray(q, float)
+
+
+def _ordered(x: Tensor, axis: Any) -> Tensor:
+    """The elements that are combined, in order along the last dimension."""
+    axes = _axes(x, axis)
+    rest = [dim for dim in range(x.ndim) if dim not in axes]
+    moved = FUNCTIONS[np.transpose](x, (*rest, *axes))
+    flat = moved.reshape((*(x.shape[dim] for dim in rest), -1))
+    return PUBLIC["sort"](flat, -1).values
+
+
+def _axes(x: Tensor, axis: Any) -> list[int]:
+    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, INTEGERS) else axis
+    return [one % x.ndim for one in given]
+
+
+def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:
+    """With the dimensions of the shares in front, and what was combined as dimensions of size 1 if wanted."""
+    if keepdims:
+        kept = [1 if dim in _axes(x, axis) else extent for dim, extent in enumerate(x.shape)]
+        found = found.reshape((*kept, *found.shape[found.ndim - extra :]))
+    return FUNCTIONS[np.moveaxis](found, -1, 0) if extra else found
+
+
+@implements(np.nanquantile)
+def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """`quantile` of what is not nan; nan where there is nothing else."""
+    x = averaged(a)
+    ordered = _ordered(x, axis)
+    shares = _shares(q)
+    count = PUBLIC["sum"](PUBLIC["logical_not"](PUBLIC["isnan"](ordered)), -1, True)
+    places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * as_dtype(
+        tensor_of(shares).reshape(-1), array_dtype(x)
+    )
+    lower = PUBLIC["floor"](places)
+    upper = PUBLIC["ceil"](places)
+    low, high = (
+        PUBLIC["take_along_dim"](ordered, as_dtype(one, np.dtype("int64")), -1) for one in (lower, upper)
+    )
+    found = PUBLIC["where"](PUBLIC["eq"](count, 0), np.nan, between(low, high, places - lower))
+    found = found if shares.ndim else found[..., 0]
+    return _shaped(found, x, axis, keepdims, shares.ndim)
+
+
+@implements(np.nanpercentile)
+def nanpercentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    return nanquantile(a, _shares(q) / 100.0, axis, keepdims=keepdims)
+
+
+@implements(np.nanmedian)
+def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    return nanquantile(a, 0.5, axis, keepdims=keepdims)

@@ -1,0 +1,256 @@
+"""NumPy's front: what np.sin(x), np.add(a, x, out=...), a + x and np.sum(x) do where x is a Tensor.
+
+NumPy hands such calls to `Tensor.__array_ufunc__` and `Tensor.__array_function__`, which are `array_ufunc`
+and `array_function` here. Names, defaults and dtype promotion are NumPy's (integers divide to float64,
+float32 beside int32 is float64); the computing is done by the same functions as for PyTorch's front, so it
+is recorded on the tape, and traced, alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
+from ...tracer.operator import Value, operators
+from ...tracer.spec import SUPPORTED
+from ...tracer.trace import innermost
+from ..bytecode.library_calls import inside_of_library, public_name
+from ..functions import PUBLIC, offered
+from ..functions.assignment import copy_
+from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
+from ..tape.apply import wrap
+from ..tensors.conversion import tensor_of
+from ..values.foreign import PandasObject
+from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled
+from .values import calls_from_scipy, without_tensors
+
+# --- ufuncs -------------------------------------------------------------------------------------------
+
+_SAME_NAME = "deg2rad fmax fmin fmod logaddexp2 logit matmul positive rad2deg signbit xlogy"
+_COMPOSED = {name: name for name in _SAME_NAME.split()} | {
+    "conjugate": "positive", "degrees": "rad2deg", "log_expit": "logsigmoid", "radians": "deg2rad",
+}  # fmt: skip
+UFUNCS = {name: offered(one) for one in operators() if one.torch for name in (*one.numpy, *one.scipy)} | {
+    name: PUBLIC[public] for name, public in _COMPOSED.items()
+}
+"""By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
+some that are made of several operators."""
+NUMBERS = (bool, int, float)
+HARMLESS = 0.5
+"""A number at which every function but arccosh has a derivative."""
+VALUES = (Tensor, *NUMBERS)
+WEAK = {"f": float, "i": int}
+"""What a Python number promotes as, by the kind of its dtype; a bool has the dtype of NumPy's."""
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+"""NumPy's function -> what it does on Tensors; see `functions`."""
+OF_OTHERS: dict[str, Callable[..., Any]] = {}
+"""Ufuncs that are made of other functions; see `ufuncs`, as for the next two."""
+OPTIONS: dict[str, set[str]] = {}
+"""The options of those that have any."""
+METHODS: dict[str, Callable[..., Any]] = {}
+"""`reduce`, `accumulate`, ...: called with the ufunc, its inputs and options."""
+NO_OPTIONS: Mapping[str, Any] = {}
+OPERANDS = (*VALUES, np.ndarray, list, tuple, np.generic, PandasObject)
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    """`Tensor.__array_ufunc__`: a ufunc with a Tensor among its inputs or outputs.
+
+    Raises:
+        UnsupportedError: pullback does not have the ufunc, its method or an option.
+        DTypeError: no loop of the ufunc fits the dtypes, or its result is complex.
+
+    Example:
+        >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
+        tensor([2., 3.], dtype=torch.float64)
+    """
+    if not all(map(_is_operand, inputs)):
+        return NotImplemented
+    out = options.pop("out", None)
+    mask = options.pop("where", True) if method == "__call__" else True
+    if mask is not True:
+        if out is None:
+            fail(
+                UnsupportedError,
+                f"{public_name(ufunc)}: where without out leaves elements that nobody has set. Use "
+                "numpy.where, or give out.",
+            )
+        result = _call_where(ufunc, inputs, options, mask, out[0])
+    elif method == "__call__":
+        result = called(ufunc, inputs, options)
+    elif method in METHODS:
+        result = METHODS[method](ufunc, *inputs, **options)
+    else:
+        unknown(f"{public_name(ufunc)}.{method}")
+    if out is not None:
+        return written(result, out[0], ufunc.__name__)
+    result = settled(result, inputs)
+    is_weak = type(result) is PythonNumber and all(result is not one for one in inputs)
+    return as_kind(result, NumpyScalar) if is_weak else result
+
+
+def _is_operand(value: Any) -> bool:
+    if isinstance(value, OPERANDS):
+        return True
+    return getattr(type(value), "__array_ufunc__", None) is None and hasattr(value, "__array__")
+
+
+def unknown(name: str) -> NoReturn:
+    fail(
+        UnsupportedError,
+        f"{name}{inside_of_library()} is not supported on a Tensor. Write it with supported functions, or, "
+        "where no gradient is needed, call it on x.detach().numpy().",
+    )
+
+
+def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = NO_OPTIONS) -> Any:
+    """What the ufunc gives for Tensors, numbers and whatever becomes an array."""
+    name = ufunc.__name__
+    given = {key: value for key, value in options.items() if key != "casting"}
+    dtype = None if name in OF_OTHERS else given.pop("dtype", None)
+    unsupported = set(given) - OPTIONS.get(name, set())
+    if unsupported:
+        fail(
+            UnsupportedError, f"{public_name(ufunc)}: {', '.join(unsupported)} is not supported on a Tensor."
+        )
+    if name in OF_OTHERS:
+        return OF_OTHERS[name](*inputs, **given)
+    function = UFUNCS.get(name)
+    if function is None:
+        unknown(public_name(ufunc))
+    operands, result_dtype = converted(ufunc, inputs, dtype)
+    return as_dtype(function(*operands), result_dtype)
+
+
+def _call_where(
+    ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any], mask: Any, out: Any
+) -> Tensor:
+    """The ufunc where the mask holds, and what `out` is elsewhere.
+
+    There the ufunc gets numbers that are in its domain, so that nothing undefined reaches a gradient.
+    """
+    chosen, harmless = tensor_of(mask), 1.5 if ufunc is np.arccosh else HARMLESS
+    safe = []
+    for one in inputs:
+        x = tensor_of(one)
+        number = scalar_of(harmless if array_dtype(x).kind == "f" else True, array_dtype(x))
+        is_number = isinstance(one, NUMBERS) and not isinstance(one, Tensor)
+        safe.append(one if is_number else PUBLIC["where"](chosen, x, number))
+    former = tensor_of(out)
+    result = as_dtype(called(ufunc, safe, options), array_dtype(former))
+    return PUBLIC["where"](chosen, result, former)
+
+
+def _weak(value: Any) -> Any:
+    """What NumPy's promotion takes for an input: a dtype, or the type of a Python number.
+
+    NumPy knows Python's own numbers alone as weak, no subclass as `enum.IntEnum`.
+    """
+    if isinstance(value, Tensor):
+        dtype = array_dtype(value)
+        return WEAK.get(dtype.kind, dtype) if type(value) is PythonNumber else dtype
+    return type(value) if type(value) in (int, float) else np.asarray(value).dtype
+
+
+def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:
+    """The inputs in the dtypes that NumPy's own loop would have, and the dtype of its result."""
+    values = [one if isinstance(one, VALUES) else tensor_of(one) for one in inputs]
+    asked = None if dtype is None else np.dtype(getattr(dtype, "numpy", dtype))
+    loop = _loop(ufunc, tuple(map(_weak, values)), asked)
+    if loop[-1].kind == "b":  # a bit needs no half precision, which compiled code does not have
+        loop = tuple(np.dtype("float32") if one == np.float16 else one for one in loop)
+    operands = [
+        _as_operand(one, kind) if isinstance(one, Tensor) else scalar_of(one, kind)
+        for one, kind in zip(values, loop)
+    ]
+    if not any(isinstance(one, Tensor) for one in operands):
+        operands = [wrap(np.asarray(one, kind)) for one, kind in zip(values, loop)]  # numbers alone
+    return operands, loop[-1]
+
+
+def _as_operand(x: Tensor, dtype: np.dtype) -> Tensor:
+    """x in a dtype; whether a Python integer fits a small one, its value must tell."""
+    if type(x) is PythonNumber and dtype.kind in "iu" and dtype != array_dtype(x):
+        trace = innermost()
+        if trace is not None and is_traced(x):
+            trace.require_no_numbers(x._value)
+    return as_dtype(x, dtype)
+
+
+@functools.lru_cache(maxsize=4096)
+def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: np.dtype | None) -> tuple[np.dtype, ...]:
+    """The dtypes of operands and results that NumPy computes in."""
+    if set(kinds) == {int}:
+        kinds = (np.dtype("int64"),) * len(kinds)  # NumPy compares Python's integers as objects
+    fixed: dict[str, Any] = {} if dtype is None else {"signature": (*(None,) * len(kinds), dtype)}
+    try:
+        loop = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting="same_kind", **fixed)
+    except TypeError as error:
+        found = ", ".join(map(str, kinds))
+        fail(DTypeError, f"{public_name(ufunc)}: no loop for dtypes {found}: {error}")
+    if any(one not in SUPPORTED for one in loop):
+        fail(
+            DTypeError,
+            f"{public_name(ufunc)}: dtypes {', '.join(map(str, loop))} are not supported on a Tensor.",
+        )
+    return loop
+
+
+# --- out ----------------------------------------------------------------------------------------------
+
+
+def written(result: Any, out: Any, function: str) -> Any:
+    """`out` with the result in it: a Tensor in place, an ndarray if no gradient would be lost."""
+    if out is None:
+        return result
+    if isinstance(out, tuple):
+        (out,) = out
+    if isinstance(out, Tensor):
+        return copy_(out, result)
+    if is_traced(result) or result.requires_grad:
+        fail(
+            ArgumentError,
+            f"numpy.{function}: out is an ndarray, which cannot hold the gradient of the result. Leave out "
+            "away, or pass a Tensor.",
+        )
+    np.copyto(out, result._value, casting="same_kind")
+    return out
+
+
+# --- functions ----------------------------------------------------------------------------------------
+
+
+def array_function(
+    self: Tensor, function: Any, types: Any, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> Any:
+    """`Tensor.__array_function__`: a NumPy function with a Tensor among its arguments.
+
+    Raises:
+        UnsupportedError: pullback does not have the function, or not the option.
+
+    Example:
+        >>> np.sum(Tensor([[1.0, 2.0]]), axis=1, keepdims=True)
+        tensor([[3.]])
+    """
+    if not all(issubclass(one, (Value, np.ndarray)) for one in types):
+        return NotImplemented
+    if calls_from_scipy(sys._getframe(1)) and (plain := without_tensors([*arguments], keywords)):
+        return function(*plain[0], **plain[1])
+    implementation = FUNCTIONS.get(function)
+    if implementation is None:
+        unknown(public_name(function))
+    out = keywords.get("out")
+    if out is None:
+        return settled(implementation(*arguments, **keywords), (*arguments, *keywords.values()))
+    keywords = {name: value for name, value in keywords.items() if name != "out"}
+    return written(implementation(*arguments, **keywords), out, function.__name__)
+
+
+Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Tensor.__array_function__ = array_function  # type: ignore[attr-defined]

@@ -1,0 +1,97 @@
+"""NumPy's functions that write into an array that they are given, for Tensors: `np.copyto`, `np.add.at`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import DTypeError, GradientError, UnsupportedError
+from ..functions import PUBLIC
+from ..functions.assignment import copy_, set_item
+from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.indexing import updated
+from ..functions.movement import broadcast_to
+from ..functions.selection import index_put
+from ..tensors.conversion import tensor_of
+from ..values.tensor import Tensor
+from .functions import implements
+
+
+def _target(array: Any, function: str) -> Tensor:
+    """What is written to; GradientError for an ndarray, which keeps no gradient."""
+    if isinstance(array, Tensor):
+        return array
+    fail(
+        GradientError,
+        f"numpy.{function}: an ndarray cannot hold the values of a Tensor. Make it with numpy.zeros(..., "
+        "like=tensor), or write the values of tensor.detach().",
+    )
+
+
+@implements(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    target, source = _target(dst, "copyto"), tensor_of(src)
+    is_weak = isinstance(src, int | float) and not isinstance(src, Tensor | np.generic)
+    weak = np.result_type(type(src), array_dtype(target)) if is_weak else array_dtype(source)
+    if not np.can_cast(weak, array_dtype(target), casting):  # type: ignore[arg-type]
+        fail(
+            DTypeError, f"numpy.copyto: cannot cast {weak} to {array_dtype(target)} with casting {casting!r}."
+        )
+    if where is not True:
+        source = PUBLIC["where"](tensor_of(where), as_dtype(source, array_dtype(target)), target)
+    copy_(target, source)
+
+
+@implements(np.putmask)
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    target, filler = _target(a, "putmask"), tensor_of(values)
+    if filler.ndim and filler.shape != target.shape:
+        fail(UnsupportedError, "numpy.putmask: values of another shape are not supported on a Tensor.")
+    _copyto(target, filler, "unsafe", mask)
+
+
+@implements(np.place)
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    """The values in turn at the places of the mask, of which the first one has the first value."""
+    target, values, chosen = _target(arr, "place"), tensor_of(vals).reshape(-1), tensor_of(mask).reshape(-1)
+    if values.numel() > 1:
+        turn = PUBLIC["cumsum"](as_dtype(chosen, np.dtype(np.int64)), 0) - 1
+        values = values[turn % values.numel()]
+    _putmask(target, tensor_of(mask).reshape(tuple(target.shape)), values.reshape(_shape_of(values, target)))
+
+
+def _shape_of(values: Tensor, target: Tensor) -> tuple[int, ...]:
+    """Of one value no dimensions, of as many as the target has its own."""
+    return () if values.numel() == 1 else tuple(target.shape)
+
+
+@implements(np.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    target, values, index = _target(a, "put"), tensor_of(v), tensor_of(ind).reshape(-1)
+    if mode != "raise":
+        fail(UnsupportedError, f"numpy.put: mode={mode!r} is not supported on a Tensor, only 'raise'.")
+    if values.ndim and values.numel() != index.numel():
+        fail(UnsupportedError, "numpy.put: as many values as indices, or one, are supported on a Tensor.")
+    if values.ndim:
+        values = values.reshape(-1)
+    copy_(target, updated(target.reshape(-1), index, values).reshape(tuple(target.shape)))
+
+
+@implements(np.fill_diagonal)
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    target = _target(a, "fill_diagonal")
+    if target.ndim < 2 or wrap:
+        fail(UnsupportedError, "numpy.fill_diagonal: only arrays of two dimensions or more, without wrap.")
+    index = np.arange(min(target.shape))
+    set_item(target, (index,) * target.ndim, broadcast_to(tensor_of(val), (len(index),)))
+
+
+def add_at(a: Any, indices: Any, b: Any) -> None:
+    """`np.add.at`: add at the places that `indices` selects; repeated places add up."""
+    target = _target(a, "add.at")
+    index = indices if isinstance(indices, tuple) else (indices,)
+    if not all(isinstance(one, Tensor | np.ndarray | list | int | np.integer) for one in index):
+        fail(UnsupportedError, "numpy.add.at: only integers and index arrays are supported on a Tensor.")
+    values = as_dtype(tensor_of(b), array_dtype(target))
+    copy_(target, index_put(target, tuple(map(tensor_of, index)), values, accumulate=True))

@@ -1,0 +1,323 @@
+"""The tape: `apply` runs one operator on tensors, and records it where a gradient will be asked for.
+
+Every public function ends here, so this is the path to keep short: unwrap, evaluate, wrap, record.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
+from ...tracer.graph import Node, lift, make_node
+from ...tracer.operator import Operator
+from ...tracer.ops.elementwise import identity, stop_gradient
+from ...tracer.ops.movement import reshape
+from ...tracer.trace import Trace, current_trace, innermost
+from ..values.memory_order import in_order, reshaped_in_place
+from ..values.modes import is_recording
+from ..values.nodes import (
+    NO_VERSIONS,
+    OperatorNode,
+    Plan,
+    next_sequence,
+    observers,
+    spec_of_operand,
+    specs_of,
+)
+from ..values.plain_arrays import require_plain_array
+from ..values.saved import saved_values
+from ..values.tensor import Tensor, TorchTensor, View, make
+from ..values.value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_value
+from .local import is_local, local
+
+ndarray = np.ndarray
+COMPUTING = frozenset(
+    ("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
+)
+"""Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
+
+
+class _Quiet(threading.local):
+    """Calls a function with NumPy's floating-point warnings off; a fifth of the price of np.errstate."""
+
+    def __init__(self) -> None:
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run: Callable[..., Any] = context.run
+
+
+_quiet = _Quiet()
+
+
+def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **attributes: Any) -> Tensor:
+    """The result of an operator on tensors, recorded if grad mode is on and an operand requires grad.
+
+    Args:
+        operands: Tensors, ndarrays and Python numbers, of one dtype but for the numbers.
+        grad_name: what the tape node is called, as "AddBackward0", where the operator's own name is not
+            PyTorch's for this use.
+        attributes: the operator's, normalised.
+
+    Raises:
+        ShapeError, DTypeError: what the operator's shape rule finds wrong.
+        LeakedTraceError: an operand is a traced value of a trace that has ended.
+
+    Example:
+        >>> apply(elementwise.multiply, make(np.ones(2)), 3.0)
+        tensor([3., 3.], dtype=torch.float64)
+    """
+    values = []
+    mask = 0
+    bit = 1
+    concrete = True
+    kind: type[Tensor] = Auxiliary
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            found = type(operand)
+            if found is not kind and found._precedence > kind._precedence:
+                kind = found
+            view = operand._view
+            if view is not None and view.seen != operand._cell[0]:
+                operand.refresh()
+            value = operand._value
+            if type(value) is not ndarray:
+                concrete = False
+            if operand._requires_grad:
+                mask |= bit
+            values.append(value)
+        else:
+            values.append(operand)
+        bit <<= 1
+    trace = innermost()
+    is_known = concrete and trace is not None and bool(operands) and all(map(is_local, operands))
+    if is_known or (concrete and trace is None):
+        try:
+            if operator.family in COMPUTING:
+                result = _quiet.run(operator.evaluate, *values, **attributes)
+            else:
+                result = operator.evaluate(*values, **attributes)
+        except Exception as error:  # whatever NumPy raised: the operator's own check says it better
+            _explain(operator, values, attributes, error)
+        if type(result) is not ndarray:
+            result = np.asarray(result)
+    else:
+        result = _extend_graph(trace or current_trace(), operator, values, attributes)
+    if kind is not TorchTensor:
+        kind = kind_of_result(kind, result.shape, operator.movement.is_view)
+    tensor = local(result, kind) if is_known else make(result, kind)
+    if mask and operator.rules and result.dtype.kind == "f" and is_recording():
+        record(tensor, operator, operands, values, mask, attributes, grad_name)
+    if operator.movement.is_view:
+        link_view(tensor, operator, operands[0], attributes)
+    return tensor
+
+
+_plans: dict[Any, Plan] = {}
+
+
+def record(
+    tensor: Tensor,
+    operator: Operator,
+    operands: Sequence[Any],
+    values: list[Any],
+    mask: int,
+    attributes: dict[str, Any],
+    grad_name: str | None,
+) -> None:
+    """Give `tensor`, the result, the tape node of the operator. Bit i of `mask`: operand i requires grad."""
+    key = (operator, mask, len(values), grad_name)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = Plan(operator, mask, len(values), grad_name or f"{operator.grad_fn}Backward0")
+    if not plan.positions:
+        return
+    node = plan.node_class.__new__(plan.node_class)
+    node.sequence = next_sequence()
+    node.hooks = node._metadata = node.result = node.operands = node.shapes = node.specs = None
+    node.freed = False
+    node.plan = plan
+    node.attributes = attributes
+    edges: list[Any] = [None] * len(values)
+    for position in plan.positions:
+        operand = operands[position]
+        edges[position] = (operand._grad_fn or operand, operand._output_nr)
+    node.edges = edges
+    node.versions = NO_VERSIONS
+    if type(tensor._value) is ndarray:
+        node.forward = None
+        _save(node, tensor, operands, values)
+    else:  # graph nodes are never overwritten, and the graph keeps them anyway
+        node.forward = node.result = tensor._value
+        node.operands = values
+    tensor._grad_fn = node
+    tensor._requires_grad = True
+    if observers:
+        for observe in observers:
+            observe(node)
+
+
+def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: list[Any]) -> None:
+    """Let the node have what its rules need, of arrays that may be written to later."""
+    plan, result = node.plan, tensor._value
+    node.shapes = [values[position].shape for position in plan.positions]
+    versions: list[Any] = []
+    if plan.saves:
+        saved: list[Any] = [None] * len(values)
+        for position in plan.saves:
+            saved[position] = values[position]
+            operand = operands[position]
+            if isinstance(operand, Tensor):
+                cell = operand._cell
+                versions.append((position, cell, cell[0]))
+        node.operands = saved
+    if plan.saves_result:
+        node.result = result
+        versions.append((-1, tensor._cell, tensor._cell[0]))
+    if plan.saves_specs:
+        node.specs = specs_of(values, result)
+    if versions:
+        node.versions = versions
+        noted = saved_values()
+        if noted is not None:
+            for _, cell, _ in versions:
+                noted.note(cell, node)
+
+
+def _extend_graph(trace: Trace, operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
+    """The graph node of the operator; concrete arrays among `values` become captured inputs."""
+    if not values:
+        return make_node(operator, (), attributes)
+    for position, value in enumerate(values):
+        if type(value) is ndarray:
+            values[position] = trace.capture(value)
+    node = make_node(operator, lift(operator, tuple(values)), attributes)
+    return cut_off(node) if trace.differentiable else node
+
+
+def cut_off(node: Node) -> Node:
+    """The node; where gradients will be taken of the graph and nothing is recorded, without gradient."""
+    if current_trace().differentiable and not is_recording() and node.spec.is_float:
+        return stop_gradient(node)
+    return node
+
+
+def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], error: Exception) -> NoReturn:
+    """Raise what the operator's shape rule says about its operands, else NumPy's error."""
+    if isinstance(error, PullbackError):
+        raise error
+    if isinstance(error, np.linalg.LinAlgError):
+        element = _first_failing(operator, values, attributes)
+        raise LinearAlgebraError(f"linalg.{operator.name}: {element}{error}.") from error
+    dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
+    operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
+    raise error
+
+
+def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str, Any]) -> str:
+    """Which of a batch of matrices has no result, in PyTorch's words."""
+    for number, place in enumerate(np.ndindex(matrices[0].shape[:-2])):
+        try:
+            operator(*(np.asarray(one[place]) for one in matrices), **attributes)
+        except np.linalg.LinAlgError:
+            return f"(Batch element {number}): " if place else ""
+    return ""
+
+
+def link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict[str, Any]) -> None:
+    """Note whose memory the result shows, unless NumPy had to copy."""
+    if not isinstance(operand, Tensor):
+        return
+    value, source = tensor._value, operand._value
+    if type(value) is ndarray and not (
+        value.base is source or (source.base is not None and value.base is source.base)
+    ):
+        return
+    if operator is reshape and type(value) is Node and not reshaped_in_place(source, value.shape):
+        return
+    step = ((operator, attributes),)
+    view = operand._view
+    cell = tensor._cell = operand._cell
+    tensor._frozen = operand._frozen
+    if view is None:
+        tensor._view = View(operand, step, cell[0], is_recording())
+    else:
+        tensor._view = View(view.base, view.steps + step, cell[0], view.tracks and is_recording())
+        tensor._view.of_several = view.of_several
+
+
+def as_several_views(tensors: Sequence[Tensor], function: str) -> tuple[Tensor, ...]:
+    """The views that PyTorch's function gives at once: they must not be written to where that is recorded."""
+    for one in tensors:
+        if one._view is not None and isinstance(one, TorchTensor):
+            one._view.of_several = function
+    return tuple(tensors)
+
+
+def with_own_memory(tensor: Tensor) -> Tensor:
+    """A new result as one that shows no other's memory, where PyTorch copies."""
+    if tensor._view is not None:
+        tensor._view, tensor._cell, tensor._frozen = None, [0, None], ""
+        if type(tensor._value) is ndarray:
+            tensor._value = tensor._value.copy()
+    return tensor
+
+
+def copied_in_order(tensor: Tensor) -> Tensor:
+    """A copy in C's order of memory; `identity` alone keeps the operand's."""
+    copied = apply(identity, tensor)
+    if not copied.is_contiguous():
+        value = copied._value
+        copied._value = np.ascontiguousarray(value) if type(value) is ndarray else in_order(value)
+    return copied
+
+
+def of_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
+    """The same value, at the same place on the tape, as a tensor of a kind; itself if it is of that kind."""
+    if type(tensor) is kind:
+        return tensor
+    if tensor._requires_grad and tensor._grad_fn is None:  # a leaf is known by its identity
+        return as_kind(apply(reshape, tensor, shape=tensor._value.shape), kind)
+    shown = make(tensor._value, kind)
+    for slot in ("_grad_fn", "_output_nr", "_requires_grad", "_cell", "_frozen"):
+        setattr(shown, slot, getattr(tensor, slot))
+    shown._view = None if tensor._view is None else tensor._view.copy()
+    return shown
+
+
+def wrap(value: Any) -> Tensor:
+    """A tensor around an ndarray (not copied), NumPy scalar or graph node; a Tensor stays itself.
+
+    It is of no kind of its own: see `value_kinds.py`.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Node):
+        return make(value, Auxiliary)
+    if type(value) is not ndarray:
+        require_plain_array(value, "an operand")
+    tensor = make(np.asarray(value), Auxiliary)
+    noted = saved_values()
+    if noted is not None:
+        noted.share(tensor._cell)
+    return tensor
+
+
+def standing_for(value: Any) -> Tensor:
+    """The tensor that stands for an array or a number of NumPy's or Python's; a Tensor stays itself."""
+    return value if isinstance(value, Tensor) else as_kind(wrap(value), kind_of_value(value))
+
+
+def unwrap(operand: Any) -> Any:
+    """The payload of a Tensor; anything else as it is."""
+    if isinstance(operand, Tensor):
+        operand.refresh()
+        return operand._value
+    return operand
+
+
+__all__ = ["LeakedTraceError", "apply", "record", "unwrap", "wrap"]

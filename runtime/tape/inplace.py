@@ -1,0 +1,330 @@
+"""Writing into tensors: `x.add_(y)`, `x += y`, with exact gradients and version counters.
+
+An in-place operation computes the new value with the ordinary, recorded function. Then the value goes into
+the memory (in a trace: becomes the payload), and the tensor's place on the tape becomes that of the new
+value. Where the tensor is a view, the change is carried back into the base by operators as well, so that
+base and views keep exact gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import DTypeError, GradientError, MutationError, ShapeError
+from ...tracer.graph import Node
+from ...tracer.operator import Operator
+from ...tracer.ops.elementwise import convert, identity
+from ...tracer.ops.movement import expand, flip, inverse_permutation, permute, reshape, slice_, slice_update
+from ...tracer.origin import at_caller, place_of_caller
+from ...tracer.trace import current_trace, is_tracing
+from ..values.memory_order import in_order_of
+from ..values.modes import enable_grad, is_recording, no_grad
+from ..values.nodes import GradNode, OperatorNode, hooks_of, next_sequence, scalar_type
+from ..values.saved import saved_values
+from ..values.tensor import Tensor, View, make, mark_written, require_writable
+from .apply import apply, record
+from .local import into_graph, is_local
+
+ndarray = np.ndarray
+Step = tuple[Operator, Mapping[str, Any]]
+
+
+def assign(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
+    """Let `target` hold `value`, a tensor of its shape (or one that broadcasts) and of any dtype; returns it.
+
+    `began` is the sequence number at which the operation began that makes the value in place.
+
+    Raises:
+        GradientError: `target` is a leaf that requires grad, or a view of one, and operations are recorded.
+        ShapeError: `value` does not fit. DTypeError: floats into integers. MutationError: see `_frozen`.
+    """
+    require_assignable(target)
+    require_writable(target)
+    value = fitted(value, target)
+    _require_tracked(target._view, value)
+    recorded = is_recording() and (value._requires_grad or target._requires_grad)
+    if is_local(target) and not is_local(value):
+        into_graph(target)
+    if (
+        type(target._value) is ndarray
+        and type(value._value) is ndarray
+        and (not is_tracing() or is_local(target))
+    ):
+        if recorded:
+            _keep_former(value._grad_fn, target._value, began)
+        keep_saved(target)
+        _write(target._value, value._value)
+    elif not _is_traced(target):
+        raise MutationError(
+            f"a traced function writes into a tensor from outside of it{at_caller()}. "
+            f"Return the new value instead."
+        )
+    mark_written(target)
+    _take_over(target, value, recorded)
+    return target
+
+
+def rebase(target: Tensor, value: Tensor) -> None:
+    """Give a tensor, whose memory holds what `value` does, the history of `value`; its base as well."""
+    _take_over(target, value, recorded=True)
+
+
+def _take_over(target: Tensor, value: Tensor, recorded: bool) -> None:
+    if target._view is not None:
+        _carry_back(target, target._view, value, recorded)
+    else:
+        _take_place(target, value, recorded)
+
+
+def _keep_former(last: GradNode | None, memory: np.ndarray, began: int | None) -> None:
+    """Let the nodes of an in-place operation have copies of what they saved and the operation overwrites.
+
+    They are the last one, and those made since sequence number `began`.
+    """
+    pending, seen = [last], set()
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, OperatorNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        for number, (position, _, _) in enumerate(node.versions):
+            if position >= 0 and node.operands is not None:
+                saved = node.operands[position]
+                if saved is memory or (type(saved) is ndarray and np.may_share_memory(saved, memory)):
+                    node.operands[position] = saved.copy()
+                    node.versions[number] = (position, [0, None], 0)
+        if began is not None:
+            targets = [edge[0] for edge in node.edges if edge is not None]
+            pending.extend(one for one in targets if isinstance(one, OperatorNode) and one.sequence > began)
+
+
+def may_overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether they have an element in common, or perhaps have: rows that take turns have none."""
+    try:
+        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def keep_saved(target: Tensor) -> None:
+    """Before a write: inside of a functional transform, nodes keep what they have saved of the memory."""
+    noted = saved_values()
+    if noted is not None:
+        noted.keep(target._cell)
+
+
+def require_assignable(target: Tensor) -> None:
+    """GradientError where a write would lose the gradient of a leaf."""
+    if not is_recording():
+        return
+    target.refresh()
+    require_writable(target)  # whose message says more
+    if target._requires_grad and target._grad_fn is None:
+        raise GradientError("a leaf Variable that requires grad is being used in an in-place operation.")
+    view = target._view
+    if view is not None and view.base._requires_grad and view.base._grad_fn is None:
+        raise GradientError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    if view is not None and view.of_several and view.base._requires_grad:
+        raise GradientError(
+            f"a result of {view.of_several}() is a view and is being modified inplace. This view is the "
+            "output of a function that returns multiple views. Such functions do not allow the output views "
+            "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+
+
+def _require_tracked(view: View | None, value: Tensor) -> None:
+    """GradientError where the write through a view would pass the gradient by."""
+    if view is None or view.tracks or not is_recording():
+        return
+    if view.base._requires_grad or value._requires_grad:
+        raise GradientError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled: its "
+            "base would change without its gradient. Make the view where gradients are recorded, or write "
+            "into it under no_grad."
+        )
+
+
+def fitted(value: Tensor, target: Tensor) -> Tensor:
+    """The value in the shape and dtype of the target. Raises ShapeError if it does not broadcast to that."""
+    shape, dtype = target._value.shape, target._value.dtype
+    found = value._value.dtype
+    if found != dtype:
+        value = apply(convert, value, dtype=dtype)
+    if value._value.shape != shape:
+        try:
+            value = apply(expand, value, shape=shape)
+        except ShapeError:
+            raise ShapeError(
+                f"a value of shape {list(value._value.shape)} does not broadcast to the shape {list(shape)} "
+                f"of what it is written to, at {place_of_caller()}. Reshape it, or write to another part."
+            ) from None
+    return value
+
+
+def _write(memory: np.ndarray, value: np.ndarray) -> None:
+    if not memory.flags.writeable or (0 in memory.strides and memory.size > 1 and _overlaps(memory)):
+        raise GradientError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location, or its memory is read-only. Please clone() the tensor before performing the operation."
+        )
+    np.copyto(memory, value)
+
+
+def _overlaps(memory: np.ndarray) -> bool:
+    return any(step == 0 and extent > 1 for step, extent in zip(memory.strides, memory.shape))
+
+
+def _is_traced(tensor: Tensor) -> bool:
+    root = tensor if tensor._view is None else tensor._view.base
+    return type(root._value) is Node
+
+
+def _take_place(target: Tensor, value: Tensor, recorded: bool) -> None:
+    """Put a tensor where the new value is on the tape (and, in a trace, in the graph)."""
+    if type(target._value) is Node:
+        found = value._value if type(value._value) is Node else current_trace().capture(value._value)
+        target._value = in_order_of(found, target._value)
+    if recorded:
+        _hand_over_retained(target, value)
+        target._grad_fn = value._grad_fn
+        target._output_nr = value._output_nr
+        target._requires_grad = value._requires_grad
+        if value._requires_grad and value._grad_fn is None:
+            target._grad_fn = apply(identity, value, grad_name="CopyBackwards")._grad_fn
+
+
+def _hand_over_retained(target: Tensor, value: Tensor) -> None:
+    """`retain_grad()` goes with the tensor, from the node of its former value to that of the new one."""
+    if not target.retains_grad or target._grad_fn is None:
+        return
+    kept = hooks_of(target._grad_fn).retained.pop(target._output_nr)
+    if value._grad_fn is not None:
+        hooks_of(value._grad_fn).retained[value._output_nr] = kept
+
+
+def _carry_back(target: Tensor, view: View, value: Tensor, recorded: bool) -> None:
+    """Change the base of a view as its memory has changed: the other views look there when they are used."""
+    base = view.base
+    if type(base._value) is not Node and not (recorded and view.tracks):
+        view.seen = target._cell[0]
+        return
+    whole = make(base._value)  # the base as it was: its memory holds the new values, none of which are read
+    whole._grad_fn, whole._output_nr, whole._requires_grad = (
+        base._grad_fn,
+        base._output_nr,
+        base._requires_grad,
+    )
+    _take_place(base, _written_back(whole, view.steps, value), recorded)
+
+
+def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tensor:
+    """`base` with the part that `steps` show replaced by `value`."""
+    (operator, attributes), rest = steps[0], steps[1:]
+    if rest:
+        value = _written_back(apply(operator, base, **attributes), rest, value)
+    if operator is slice_:
+        return _with_part(base, value, attributes)
+    if operator is reshape:
+        return apply(reshape, value, shape=tuple(base._value.shape), grad_name="CopySlices")
+    if operator is permute:
+        return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
+    if operator is flip:
+        return apply(flip, value, grad_name="CopySlices", **attributes)
+    raise GradientError(
+        "a write into an expanded tensor: one element of the written-to tensor stands for several. "
+        "clone() the tensor before writing."
+    )
+
+
+def _with_part(base: Tensor, value: Tensor, attributes: Mapping[str, Any]) -> Tensor:
+    """`slice_update` on the tape; of concrete memory it is not computed, for the memory holds the part."""
+    if type(base._value) is Node or type(value._value) is Node:
+        return apply(slice_update, base, value, grad_name="CopySlices", **attributes)
+    written = make(base._value)
+    mask = base._requires_grad | value._requires_grad << 1
+    if mask:
+        values = [base._value, value._value]
+        record(written, slice_update, (base, value), values, mask, dict(attributes), "CopySlices")
+    return written
+
+
+def refresh_view(tensor: Tensor, view: View) -> None:
+    """Bring a view up to date after a write: its graph node and its place on the tape follow the base's."""
+    view.seen = tensor._cell[0]
+    base = view.base
+    traced = type(base._value) is Node
+    if not traced and not (view.tracks and base._requires_grad):
+        return
+    with enable_grad() if view.tracks else no_grad():
+        shown = base
+        for operator, attributes in view.steps:
+            shown = apply(operator, shown, grad_name="AsStridedBackward0", **attributes)
+    if traced:
+        tensor._value = shown._value
+    if view.tracks:
+        tensor._grad_fn, tensor._output_nr = shown._grad_fn, shown._output_nr
+        tensor._requires_grad = shown._requires_grad
+
+
+# --- the methods that end in an underscore ----------------------------------------------------------------
+
+
+def update(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
+    """`assign` for the result of an operation on `target`: its shape and kind of dtype must fit."""
+    shape, dtype = target._value.shape, target._value.dtype
+    found = value._value.dtype
+    if value._value.shape != shape:
+        raise ShapeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(value._value.shape)}"
+        )
+    if "biuf".index(found.kind.replace("u", "i")) > "biuf".index(dtype.kind.replace("u", "i")):
+        raise DTypeError(
+            f"result type {scalar_type(found)} can't be cast to the desired output type {scalar_type(dtype)}"
+        )
+    return assign(target, value, began)
+
+
+def in_place(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """The method `name` that writes into its tensor what `function` returns for it."""
+
+    def method(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        require_assignable(self)
+        began = next_sequence()
+        return update(self, function(self, *arguments, **options), began)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"In place: the tensor becomes what `{name.rstrip('_')}` returns for it. Returns the tensor."
+    )
+    return method
+
+
+def in_place_view(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
+    """The method `name` that makes its tensor what `function`, a view, shows of it."""
+
+    def method(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        require_assignable(self)
+        former = make(self._value)
+        for slot in _PLACE:
+            setattr(former, slot, getattr(self, slot))
+        former._cell = self._cell
+        shown = function(former, *arguments, **options)
+        self._value = shown._value
+        for slot in _PLACE:
+            setattr(self, slot, getattr(shown, slot))
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"In place: the tensor becomes what `{name.rstrip('_')}` shows of it. Returns the tensor."
+    )
+    return method
+
+
+_PLACE = ("_grad_fn", "_output_nr", "_requires_grad", "_view")
+"""Where a tensor is on the tape, and of what it is a view."""

@@ -1,0 +1,63 @@
+"""Arrays that a traced function makes itself: plain values until something traced is written into them.
+
+So a table that is filled with numbers is computed once, in the trace, and one that is filled with what
+depends on the arguments becomes part of the graph with the first such write.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tracer.graph import Node, make_node
+from ...tracer.ops.creation import full
+from ...tracer.trace import Trace, current_trace, innermost
+from ..values.tensor import Tensor, make
+
+
+class LocalCell(list[Any]):
+    """The version cell of such memory, with the trace that it belongs to.
+
+    Attributes:
+        body: where the body of a loop or a choice began in which it is made; -1 outside of them.
+    """
+
+    trace: Trace | None
+    body: int
+
+
+def local(array: np.ndarray, kind: type[Tensor]) -> Tensor:
+    """A tensor around an array that nobody else has; outside of traces like any other."""
+    tensor = make(array, kind)
+    trace = innermost()
+    if trace is not None:
+        cell = tensor._cell = LocalCell(tensor._cell)
+        cell.trace = trace
+        cell.body = trace.bodies[-1] if trace.bodies else -1
+    return tensor
+
+
+def is_local(value: Any) -> bool:
+    """Whether a value is known now and the same in all calls: a number, or such an array of this trace."""
+    if not isinstance(value, Tensor):
+        return not isinstance(value, np.ndarray)
+    value.refresh()
+    cell = value._cell
+    return type(cell) is LocalCell and cell.trace is innermost() and type(value._value) is np.ndarray
+
+
+def into_graph(tensor: Tensor) -> None:
+    """Make the memory of a local tensor part of the graph, before something traced is written into it."""
+    base = tensor if tensor._view is None else tensor._view.base
+    base._value = _node(base._value)
+    base._cell[0] += 1  # its views look there again
+    tensor.refresh()
+
+
+def _node(array: np.ndarray) -> Node:
+    """One value everywhere needs no memory."""
+    if array.size and (array == array.flat[0]).all() and not np.signbit(array).any():
+        attributes = {"shape": array.shape, "value": array.flat[0].item(), "dtype": array.dtype}
+        return make_node(full, (), attributes)
+    return current_trace().capture(array)

@@ -1,0 +1,1 @@
+"""Making tensors: from data, constants, random numbers, and from each other."""

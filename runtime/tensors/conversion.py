@@ -1,0 +1,72 @@
+"""Data as tensors: in which dtype, and nested lists that hold tensors as the array they stand for."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from ...tracer.errors import DTypeError, ShapeError
+from ...tracer.ops.composite import stack
+from ...tracer.ops.elementwise import convert
+from ...tracer.origin import fail
+from ..tape.apply import apply, standing_for
+from ..values.plain_arrays import require_plain_array
+from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind
+
+
+def array_dtype(x: Tensor) -> np.dtype:
+    return cast(np.dtype, x._value.dtype)
+
+
+def as_dtype(x: Tensor, dtype: np.dtype) -> Tensor:
+    """x in a dtype: itself if it has it."""
+    if x._value.dtype == dtype:
+        return x
+    require_numbers(dtype)
+    return apply(convert, x, dtype=dtype)
+
+
+def require_numbers(dtype: np.dtype) -> None:
+    """DTypeError for what no Tensor holds: strings, objects, complex numbers, dates."""
+    if dtype.kind not in "biuf":
+        fail(
+            DTypeError,
+            f"dtype {dtype} is not supported on a Tensor; expected a bool, integer or real floating dtype. "
+            "Where no gradient is needed, use numpy.asarray(pullback.stop_gradient(x)).",
+        )
+
+
+def holds_tensor(data: Any) -> bool:
+    """Whether data for an array have a Tensor among them."""
+    return isinstance(data, Tensor) or (isinstance(data, list | tuple) and any(map(holds_tensor, data)))
+
+
+def joined(data: Any) -> Any:
+    """Nested lists with Tensors as the array that NumPy makes of them; data without any as they are."""
+    if not isinstance(data, list | tuple) or not holds_tensor(data):
+        return data
+    rows = [tensor_of(one) for one in data]
+    dtype = np.result_type(*map(array_dtype, rows))  # in a list Python's numbers are not weak
+    if len({tuple(x._value.shape) for x in rows}) > 1:
+        shapes = ", ".join(str(tuple(x._value.shape)) for x in rows)
+        fail(ShapeError, f"a list of values of the shapes {shapes} is no array: they differ.")
+    stacked = apply(stack, *[as_dtype(x, dtype) for x in rows], dim=0, grad_name="StackBackward0")
+    return as_kind(stacked, NumpyTensor)
+
+
+def tensor_of(value: Any) -> Tensor:
+    """The value as a Tensor."""
+    if isinstance(value, Tensor):
+        return value
+    value = joined(value)
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, bool | int | float | np.generic):
+        require_plain_array(value, "an operand")
+        value = np.asarray(value)
+        require_numbers(value.dtype)
+    found = standing_for(value)
+    is_strong = type(found) is PythonNumber and type(value) not in (bool, int, float)
+    return as_kind(found, NumpyScalar) if is_strong else found

@@ -1,0 +1,330 @@
+"""Random tensors. In a traced function they are inputs that each call draws anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, EagerOnlyError
+from ...tracer.spec import INT64
+from ...tracer.trace import current_trace, is_tracing
+from ..values import dtypes
+from ..values.tensor import Tensor, make
+from .creation import dtype_or, finished, size_of
+
+
+class Generator:
+    """A stream of random numbers: NumPy's PCG64 under PyTorch's interface.
+
+    Example:
+        >>> generator = Generator().manual_seed(7)
+        >>> generator.initial_seed()
+        7
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.seed()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream that belongs to `seed`; returns the generator."""
+        self._seed = int(seed)
+        self.numpy = np.random.default_rng(self._seed % 2**64)
+        return self
+
+    def seed(self) -> int:
+        """Start an unpredictable stream, and return its seed."""
+        entropy = np.random.SeedSequence().entropy
+        assert isinstance(entropy, int)
+        self.manual_seed(entropy % 2**63)
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed of the current stream."""
+        return self._seed
+
+    def get_state(self) -> dict[str, Any]:
+        """The place in the stream, for `set_state`."""
+        return {"seed": self._seed, "numpy": self.numpy.bit_generator.state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue at a place that `get_state` returned."""
+        self._seed = state["seed"]
+        self.numpy.bit_generator.state = state["numpy"]
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the stream of the functions below anew: the same seed, the same numbers.
+
+    They are not PyTorch's numbers: the streams differ.
+
+    Example:
+        >>> manual_seed(0); a = rand(2); manual_seed(0); bool((a == rand(2)).all())
+        True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start an unpredictable stream, and return its seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the current stream."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> dict[str, Any]:
+    """The place in the stream, for `set_rng_state`."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Continue at a place that `get_rng_state` returned."""
+    default_generator.set_state(state)
+
+
+def drawn(draw: Callable[[np.random.Generator], np.ndarray], generator: Generator | None) -> Tensor:
+    """A tensor of random numbers; in a trace an input that every call draws."""
+    source = default_generator if generator is None else generator
+
+    def fresh() -> np.ndarray:
+        return np.asarray(draw(source.numpy))
+
+    return make(current_trace().capture_drawn(fresh, source) if is_tracing() else fresh())
+
+
+def _uniform(shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None) -> Tensor:
+    kind: Any = dtype if dtype.itemsize >= 4 else np.dtype("float32")
+    return drawn(lambda rng: np.asarray(rng.random(shape, dtype=kind)).astype(dtype, copy=False), generator)
+
+
+def _normal(shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None) -> Tensor:
+    kind: Any = dtype if dtype.itemsize >= 4 else np.dtype("float32")
+    return drawn(
+        lambda rng: np.asarray(rng.standard_normal(shape, dtype=kind)).astype(dtype, copy=False), generator
+    )
+
+
+def _float_dtype(dtype: Any, otherwise: np.dtype, function: str) -> np.dtype:
+    numpy = dtype_or(dtype, otherwise, function)
+    if numpy.kind != "f":
+        raise ArgumentError(f"{function}(): expected a floating point dtype, found {numpy}. See randint.")
+    return numpy
+
+
+def rand(
+    *extents: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform in [0, 1).
+
+    Example:
+        >>> rand(2, 3).shape
+        torch.Size([2, 3])
+    """
+    numpy = _float_dtype(dtype, dtypes.default_float(), "rand")
+    return finished(
+        _uniform(size_of(extents if size is None else (size,), "rand"), numpy, generator),
+        requires_grad,
+        device,
+    )
+
+
+def randn(
+    *extents: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal with mean 0 and standard deviation 1.
+
+    Example:
+        >>> randn(2, 3).shape
+        torch.Size([2, 3])
+    """
+    numpy = _float_dtype(dtype, dtypes.default_float(), "randn")
+    return finished(
+        _normal(size_of(extents if size is None else (size,), "randn"), numpy, generator),
+        requires_grad,
+        device,
+    )
+
+
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Integers in [low, high): `randint(10, (3,))` or `randint(5, 10, (3,))`.
+
+    Raises:
+        ArgumentError: no size, or low is not below high.
+
+    Example:
+        >>> randint(3, 4, (2,))
+        tensor([3, 3])
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    if size is None:
+        raise ArgumentError("randint(): a size is missing: randint(high, size) or randint(low, high, size).")
+    if low >= high:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    shape = size_of((size,), "randint")
+    numpy = dtype_or(dtype, INT64, "randint")
+    made = drawn(lambda rng: np.asarray(rng.integers(low, high, shape)).astype(numpy, copy=False), generator)
+    return finished(made, requires_grad, device)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """0 ... n - 1 in random order.
+
+    Example:
+        >>> randperm(4).sort().values
+        tensor([0, 1, 2, 3])
+    """
+    numpy = dtype_or(dtype, INT64, "randperm")
+    return finished(drawn(lambda rng: rng.permutation(n).astype(numpy), generator), requires_grad, device)
+
+
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normal with the given means and standard deviations: numbers with a size, or tensors.
+
+    Example:
+        >>> normal(5.0, 0.0, (2,))
+        tensor([5., 5.])
+    """
+    given = [one for one in (mean, std) if isinstance(one, Tensor)]
+    if size is None and not given:
+        raise ArgumentError("normal(): a size is missing where neither mean nor std is a tensor.")
+    shape = (
+        size_of((size,), "normal") if size is not None else np.broadcast_shapes(*(one.shape for one in given))
+    )
+    otherwise = given[0]._value.dtype if given else dtypes.default_float()
+    noise = _normal(tuple(shape), _float_dtype(dtype, otherwise, "normal"), generator)
+    location, scale = (one._detached() if isinstance(one, Tensor) else one for one in (mean, std))
+    return finished(noise * scale + location, requires_grad, device)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that `input` says, or with probability p, else 0; in its shape and dtype.
+
+    Example:
+        >>> bernoulli(Tensor([0.0, 1.0]))
+        tensor([0., 1.])
+    """
+    noise = _uniform(tuple(input._value.shape), input._value.dtype, generator)
+    return (noise < (input._detached() if p is None else p)).to(input.dtype)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Uniform in [0, 1), in the shape and dtype of another tensor; options as of `rand`."""
+    return rand(tuple(input._value.shape), dtype=dtype or input.dtype, **options)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Standard normal, in the shape and dtype of another tensor; options as of `randn`."""
+    return randn(tuple(input._value.shape), dtype=dtype or input.dtype, **options)
+
+
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, **options: Any
+) -> Tensor:
+    """Integers in [low, high), in the shape and dtype of another tensor; options as of `randint`."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input._value.shape), dtype=dtype or input.dtype, **options)
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson random numbers with these rates, in the tensor's dtype.
+
+    Example:
+        >>> poisson(Tensor([0.0]))
+        tensor([0.])
+    """
+    rates = _known(input, "poisson")
+    return drawn(lambda rng: rng.poisson(rates).astype(rates.dtype), generator)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`.
+
+    Example:
+        >>> binomial(Tensor([3.0]), Tensor([1.0]))
+        tensor([3.])
+    """
+    trials, chances = _known(count, "binomial"), _known(prob, "binomial")
+    return drawn(lambda rng: rng.binomial(trials.astype(np.int64), chances).astype(trials.dtype), generator)
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Positions drawn from each row with probabilities in the ratio of its elements.
+
+    Args:
+        replacement: whether a position may come up again.
+
+    Raises:
+        ArgumentError: weights that are negative, infinite or all zero, or fewer positions than samples.
+
+    Example:
+        >>> multinomial(Tensor([0.0, 1.0]), 3, replacement=True)
+        tensor([1, 1, 1])
+    """
+    weights = _known(input, "multinomial").astype(np.float64)
+    rows = np.atleast_2d(weights)
+    if weights.ndim not in (1, 2) or not (np.isfinite(rows).all() and (rows >= 0).all()):
+        raise ArgumentError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
+    if not (rows.sum(-1) > 0).all() or num_samples < 1:
+        raise ArgumentError("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement and num_samples > rows.shape[-1]:
+        raise ArgumentError(
+            "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: found "
+            f"{num_samples} and {rows.shape[-1]}"
+        )
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        if replacement:
+            bounds = np.cumsum(rows, -1)
+            places = rng.random((len(rows), num_samples)) * bounds[:, -1:]
+            found = np.stack([np.searchsorted(one, at, "right") for one, at in zip(bounds, places)])
+        else:  # the largest of log(weight) + Gumbel noise, which is one way to draw without replacement
+            with np.errstate(divide="ignore"):
+                keys = np.log(rows) + rng.gumbel(size=rows.shape)
+            found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
+        return found.reshape(*weights.shape[:-1], num_samples).astype(np.int64)
+
+    return drawn(draw, generator)
+
+
+def _known(x: Tensor, function: str) -> np.ndarray:
+    """The parameters of a distribution; EagerOnlyError in a traced function."""
+    if is_tracing() or not isinstance(x._value, np.ndarray):
+        raise EagerOnlyError(
+            f"{function}() needs the elements of its parameters, which are not known while a function is "
+            "traced. Call it outside, and pass the result in."
+        )
+    x.refresh()
+    return x._value

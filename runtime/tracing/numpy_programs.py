@@ -1,0 +1,482 @@
+"""NumPy programs as functions that `grad`, `vjp` and their kin differentiate without compiling.
+
+Where such a function, or a helper that it calls by name, fills arrays that it makes with `np.zeros` and the
+like, it is run as a copy whose variables give another NumPy: one that makes Tensors. The copy sees all other
+variables of its module as they are at any time. Arrays that it is given to write into are passed as Tensors
+that share their memory. Functions of `math` and NumPy in containers, defaults and partial functions are
+replaced in copies of these; what the program writes into such a copy, the container holds afterwards.
+
+Where such code calls `a.dot(x)`, which does not ask what x is, all arrays that it reaches by name or is given
+are Tensors: a may be an array, and x a Tensor.
+
+Methods of objects are not copied; there a lost gradient is an error (`Tensor.__float__`). But `type` is
+another one in all modules whose code the function can run (`asked_types.py`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import GradientError
+from ...tracer.spec import SUPPORTED
+from ..bytecode.code_names import names_of
+from ..bytecode.write_instructions import (
+    calls_taking_methods,
+    defines_classes,
+    imports,
+    makes_lists,
+    writes_of,
+)
+from ..captures.objects import is_opaque, is_users
+from ..captures.reached import Reached
+from ..tape.inplace import may_overlap
+from ..values.refusals import explaining_errors
+from ..values.saved import saved_values
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import NumpyTensor, plain
+from .asked_types import types_of_plain_call
+from .stand_ins import IMPORTED, JOINED_ALONE, MODULES, WRITABLE, StandIns, stand_ins_for
+
+Function = Callable[..., Any]
+
+
+class NumpyProgram:
+    """A function in the form in which it can be differentiated; `run` calls it."""
+
+    def __init__(self, function: Function) -> None:
+        self._given = _ContainerCopies()
+        self._function = self._with_stand_ins(function)
+        self._copies: _Copies | None = None
+        self._written: frozenset[str] | None = frozenset()
+        """The parameters that the function writes into; None for perhaps all."""
+
+    def run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """The result of the function."""
+        reached = Reached((self._function, *arguments, *keywords.values()))
+        plain = plain_function(self._function)
+        if plain is not None:
+            self._explore(self._function, plain, reached)
+        arguments = [self._with_stand_ins(one) for one in arguments]
+        keywords = {name: self._with_stand_ins(one) for name, one in keywords.items()}
+        if self._written is None or self._written:
+            arguments, keywords = self._writable(arguments, keywords)
+        try:
+            with explaining_errors(), types_of_plain_call(reached.namespaces.values()):
+                return self._function(*arguments, **keywords)
+        finally:
+            self._given.store()
+            if self._copies is not None:
+                self._copies.store()
+
+    def _with_stand_ins(self, value: Any) -> Any:
+        """What is given to the program, with stand-ins for functions of NumPy and `math`."""
+        if type(value) in CONTAINERS:
+            return self._given.of(value, self._with_stand_ins)
+        return value if isinstance(value, ModuleType) else JOINED_ALONE.of(value, frozenset()) or value
+
+    def _explore(self, function: Function, plain: FunctionType, code: Reached) -> None:
+        reached = {one: _reached(one) for one in code.functions}
+        helpers = [one for one in reached.values() if one.function is not plain]
+        writes = writes_of(plain.__code__)
+        self._written = writes.parameters
+        if writes.perhaps_more or any(_writes_arguments(one.function) for one in helpers):
+            self._written = None
+        is_writing = writes.any or any(writes_of(one.function.__code__).any for one in helpers)
+        if is_writing and (noted := saved_values()) is not None:
+            noted.copies_arrays = True
+        lists = any(makes_lists(one.function.__code__) for one in reached.values())
+        has_methods = any(calls_taking_methods(one.function) for one in reached.values())
+        if has_methods:
+            self._written = None
+        copies = _Copies(reached, stand_ins_for(is_writing or has_methods, lists), has_methods)
+        if plain in copies.concerned:
+            self._function = _rebuilt(function, copies.of(plain))
+            self._copies = copies
+
+    def _writable(
+        self, arguments: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The arguments with Tensors in the place of arrays that are written into."""
+        written, names = self._written, _parameters(self._function)
+        shared = _Shared([*arguments, *keywords.values()], written is not None)
+        changed = [
+            shared(one) if written is None or position >= len(names) or names[position] in written else one
+            for position, one in enumerate(arguments)
+        ]
+        return changed, {
+            name: shared(one) if written is None or name in written else one for name, one in keywords.items()
+        }
+
+
+class _Shared:
+    """Gives Tensors in the memory of the ndarrays among the arguments of a call."""
+
+    def __init__(self, arguments: Sequence[Any], is_certain: bool) -> None:
+        arrays = [one._value if isinstance(one, Tensor) else one for one in arguments]
+        self._arrays = {id(one): one for one in arrays if isinstance(one, np.ndarray)}
+        self._differentiated = {id(one._value) for one in arguments if isinstance(one, Tensor)}
+        self._is_certain = is_certain
+        self._tensors: dict[int, Tensor] = {}
+
+    def __call__(self, value: Any) -> Any:
+        """A Tensor for an ndarray, the same for the same one; anything else as it is.
+
+        Where another argument shows the same memory, which would change unnoticed, the array is read-only.
+
+        Raises:
+            GradientError: that is so, and the function is known to write into the array.
+        """
+        if type(value) is not np.ndarray or value.dtype not in SUPPORTED:
+            return value
+        others = [one for key, one in self._arrays.items() if key != id(value)]
+        if id(value) not in self._differentiated and not any(may_overlap(one, value) for one in others):
+            return self._tensors.setdefault(id(value), make(value, NumpyTensor))
+        if self._is_certain:
+            raise GradientError(
+                "an array that the function writes into shares its memory with another argument, of which "
+                "the gradient would be wrong. Pass a copy() of one of them."
+            )
+        shown = value.view()
+        shown.flags.writeable = False
+        return shown
+
+
+def _writes_arguments(function: FunctionType) -> bool:
+    writes = writes_of(function.__code__)
+    return writes.perhaps_more or bool(writes.parameters - {"self"})
+
+
+def plain_function(function: Function) -> FunctionType | None:
+    """The Python function that is run; None for what was not written in Python, and for pullback's own."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, MethodType):
+        function = function.__func__
+    if not isinstance(function, FunctionType):
+        function = vars(type(function)).get("__call__", None)
+    return function if isinstance(function, FunctionType) and is_users(function) else None
+
+
+def _rebuilt(function: Function, plain: FunctionType) -> Function:
+    """`function` with another Python function to run."""
+    if isinstance(function, functools.partial):
+        return functools.partial(_rebuilt(function.func, plain), *function.args, **function.keywords)
+    if isinstance(function, MethodType):
+        return MethodType(plain, function.__self__)
+    return plain if isinstance(function, FunctionType) else MethodType(plain, function)
+
+
+def _parameters(function: Function) -> tuple[str, ...]:
+    """The names of the positional parameters; none for what hides them, which means all are concerned."""
+    if isinstance(function, MethodType):
+        return _parameters(function.__func__)[1:]
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount]
+
+
+# --- what a function reaches by name --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Reached:
+    """A function, and the modules, functions and parts of NumPy that its variables hold."""
+
+    function: FunctionType
+    attributes: frozenset[str]
+    variables: dict[str, Any] = field(default_factory=dict)
+    cells: dict[str, Any] = field(default_factory=dict)
+
+    def held(self) -> Iterator[Any]:
+        """The values, with the parts of containers and of partial functions."""
+        function = self.function
+        defaults = (function.__defaults__ or (), function.__kwdefaults__ or {})
+        for value in (*self.variables.values(), *self.cells.values(), *defaults):
+            yield from _parts(value)
+
+    def imports(self) -> bool:
+        """Whether it imports a module for which there are stand-ins when it runs."""
+        return not IMPORTED.isdisjoint(imports(self.function.__code__))
+
+
+def _reached(function: FunctionType) -> _Reached:
+    names = names_of(function.__code__)
+    one = _Reached(function, names.attributes)
+    for name in names.loaded:
+        if _concerns(value := function.__globals__.get(name)):
+            one.variables[name] = value
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if _concerns(value := _content(cell)):
+            one.cells[name] = value
+    return one
+
+
+def _concerns(value: Any) -> bool:
+    kind = type(value)
+    if kind in CONTAINERS:
+        return any(_concerns(one) for one in _parts(value) if type(one) not in CONTAINERS)
+    if kind is ModuleType:
+        return (
+            WRITABLE.of(value, frozenset()) is not None or value in MODULES or not is_opaque(value.__name__)
+        )
+    if kind in (FunctionType, np.ndarray) or WRITABLE.of(value, frozenset()) is not None:
+        return True
+    return not is_opaque((value if isinstance(value, type) else kind).__module__)
+
+
+CONTAINERS = (tuple, list, dict, set, frozenset, functools.partial)
+LARGEST = 100
+"""Elements of a container that is looked into."""
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def _parts(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """A value, and what it consists of if it is a container or a partial function."""
+    yield value
+    if type(value) not in CONTAINERS:
+        return
+    seen = set() if seen is None else seen
+    if id(value) not in seen:
+        seen.add(id(value))
+        for one in _elements(value):
+            if type(one) not in PLAIN:
+                yield from _parts(one, seen)
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if len(value) > LARGEST:
+        return []
+    return [*value, *value.values()] if isinstance(value, dict) else [*value]
+
+
+def _rebuilt_container(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A container, or a partial function, with changed elements; itself if none has changed."""
+    elements = _elements(value)
+    changed = [change(one) for one in elements]
+    if all(one is other for one, other in zip(elements, changed)):
+        return value
+    if isinstance(value, functools.partial):
+        count = 1 + len(value.args)
+        keywords = dict(zip(value.keywords, changed[count:]))
+        return functools.partial(changed[0], *changed[1:count], **keywords)
+    if isinstance(value, dict):
+        return dict(zip(changed[: len(value)], changed[len(value) :]))
+    return type(value)(changed)
+
+
+class _ContainerCopies:
+    """Copies of containers with other elements; `store` gives the containers what was written into these."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Any, Any]] = {}
+        """By id: the container, its copy, and a copy of that as it was at first."""
+        self._originals: dict[int, Any] = {}
+        """What elements of the copies stand for, by the id of these."""
+
+    def of(self, value: Any, replace: Callable[[Any], Any]) -> Any:
+        """The copy, one for each container; itself where no element is replaced."""
+        if id(value) in self._made:
+            return self._made[id(value)][1]
+        self._made[id(value)] = (value, value, None)  # what leads back to it finds the original
+
+        def noted(element: Any) -> Any:
+            replacement = replace(element)
+            self._originals[id(replacement)] = element
+            return replacement
+
+        copied = _rebuilt_container(value, noted)
+        before = copied.copy() if isinstance(copied, list | dict | set) else None
+        self._made[id(value)] = (value, copied, before)
+        return copied
+
+    def store(self) -> None:
+        for original, copied, before in self._made.values():
+            if copied is original or before is None or _same(copied, before):
+                continue
+            restored = [self._originals.get(id(element), element) for element in _elements(copied)]
+            original.clear()
+            if isinstance(original, dict):
+                original.update(zip(restored[: len(copied)], restored[len(copied) :]))
+            elif isinstance(original, list):
+                original.extend(restored)
+            else:
+                original.update(restored)
+
+
+def _same(one: Any, other: Any) -> bool:
+    mine, others = _elements(one), _elements(other)
+    return len(mine) == len(others) and all(a is b for a, b in zip(mine, others))
+
+
+def _functions_of(value: Any, attributes: frozenset[str]) -> list[FunctionType]:
+    if type(value) is FunctionType:
+        return [value]
+    if type(value) is not ModuleType or value in MODULES:
+        return []
+    return [one for name in attributes if type(one := vars(value).get(name)) is FunctionType]
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # assigned only later, or never
+        return None
+
+
+# --- copies with other variables ----------------------------------------------------------------------------
+
+
+class _Variables(dict[str, Any]):
+    """The variables of a module as they are at any time, but for those that are set here.
+
+    Python looks up global variables in a subclass of dict by way of `__missing__`.
+    """
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        super().__init__(__builtins__=variables.get("__builtins__", __builtins__))
+        self._variables = variables
+        self._replaced: dict[str, Any] = {"__builtins__": self["__builtins__"]}
+
+    def __missing__(self, name: str) -> Any:
+        return self._variables[name]
+
+    def replace(self, name: str, value: Any) -> None:
+        self._replaced[name] = self[name] = value
+
+    def store(self) -> None:
+        """Give the module what the function has assigned to its global variables."""
+        for name, value in list(self.items()):
+            former = self._replaced.get(name, self)
+            if value is not former:
+                self._variables[name] = plain(self.pop(name))
+
+
+class _BuiltInNames(dict[str, Any]):
+    """Built-in names, and before them those of a module: class bodies ask no `__missing__`."""
+
+    def __init__(self, names: Mapping[str, Any], variables: _Variables) -> None:
+        super().__init__(names)
+        self._variables = variables
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._variables[name]
+        except KeyError:
+            return super().__getitem__(name)
+
+
+class _ModuleView(ModuleType):
+    """A module with some of its functions replaced; whatever else is read or set is the module's."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__)
+        vars(self)["_module"] = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_module"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)["_module"], name, value)
+
+
+class _Copies:
+    """Copies of the functions that lead to what has a stand-in, made once each."""
+
+    def __init__(
+        self, reached: dict[FunctionType, _Reached], stand_ins: StandIns, replaces_arrays: bool
+    ) -> None:
+        self._reached = reached
+        self._stand_ins = stand_ins
+        self._replaces_arrays = replaces_arrays
+        self._arrays: dict[int, Tensor] = {}
+        self.concerned = self._concerned()
+        self.variables: dict[int, _Variables] = {}
+        self._copies: dict[FunctionType, FunctionType] = {}
+        self._views: dict[int, _ModuleView] = {}
+        self._containers = _ContainerCopies()
+
+    def _concerned(self) -> set[FunctionType]:
+        """The functions that reach a stand-in, themselves or through others."""
+        leads = {
+            one.function
+            for one in self._reached.values()
+            if one.imports() or any(self._stand_in(value, one.attributes) is not None for value in one.held())
+        }
+        while leads:
+            more = {
+                one.function
+                for one in self._reached.values()
+                if one.function not in leads
+                and any(not leads.isdisjoint(_functions_of(value, one.attributes)) for value in one.held())
+            }
+            if not more:
+                break
+            leads |= more
+        return leads
+
+    def of(self, function: FunctionType) -> FunctionType:
+        """The copy of a function that is concerned."""
+        if function in self._copies:
+            return self._copies[function]
+        one = self._reached[function]
+        variables = self.variables.setdefault(id(function.__globals__), _Variables(function.__globals__))
+        if one.imports():
+            variables.replace("__builtins__", self._stand_ins.built_in_names())
+        if defines_classes(function.__code__):
+            names = self._stand_ins.built_in_names() if one.imports() else vars(builtins)
+            variables.replace("__builtins__", _BuiltInNames(names, variables))
+        cells = {
+            name: CellType() if name in one.cells else cell
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())
+        }
+        copied = self._copies[function] = FunctionType(
+            function.__code__, variables, function.__name__, function.__defaults__, tuple(cells.values())
+        )
+        copied.__defaults__ = self._replacement(function.__defaults__, one)
+        copied.__kwdefaults__ = self._replacement(function.__kwdefaults__, one)
+        copied.__dict__.update(function.__dict__)
+        for name, value in one.variables.items():
+            replacement = self._replacement(value, one)
+            if replacement is not value:
+                variables.replace(name, replacement)
+        for name, value in one.cells.items():
+            cells[name].cell_contents = self._replacement(value, one)
+        return copied
+
+    def _stand_in(self, value: Any, attributes: frozenset[str]) -> Any:
+        if type(value) is np.ndarray:
+            if not self._replaces_arrays or value.dtype not in SUPPORTED:
+                return None
+            return self._arrays.setdefault(id(value), make(value, NumpyTensor))
+        return self._stand_ins.of(value, attributes)
+
+    def _replacement(self, value: Any, one: _Reached) -> Any:
+        stand_in = self._stand_in(value, one.attributes)
+        if stand_in is not None:
+            return stand_in
+        if type(value) is FunctionType:
+            return self.of(value) if value in self.concerned else value
+        if type(value) in CONTAINERS:
+            return self._containers.of(value, lambda element: self._replacement(element, one))
+        functions = self.concerned.intersection(_functions_of(value, one.attributes))
+        if not functions:
+            return value
+        view = self._views.setdefault(id(value), _ModuleView(value))
+        for name in one.attributes:
+            if vars(value).get(name) in functions:
+                vars(view)[name] = self.of(vars(value)[name])
+        return view
+
+    def store(self) -> None:
+        """Give modules and containers what the function has written into their copies."""
+        for variables in self.variables.values():
+            variables.store()
+        self._containers.store()

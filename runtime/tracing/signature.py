@@ -1,0 +1,361 @@
+"""What distinguishes one call from another: the arguments in one canonical form, and the key made of them.
+
+Arrays and tensors count with dtype and shape, tensors also with whether a gradient is asked of them. Python's
+floats and integers are operands as well, but where a trace has found that structure needs their value: as
+an axis, a size, an exponent. Those, and all else, are static and count with their value.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
+from ...tracer.spec import SUPPORTED, Spec
+from ..values import dtypes
+from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
+from ..values.foreign import how_to_pass
+from ..values.modes import is_recording
+from ..values.plain_arrays import require_plain_array
+from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, kind_of_value
+
+ndarray = np.ndarray
+Key = tuple[Any, ...]
+ARRAYS = (ndarray, np.generic, Tensor)
+_MISSING = object()
+VARYING: dict[type, str] = {float: "a Python float", int: "a Python int"}
+"""The types of Python's numbers that may be operands, and what they add to the key."""
+LARGEST = 2**53
+"""Integers up to here are exact in every dtype in which code computes with them."""
+ALL = "all numbers"
+EXACT = (bool, int, str, bytes, type(None))
+"""Types whose values are equal only if they are the same in every respect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Where a leaf of the arguments is found, as the user would write it: `params['w']`."""
+
+    name: str
+    is_array: bool
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """One call in canonical form: positional arguments, then keywords, containers taken apart into leaves."""
+
+    signature: Signature
+    key: Key
+    leaves: list[Any]
+    arrays: list[Any]
+    """The leaves that are arrays, Tensors and numbers that vary: what the graph takes as inputs."""
+    is_array: list[bool]
+    kinds: list[type[Tensor]]
+    """What stands for each of `arrays` in a trace."""
+    positional: int
+    keywords: tuple[str, ...]
+    structures: list[Any]
+    """For each argument how it was taken apart; None where it is a leaf."""
+
+    def described(self) -> list[Leaf]:
+        """The names of the leaves, and which of them are arrays."""
+        return [Leaf(name, flag) for name, flag in zip(self.leaf_names(), self.is_array)]
+
+    def leaf_names(self) -> list[str]:
+        names = []
+        for name, structure in zip(
+            self.signature.argument_names(self.positional, self.keywords), self.structures
+        ):
+            paths = [""] if structure is None else [path_text(path) for path in leaf_paths(structure)]
+            names += [f"{name}{path}" for path in paths]
+        return names
+
+    def leaf_name(self) -> str:
+        """The name of the leaf that is looked at while `is_array` is filled."""
+        return self.leaf_names()[len(self.is_array)]
+
+    def with_arrays(self, arrays: Sequence[Any]) -> Call:
+        """The call with other arrays in the places of its own."""
+        waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
+        leaves = [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
+        return replace(self, leaves=leaves, arrays=list(arrays))
+
+    def rebuild(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with other leaves in the places of these."""
+        values, start = [], 0
+        for structure in self.structures:
+            count = 1 if structure is None else structure.num_leaves
+            part = leaves[start : start + count]
+            values.append(part[0] if structure is None else unflatten(structure, part))
+            start += count
+        return tuple(values[: self.positional]), dict(zip(self.keywords, values[self.positional :]))
+
+
+def positional_parameters(signature: inspect.Signature | None) -> list[inspect.Parameter]:
+    parameters = signature.parameters.values() if signature else ()
+    return [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+def positional_count(function: Callable[..., Any]) -> int:
+    try:
+        return len(positional_parameters(inspect.signature(function)))
+    except (TypeError, ValueError):  # no function, or one written in C
+        return 0
+
+
+class Signature:
+    """The parameters of a function, and which of them are static.
+
+    `dynamic` names parameters whose floats are operands in any case: those that are differentiated.
+
+    Raises:
+        ArgumentError: a static argument that the function does not have.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        static_argnums: Iterable[int] | int = (),
+        static_argnames: Iterable[str] | str = (),
+        dynamic: Iterable[int | str] = (),
+    ) -> None:
+        self.function = function
+        self.name = name
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(function)
+        except ValueError:  # written in C: its parameters are taken as they come
+            self.signature = None
+        self.parameters = list(self.signature.parameters.values()) if self.signature else []
+        self.positional = tuple(one.name for one in positional_parameters(self.signature))
+        self.static = self._static_names(static_argnums, static_argnames)
+        known = [one for one in dynamic if self._has_parameter(one)]
+        self.dynamic = frozenset(one if isinstance(one, str) else self.positional[one] for one in known)
+        self.constants: set[str] = set()
+        """The leaves whose numbers structure needs, as a trace has found; `ALL` for every one."""
+        kinds = {one.kind for one in self.parameters}
+        self._by_name = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
+        self._defaults = {one.name: one.default for one in self.parameters if one.default is not one.empty}
+        binds = kinds & {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL}
+        self.plain_count = -1 if self.static or binds or not self.signature else len(self.positional)
+        """The number of positional arguments that need neither binding nor defaults; -1: always bind."""
+
+    def _has_parameter(self, one: int | str) -> bool:
+        return isinstance(one, str) or -len(self.positional) <= one < len(self.positional)
+
+    def _static_names(self, numbers: Iterable[int] | int, names: Iterable[str] | str) -> frozenset[str]:
+        numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+        names = (names,) if isinstance(names, str) else tuple(names)
+        count = len(self.positional)
+        for number in numbers:
+            if not -count <= number < count:
+                raise ArgumentError(
+                    f"{self.name}: static_argnums has {number}, but the function has {count} positional "
+                    f"parameters: {', '.join(self.positional) or 'none'}. Count from 0, or use "
+                    "static_argnames."
+                )
+        known = [one.name for one in self.parameters]
+        for name in names:
+            if name not in known:
+                raise ArgumentError(
+                    f"{self.name}: static_argnames has {name!r}, but the parameters are "
+                    f"{', '.join(known) or 'none'}."
+                )
+        return frozenset(names) | {self.positional[number] for number in numbers}
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The canonical form of a call: defaults filled in, containers taken apart.
+
+        Raises:
+            ArgumentError: the arguments do not fit the function, or a static one is not hashable.
+            DTypeError: an array has a dtype that is not supported.
+        """
+        args, kwargs = self._bind(args, kwargs)
+        keywords = tuple(kwargs)
+        fixed = self._named(self.static, len(args), keywords)
+        varying = self._named(self.dynamic, len(args), keywords)
+        leaves: list[Any] = []
+        structures: list[Any] = []
+        places: set[int] = set()
+        differentiated: set[int] = set()
+        for position, value in enumerate((*args, *kwargs.values())):
+            if position in fixed:
+                places.add(len(leaves))
+            elif position in varying and type(value) is float:
+                differentiated.add(len(leaves))
+            elif not isinstance(value, ARRAYS) and is_container(value):
+                found, structure = flatten(value)
+                leaves += found
+                structures.append(structure)
+                continue
+            leaves.append(value)
+            structures.append(None)
+        key: list[Any] = [dtypes.default_float()]
+        if keywords or len(args) != self.plain_count or any(one is not None for one in structures):
+            key.append((len(args), keywords, *structures))
+        arrays = Conformed()
+        arrays.given = given = []
+        is_array: list[bool] = []
+        kinds: list[type[Tensor]] = []
+        call = Call(self, (), leaves, arrays, is_array, kinds, len(args), keywords, structures)
+        for place, leaf in enumerate(leaves):
+            if type(leaf) is ndarray and leaf.flags.carray and leaf.dtype in SUPPORTED and not places:
+                key += (leaf.dtype, leaf.shape)
+                arrays.append(leaf)
+                given.append(leaf)
+                is_array.append(True)
+                kinds.append(NumpyTensor)
+                continue
+            is_static = place in places or (is_number(leaf) and self._is_constant(leaf, call))
+            varies = isinstance(leaf, ARRAYS) or type(leaf) in VARYING
+            concrete = (varies and not is_static) or place in differentiated
+            concrete = concrete and type(leaf) is not bool
+            if concrete:
+                given.append(leaf)
+                kinds.append(kind_of_value(leaf))
+            key += self._array_key(leaf, arrays, call) if concrete else self._static_key(leaf, call)
+            is_array.append(concrete)
+        call.key = tuple(key)
+        return call
+
+    def argument_names(self, positional: int, keywords: tuple[str, ...]) -> list[str]:
+        """What to call the arguments of a call with so many positional ones."""
+        names = list(self.positional[:positional])
+        rest = next((one.name for one in self.parameters if one.kind is one.VAR_POSITIONAL), "argument")
+        return [*names, *(f"{rest}[{index}]" for index in range(positional - len(names))), *keywords]
+
+    def _named(self, wanted: frozenset[str], positional: int, keywords: tuple[str, ...]) -> set[int]:
+        """The positions of the arguments with these names."""
+        if not wanted:
+            return set()
+        names = self.argument_names(positional, keywords)
+        return {position for position, name in enumerate(names) if name in wanted}
+
+    def _array_key(self, leaf: Any, arrays: list[Any], call: Call) -> Key:
+        """What an array adds to the key; the array itself, ready for programs, is added to `arrays`."""
+        value = leaf
+        number = next((kind for kind in VARYING if isinstance(leaf, kind)), None)
+        if number is not None and not isinstance(leaf, ARRAYS):
+            arrays.append(np.asarray(leaf))
+            return (VARYING[number],)
+        if isinstance(leaf, Tensor):
+            asked = leaf.requires_grad and is_recording()
+            value = leaf._value
+        if type(value) is not ndarray:
+            require_plain_array(value, f"{self.name}: argument '{call.leaf_name()}'")
+        if value.dtype not in SUPPORTED and value.dtype.newbyteorder("=") not in SUPPORTED:
+            raise DTypeError(
+                f"{self.name}: argument '{call.leaf_name()}' has dtype {value.dtype}; expected a bool, "
+                f"integer or real floating dtype. Convert it first, e.g. with .astype(float)."
+            )
+        if isinstance(leaf, Tensor):
+            arrays.append(leaf)
+            return tensor_key(type(leaf), asked), value.dtype, value.shape
+        arrays.append(conform(value))
+        own = (NumpyScalar,) if isinstance(value, np.generic) else ()
+        return *own, arrays[-1].dtype, value.shape
+
+    def _is_constant(self, number: Any, call: Call) -> bool:
+        """Whether structure needs the value of the number that is looked at."""
+        if type(number) is int and not -LARGEST <= number <= LARGEST:
+            return True
+        return bool(self.constants) and (ALL in self.constants or call.leaf_name() in self.constants)
+
+    def has_numbers(self, call: Call) -> bool:
+        """Whether numbers of a call are operands that might be constants."""
+        operands = zip(call.leaves, call.is_array)
+        return ALL not in self.constants and any(flag and is_number(leaf) for leaf, flag in operands)
+
+    def _static_key(self, leaf: Any, call: Call) -> Key:
+        if type(leaf) is float:
+            return float, leaf.hex()  # tells 0.0 from -0.0, and one nan is another's equal
+        try:
+            hash(leaf)
+        except TypeError:
+            instead = how_to_pass(leaf) or " Pass a tuple for a list, or arrays."
+            raise ArgumentError(
+                f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
+                f"array nor hashable. What is no array is static and must be hashable.{instead}"
+            ) from None
+        return type(leaf), leaf
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if self.signature is None or (not kwargs and len(args) == self.plain_count):
+            return args, kwargs
+        if self._by_name and len(args) <= len(self.positional):
+            missing = self.positional[len(args) :]
+            values = [
+                kwargs[name] if name in kwargs else self._defaults.get(name, _MISSING) for name in missing
+            ]
+            if not any(value is _MISSING for value in values) and kwargs.keys() <= set(missing):
+                return (*args, *values), {}
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(
+                f"{self.name}{self.signature}: {error}; found {len(args)} positional arguments"
+                + (f" and the keywords {', '.join(kwargs)}" if kwargs else "")
+                + ". Call it as its signature says."
+            ) from None
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+
+class Conformed(list[Any]):
+    """The array leaves of a call as programs take them, with those that the caller `given` has."""
+
+    given: Sequence[Any]
+
+    @staticmethod
+    def of(leaves: Sequence[Any]) -> Conformed:
+        found = Conformed(one if isinstance(one, Tensor) else conform(one) for one in leaves)
+        found.given = leaves
+        return found
+
+
+def _given(kind: type[Tensor], array: Any) -> Any:
+    """What the function is given where a program gets an array: a number, or the array."""
+    if type(array) is not ndarray or not issubclass(kind, NumpyScalar):
+        return array
+    return array.item() if kind is PythonNumber else array[()]
+
+
+def is_number(leaf: Any) -> bool:
+    """Whether structure may need the value of an operand: a number of Python's, an integer of NumPy's."""
+    return type(leaf) in VARYING or issubclass(type(leaf), np.integer)
+
+
+def tensor_key(kind: type[Tensor], asked: bool) -> Any:
+    """What the kind of a Tensor, and whether a gradient is asked of it, add to the key."""
+    return (kind, asked) if issubclass(kind, NumpyTensor) else asked
+
+
+def conform(value: Any) -> np.ndarray:
+    """A C-contiguous, aligned, writeable array in the machine's byte order, as programs take it.
+
+    Raises:
+        LeakedTraceError: the value is of a trace that has ended.
+    """
+    if isinstance(value, Tensor):
+        value = value._value
+    if not isinstance(value, np.ndarray | np.generic | float | int):
+        raise LeakedTraceError(
+            f"{value!r} is a traced value of a trace that has ended; it has no numbers. A compiled function "
+            "must return its results, not store them in globals or attributes."
+        )
+    array = np.asarray(value)
+    if array.flags.carray and array.dtype.isnative:
+        return array
+    return np.require(array, array.dtype.newbyteorder("="), ["C", "A", "W"])
+
+
+def spec_of_leaf(leaf: Any) -> Spec:
+    """The spec of an array argument as the graph sees it: in the machine's byte order."""
+    value = leaf._value if isinstance(leaf, Tensor) else np.asarray(leaf)
+    dtype = value.dtype
+    return Spec(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))

@@ -1,0 +1,327 @@
+"""What stands for NumPy, for `math` and for functions of them in a function that is differentiated or traced.
+
+They take plain numbers and make plain arrays, which keep neither gradients nor traced values. The stand-ins
+do what they do where no Tensor is concerned, and else the like of it on Tensors.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...tracer.trace import is_tracing
+from ..captures import randomness
+from ..functions import PUBLIC
+from ..functions.stopping import stop_gradient
+from ..methods.python_numbers import is_of_numbers
+from ..numpy_api.applying import JOINERS, Vectorized, enumerated
+from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
+from ..numpy_api.polynomials import SERIES
+from ..numpy_api.protocols import FUNCTIONS
+from ..numpy_api.values import as_python_number, of_arrays
+from ..scipy_api.scipy_distributions import NAMES, stand_in
+from ..scipy_api.scipy_functions import SCIPY
+from ..tensors.conversion import holds_tensor, joined
+from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
+from ..values.saved import saved_values
+from ..values.tensor import Tensor
+from ..values.value_kinds import PythonNumber
+from .asked_types import TYPE, class_called
+
+Function = Callable[..., Any]
+MODULES = (
+    np, math, np.linalg, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
+    np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
+    *randomness.MODULES,
+)  # fmt: skip
+
+
+class StandIns:
+    """What stands for modules and functions, where code reaches them."""
+
+    def __init__(self, functions: Mapping[Any, Any]) -> None:
+        self._functions = {
+            id(real): Called(real, function) if isinstance(function, FunctionType) else function
+            for real, function in functions.items()
+        }
+        self._modules: dict[int, tuple[frozenset[str], ModuleType]] = {}
+        for module in reversed(MODULES):  # modules after those that have them
+            own = {name: found for name, value in vars(module).items() if (found := self._part(value))}
+            self._modules[id(module)] = frozenset(own), _Changed(module, own)
+
+    def _part(self, value: Any) -> Any:
+        """What stands for a function or a module that is part of a module."""
+        if type(value) is ModuleType:
+            return self._modules.get(id(value), (None, None))[1]
+        return self._functions.get(id(value))
+
+    def of(self, value: Any, names: frozenset[str]) -> Any:
+        """What stands for `value` where code reads the attributes `names`; None if it stays itself."""
+        if type(value) is not ModuleType:
+            return self._functions.get(id(value)) or _of_scipy(value)
+        if value.__name__.startswith("scipy"):
+            return _scipy_module(value)
+        changed, stand_in = self._modules.get(id(value), (frozenset(), None))
+        return None if changed.isdisjoint(names) else stand_in
+
+    def built_in_names(self) -> dict[str, Any]:
+        """Python's built-in names, for code that imports modules when it runs: it gets stand-ins."""
+
+        def imported(*arguments: Any, **options: Any) -> Any:
+            module = builtins.__import__(*arguments, **options)
+            return self._modules.get(id(module), (None, None))[1] or self.of(module, frozenset()) or module
+
+        return {**vars(builtins), "__import__": imported}
+
+
+IMPORTED = frozenset(("math", "numpy", "scipy"))
+"""The packages with modules for which there are stand-ins."""
+
+
+class Called:
+    """What is called in the place of a function, to which it is equal: also as the key of a dict."""
+
+    def __init__(self, real: Any, function: Function) -> None:
+        self._real = real
+        self._function = function
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return self._real is (other._real if isinstance(other, Called) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class _Changed(ModuleType):
+    """A module with other functions."""
+
+    def __init__(self, module: ModuleType, functions: Mapping[str, Any]) -> None:
+        super().__init__(module.__name__)
+        vars(self).update(functions, __getattr__=module.__getattribute__)
+
+
+def _while_wanted(real: Function, function: Function) -> Function:
+    """`function` while something is traced or differentiated; what outlives that calls `real`."""
+
+    def call(*arguments: Any, like: Any = None, **options: Any) -> Any:
+        if is_tracing() or saved_values() is not None or isinstance(like, Tensor):
+            return function(*arguments, **options)
+        return real(*arguments, **options)
+
+    return class_called(real, call) if isinstance(real, type) else call
+
+
+def _of_scipy(value: Any) -> Function | None:
+    """What stands for a function of SciPy, which is imported by those who use it alone."""
+    if type(value).__module__.startswith("scipy.stats."):
+        return _distributions().get(id(value))
+    if type(value) is not FunctionType or not (value.__module__ or "").startswith("scipy."):
+        return None
+    for module, functions in SCIPY.items():
+        if value.__name__ in functions and value.__module__.startswith(module):
+            return _scipy_function(value, functions[value.__name__])
+    return None
+
+
+@functools.cache
+def _distributions() -> dict[int, Any]:
+    """What stands for the distributions of SciPy, by identity."""
+    stats = sys.modules["scipy.stats"]
+    return {id(vars(stats)[name]): stand_in(name, vars(stats)[name]) for name in NAMES}
+
+
+@functools.cache
+def _scipy_module(module: ModuleType) -> ModuleType | None:
+    """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
+    if module.__name__ == "scipy":
+        names = [name for name in (*SCIPY, "scipy.stats") if name in sys.modules]
+        return _Changed(module, {name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in names})
+    if module.__name__ == "scipy.stats":
+        return _Changed(module, {name: _distributions()[id(vars(module)[name])] for name in NAMES})
+    functions = SCIPY.get(module.__name__)
+    if functions is None:
+        return None
+    return _Changed(
+        module, {name: _scipy_function(getattr(module, name), one) for name, one in functions.items()}
+    )
+
+
+@functools.cache
+def _scipy_function(real: Function, function: Function) -> Called:
+    def call(*given: Any, **options: Any) -> Any:
+        result = function(*given, **options)
+        made_of_one = any(type(one) is PythonNumber for one in given)
+        is_pythons = type(result) is PythonNumber and not made_of_one  # as SciPy's function says
+        return result if is_pythons else of_arrays(result)
+
+    return Called(real, _for_tensors(real, call))
+
+
+class _UfuncStandIn(Called):
+    """A ufunc whose inputs may be lists that hold Tensors; for all else the ufunc itself."""
+
+    def __init__(self, real: np.ufunc) -> None:
+        super().__init__(real, _of_lists(real))
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        return _of_lists(found) if name in ("reduce", "accumulate", "outer", "reduceat") else found
+
+
+def _of_lists(real: Any) -> Function:
+    """NumPy's function, which is given arrays in the place of lists with Tensors."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return real(*map(joined, arguments), **{name: joined(one) for name, one in options.items()})
+
+    return call
+
+
+def _of_lists_of_lists(real: Function) -> Function:
+    """The same for a function whose first argument is a list of arrays, each of which may be a list."""
+
+    def call(arrays: Any, *arguments: Any, **options: Any) -> Any:
+        is_list = isinstance(arrays, list | tuple)
+        return real([joined(one) for one in arrays] if is_list else arrays, *arguments, **options)
+
+    return call
+
+
+def _stand_in_for_lists(real: Any) -> Any:
+    if isinstance(real, np.ufunc):
+        return _UfuncStandIn(real)
+    return (_of_lists_of_lists if real in JOINING_LISTS else _of_lists)(real)
+
+
+def _for_tensors(real: Function, function: Function) -> Function:
+    """`function` where a Tensor is among the arguments, or in a list among them, else `real`."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return (function if any(map(holds_tensor, arguments)) else real)(*arguments, **options)
+
+    return call
+
+
+def _logarithm(x: Any, base: Any = math.e) -> Any:
+    return np.log(x) if base is math.e else np.log(x) / np.log(base)
+
+
+def _of_numbers(real: Function, function: Function) -> Function:
+    """A function of `math`: it computes with Python floats, and gives one.
+
+    Where the result is known, or that of numbers among the arguments of a compiled function, it raises what
+    `math` does for arguments out of its domain, and for results that overflow.
+    """
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        numbers = arguments if real in (math.fsum, math.dist) else list(map(as_python_number, arguments))
+        result = as_python_number(function(*numbers, **options))
+        if isinstance(result, PythonNumber) and is_of_numbers(result) and not np.isfinite(result):
+            real(*(one._concrete("math") if isinstance(one, Tensor) else one for one in numbers))
+        return result
+
+    return call
+
+
+def _total(numbers: Any) -> Any:
+    return np.sum(joined(numbers), dtype=np.float64)
+
+
+def _product(numbers: Any, *, start: Any = 1) -> Any:
+    """It multiplies as Python does; of an array of floats that is NumPy's product."""
+    if isinstance(numbers, Tensor) and numbers.is_floating_point():
+        return np.prod(numbers) * start
+    return functools.reduce(operator.mul, numbers, start)
+
+
+def _hypotenuse(*sides: Any) -> Any:
+    return np.hypot(*sides) if len(sides) == 2 else np.linalg.norm(joined(list(sides)))
+
+
+def _distance(p: Any, q: Any) -> Any:
+    return np.linalg.norm(np.subtract(joined(p), joined(q), dtype=np.float64))
+
+
+def _truth_of(function: Function) -> Function:
+    """A function that says something of one number."""
+    return lambda x: bool(function(x))
+
+
+def _is_close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    return math.isclose(*(float(stop_gradient(one)) for one in (a, b)), rel_tol=rel_tol, abs_tol=abs_tol)
+
+
+SAME_NAME = "cbrt cos cosh degrees exp exp2 expm1 fabs hypot log10 log1p log2 radians sin sinh sqrt tan tanh"
+MATH: dict[Any, Function] = {
+    **{getattr(math, name): getattr(np, name) for name in SAME_NAME.split()},
+    **{getattr(math, name): getattr(np, other) for name, other in RENAMED.items()},
+    **{getattr(math, name): PUBLIC[other] for name, other in PULLBACK_NAMES.items()},
+    **{getattr(math, name): _truth_of(getattr(np, name)) for name in ("isfinite", "isinf", "isnan")},
+    math.isclose: _is_close,
+    math.hypot: _hypotenuse, math.log: _logarithm,
+    math.fsum: _total, math.dist: _distance,
+}  # fmt: skip
+MATH = {real: _of_numbers(real, function) for real, function in MATH.items()} | {math.prod: _product}
+"""Functions of `math` -> what has the gradient."""
+
+JOINING_LISTS = frozenset((
+    np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.linalg.multi_dot,
+))  # fmt: skip
+"""Functions whose first argument is a list of arrays."""
+LISTS_OF_ARRAYS = frozenset((
+    np.block, np.meshgrid, np.append, np.broadcast_arrays, np.select, np.choose, np.lexsort, np.array_equal,
+    np.piecewise,
+))  # fmt: skip
+"""Functions that take lists of arrays in other ways."""
+LISTED: dict[Any, Any] = {
+    real: _stand_in_for_lists(real)
+    for module in (np, np.linalg)
+    for real in vars(module).values()
+    if isinstance(real, np.ufunc)
+    or (isinstance(real, Hashable) and real in FUNCTIONS.keys() - CREATION.keys() - LISTS_OF_ARRAYS)
+}
+"""Functions of an array that people call with a list of numbers."""
+OBJECTS: dict[Any, Any] = {
+    type: TYPE,
+    np.r_: JOINERS["r_"],
+    np.c_: JOINERS["c_"],
+    np.vectorize: class_called(np.vectorize, Vectorized),
+    np.ndenumerate: class_called(np.ndenumerate, _for_tensors(np.ndenumerate, enumerated)),
+}
+_few = OBJECTS | {
+    real: _while_wanted(real, _for_tensors(real, function))
+    for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
+}
+_unpredictable = {
+    real: class_called(real, call) if isinstance(real, type) else call
+    for real, call in randomness.UNPREDICTABLE.items()
+}
+_of_tensors = LISTED | _few | _unpredictable
+_made = {real: _while_wanted(real, function) for real, function in (CREATION | OF_SEVERAL).items()}
+JOINED = StandIns(_of_tensors)
+"""For functions that do not write into arrays."""
+WRITABLE = StandIns(_of_tensors | _made)
+"""For those that do: the arrays that they make are Tensors."""
+JOINED_ALONE, WRITABLE_ALONE = StandIns(_few), StandIns(_few | _made)
+"""The same for functions that make no lists, most of which need no stand-in."""
+
+
+def stand_ins_for(writes: bool, lists: bool) -> StandIns:
+    """For functions that write into arrays, or make lists."""
+    if writes:
+        return WRITABLE if lists else WRITABLE_ALONE
+    return JOINED if lists else JOINED_ALONE

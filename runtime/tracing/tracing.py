@@ -1,0 +1,526 @@
+"""Running the user's function once, on tensors that stand for arguments, to get its graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
+from ...tracer.graph import Graph, Node, make_input, name_results
+from ...tracer.ops.elementwise import identity
+from ...tracer.origin import Origin
+from ...tracer.spec import SUPPORTED
+from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
+from ...tracer.verify import checked
+from ..autograd import autograd
+from ..captures.closure import explore
+from ..captures.identities import Pattern, held_by, pattern_of, require_alike, shared
+from ..captures.places import NOTHING, Changed, Reading, Source
+from ..captures.randomness import RANDOM, Streams, refuse_moved
+from ..captures.state import Updates
+from ..values.differentiated import differentiating, is_differentiated
+from ..values.flatten import Results, is_container
+from ..values.modes import is_recording
+from ..values.nodes import have_own_backward, next_sequence, targets_behind
+from ..values.plain_arrays import require_plain_array
+from ..values.refusals import explaining_errors
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import kind_of_value
+from .guards import Guards
+from .signature import EXACT, Call, conform, is_number, spec_of_leaf
+from .substitution import ChangesFound, Substitution
+
+
+@dataclass(frozen=True, eq=False)
+class TapeGradient:
+    """A gradient taken on the tape, of a function with a backward of its own that its graph does not show.
+
+    The graph's inputs are those of the function's graph and a cotangent for each of `cotangent_outputs`;
+    its outputs the gradients of the inputs that need one and are `connected`.
+    """
+
+    graph: Graph
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
+
+    Its outputs are the leaves of the results, then what the function wrote into the arguments at the
+    positions `written`, then what `guards` are compared with.
+    """
+
+    name: str
+    graph: Graph
+    results: Results
+    reading: Reading
+    argument_names: tuple[str, ...]
+    sources: tuple[int, ...]
+    """Which of the arrays that `reading.read()` gives the graph takes."""
+    constants: tuple[np.ndarray, ...]
+    written: tuple[int, ...]
+    drawn: tuple[Draw, ...]
+    streams: Mapping[Stream, Any]
+    """Where `drawn` comes from, with the state before the trace."""
+    guards: Guards
+    notes: tuple[str, ...]
+    """What was found out while it was traced, for `explain()`."""
+    needs_grad: tuple[bool, ...]
+    """Of each input of the graph, whether a gradient is asked of it."""
+    kinds: tuple[type[Tensor], ...]
+    """The kind of each leaf of the results."""
+    takes_tensors: bool
+    """Whether there are Tensors among the arguments and what the function reaches."""
+    gradient: TapeGradient | None
+    """Where the tape knows the gradient and the graph does not."""
+    dropped: str = ""
+    """Why a transform must not use it, see `Trace.dropped`; empty if it may."""
+    owns_constants: bool = False
+    """Whether `constants` are arrays that the trace alone has: no user's that change."""
+    updates: Updates | None = None
+    """What a call does to numbers that the function reaches and changes."""
+    identities: Pattern | None = None
+    """Which of the arguments, then of the sources, are one object, where the function asks."""
+    hands_on: bool = False
+    """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
+
+    @property
+    def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
+        """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
+        if self.identities is None or self.hands_on:
+            return None
+        return held_by(self.reading, len(self.argument_names), self.identities)
+
+    @property
+    def first_guard(self) -> int:
+        """The position of the first output that guards are compared with."""
+        return len(self.results.leaves) + len(self.written)
+
+
+def trace_call(
+    function: Callable[..., Any],
+    call: Call,
+    name: str,
+    answers: Sequence[np.ndarray] = (),
+    containers: dict[int, Any] | None = None,
+) -> Traced:
+    """Trace `function` on stand-ins for the arguments of `call`, along the path that this call takes.
+
+    Args:
+        answers: to the first questions that the function asks of traced values.
+        containers: those that other traces have changed, by identity; this one adds its own.
+
+    Raises:
+        OutputError: it returns what is no tensor.
+        MutationError: it writes to what it reaches, or what has a gradient to an argument.
+        LeakedTraceError: it stores a traced value outside.
+        TraceError: it calls itself without end.
+    """
+    written = {} if containers is None else containers
+    changed = Changed(containers=written)
+    while True:
+        try:
+            return _Run(function, call, name, answers, changed).traced(written)
+        except ChangesFound as error:
+            found = error.found
+            if (
+                found.numbers <= changed.numbers and found.containers.keys() <= changed.containers.keys()
+            ) or len(changed.numbers) > MOST_NUMBERS:
+                raise MutationError(
+                    f"{name} changes numbers that it reaches from outside at other places in every trace. "
+                    "Return the new values instead."
+                ) from None
+            changed |= found
+
+
+def explore_call(
+    function: Callable[..., Any], call: Call, name: str, changed: Changed = NOTHING
+) -> tuple[Reading, list[int]]:
+    """What a call reaches: the first root is the function, the others are the static leaves at positions."""
+    statics = explored_leaves(call)
+    names = call.leaf_names() if statics else []
+    roots = [(function, name), *((call.leaves[index], names[index]) for index in statics)]
+    return explore(roots, changed), statics
+
+
+def explored_leaves(call: Call) -> list[int]:
+    """The positions of the static leaves that hold others."""
+    return [
+        index
+        for index, (leaf, is_array) in enumerate(zip(call.leaves, call.is_array))
+        if not is_array
+        and type(leaf) not in EXACT
+        and (
+            callable(leaf)
+            or hasattr(leaf, "__dict__")
+            or hasattr(leaf, "__slots__")
+            or isinstance(leaf, RANDOM)
+        )
+    ]
+
+
+MOST_NUMBERS = 1000
+"""That a function may change where it reaches them."""
+
+
+class _Run:
+    """One trace of one call."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        call: Call,
+        name: str,
+        answers: Sequence[np.ndarray],
+        changed: Changed,
+    ) -> None:
+        self.function = function
+        self.call = call
+        self.name = name
+        self.leaves = call.described()
+        self.reading, self.statics = explore_call(function, call, name, changed)
+        self.substitution = Substitution(self.reading, self._replacement, name)
+        self.source_nodes: dict[Source, Node] = {}
+        self.source_tensors: dict[Source, Tensor] = {}
+        """The stand-ins of those that are arguments as well."""
+        tensors = [one for one in call.arrays if isinstance(one, Tensor)]
+        tensors += [source.value for source in self.reading.sources if isinstance(source.value, Tensor)]
+        self.takes_tensors = bool(tensors)
+        self.records = is_recording() and any(tensor.requires_grad for tensor in tensors)
+        self.trace = Trace(name, self.records, answers)
+        self.stand_ins: list[tuple[Tensor, Node, str]] = []
+        self.differentiated: list[Tensor] = []
+        """The stand-ins of what depends on an argument of a transform around the call."""
+
+    def traced(self, written: dict[int, Any]) -> Traced:
+        """The trace; where there is none, what it has changed and drawn is put back.
+
+        Args:
+            written: gets the containers that it has changed, by identity.
+        """
+        streams = Streams(self.reading.streams)
+        try:
+            traced = self._traced()
+            refuse_moved(streams, self.name)
+        except BaseException as error:
+            self.substitution.put_back()
+            if streams.moved() or isinstance(error, PullbackError | ChangesFound):
+                for stream, state in self.trace.streams.items():
+                    stream.set_state(state)
+            if isinstance(error, Exception):
+                refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
+            if isinstance(error, EagerOnlyError | ChangesFound):
+                self._refuse_to_run_again()
+            raise
+        written.update(self.substitution.commit())
+        return traced
+
+    def _refuse_to_run_again(self) -> None:
+        """Raise where the trace has changed what cannot be put back: the next run would change it twice."""
+        if self.reading.read is not None and self.reading.read() is None:
+            raise MutationError(
+                f"{self.name} changes, while it runs, a set or an object that it reaches from outside, and "
+                "cannot be compiled. Pass it as an argument, or call the undecorated function."
+            )
+
+    def _traced(self) -> Traced:
+        kinds = iter(self.call.kinds)
+        arguments = [
+            self._stand_in(leaf, next(kinds), described.name, f"its argument '{described.name}'")
+            for leaf, described in zip(self.call.leaves, self.leaves)
+            if described.is_array
+        ]
+        inputs = [node for _, node, _ in self.stand_ins]
+        if self.reading.asks_identity:
+            arguments = self._shared(arguments)
+        for source in self.reading.sources:
+            value = source.value._value if isinstance(source.value, Tensor) else source.value
+            node = self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
+            self.trace.preset(value, node)
+            self.trace.values.give(node, conform(value))
+        value = self._run(arguments)
+        results = Results(value, self.name)
+        with tracing(self.trace):
+            outputs = [self._output(leaf) for leaf in results.leaves]
+            written = self._written(len(arguments))
+            outputs += [self._output(self.stand_ins[position][0]) for position in written]
+            pulled = self._pull_on_tape(results.leaves)
+            outputs, pulled, asked = _named(outputs, pulled, self.trace.guards)
+            if not pulled.gradients:
+                shared = self.trace.share_captured((*outputs, *(guard.node for guard in asked)))
+                outputs = list(shared[: len(outputs)])
+                asked = [replace(guard, node=node) for guard, node in zip(asked, shared[len(outputs) :])]
+            guards = Guards(asked)
+        outputs += guards.outputs
+        used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
+        sources = [
+            index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
+        ]
+        constants = [(array, node) for array, node in self.trace.captured if node in used]
+        drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling
+        taken = [self.reading.sources[index] for index in sources]
+        graph = Graph(
+            self.name,
+            (
+                *inputs,
+                *(self.source_nodes[source] for source in taken),
+                *(node for _, node in constants),
+                *(node for _, node in drawn),
+            ),
+            tuple(outputs),
+            self._origin(),
+        )
+        checked(graph, "the trace")
+        values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *drawn)))
+        needs_grad = tuple(map(self._needs_grad, values))
+        return Traced(
+            name=self.name,
+            graph=graph,
+            results=results,
+            reading=self.reading,
+            argument_names=tuple(one.name for one in self.leaves if one.is_array),
+            sources=tuple(sources),
+            constants=tuple(conform(array) for array, _ in constants),
+            written=written,
+            drawn=tuple(draw for draw, _ in drawn),
+            streams=self.trace.streams,
+            guards=guards,
+            notes=self.trace.notes,
+            needs_grad=needs_grad,
+            kinds=tuple(map(kind_of_value, results.leaves)),
+            takes_tensors=self.takes_tensors,
+            gradient=pulled.as_gradient(graph, needs_grad),
+            dropped=self.trace.dropped,
+            owns_constants=self.trace.owns_captured(),
+            updates=self._updates(),
+            identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
+        )
+
+    def _identified(self) -> list[Any]:
+        """What may be one object: the array arguments, then what the function reaches."""
+        given = [leaf for leaf, one in zip(self.call.leaves, self.leaves) if one.is_array]
+        return [*given, *(source.value for source in self.reading.sources)]
+
+    def _shared(self, arguments: list[Tensor]) -> list[Tensor]:
+        """The stand-ins of the arguments, one for those that are one object."""
+        values = self._identified()
+        names = [one.name for one in self.leaves if one.is_array]
+        labels = [*names, *(source.label for source in self.reading.sources)]
+        require_alike(self.name, values, labels, set(filter(self.is_differentiated, names)))
+        for source, first in zip(self.reading.sources, pattern_of(values)[len(arguments) :]):
+            if first < len(arguments):
+                self.source_tensors[source] = arguments[first]
+        return shared(values[: len(arguments)], arguments)
+
+    def _updates(self) -> Updates | None:
+        numbers = self.substitution.numbers()
+        return Updates(numbers, len(self.reading.sources)) if numbers else None
+
+    def _pull_on_tape(self, leaves: Sequence[Any]) -> _Pulled:
+        """The gradients on the tape, if it knows what the graph does not: a Function's backward, a hook."""
+        tensors = {position: leaf for position, leaf in enumerate(leaves) if _requires_grad(leaf)}
+        nodes = [tensor.grad_fn for tensor in tensors.values() if tensor.grad_fn is not None]
+        if not self.records or not have_own_backward(targets_behind(nodes)):
+            return _Pulled((), (), {})
+        variables = {node: tensor for tensor, node, _ in self.stand_ins if tensor._requires_grad}
+        for source, node in self.source_nodes.items():
+            if isinstance(source.value, Tensor) and source.value.requires_grad:
+                variables.setdefault(node, source.value)
+        payloads = [tensor._value for tensor in tensors.values()]
+        cotangents = [make_input(node.spec, f"d_{node.name or 'value'}") for node in payloads]
+        found = autograd.grad(
+            list(tensors.values()),
+            list(variables.values()),
+            [make(node) for node in cotangents],
+            create_graph=True,
+            allow_unused=True,
+        )
+        gradients = {node: one._value for node, one in zip(variables, found) if one is not None}
+        return _Pulled(tuple(tensors), tuple(cotangents), gradients)
+
+    def _needs_grad(self, value: Any) -> bool:
+        return self.records and isinstance(value, Tensor) and value.requires_grad
+
+    def _origin(self) -> Origin:
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        if code is None:
+            return Origin("", 0, "")
+        return Origin(code.co_filename, code.co_firstlineno, "")
+
+    def _stand_in(
+        self, leaf: Any, kind: type[Tensor], label: str, description: str, node: Node | None = None
+    ) -> Tensor:
+        is_source = node is not None
+        if node is None:
+            node = make_input(spec_of_leaf(leaf), label)
+            if isinstance(leaf, Tensor):
+                leaf.refresh()
+            self.trace.values.give(node, conform(leaf))
+            if is_number(leaf) and not self.is_differentiated(label):
+                self.trace.numbers[node] = label
+        tensor = make(node, kind)
+        tensor._requires_grad = self._needs_grad(leaf)
+        if is_source:
+            tensor._frozen = (
+                f"{self.name} writes into {description}, which it reaches from outside. A compiled function "
+                "may write into its arguments alone: pass the array as one, or write into a clone() of it"
+            )
+        self.stand_ins.append((tensor, node, description))
+        if tensor._requires_grad and is_differentiated(leaf):
+            self.differentiated.append(tensor)
+        return tensor
+
+    def is_differentiated(self, label: str) -> bool:
+        """Whether a leaf is part of an argument that is differentiated."""
+        return label.partition("[")[0] in self.call.signature.dynamic
+
+    def _replacement(self, source: Source) -> Tensor:
+        value, label = source.value, source.label
+        if source in self.source_tensors:
+            return self.source_tensors[source]
+        return self._stand_in(value, kind_of_value(value), label, label, self.source_nodes[source])
+
+    def _run(self, arguments: Sequence[Tensor]) -> Any:
+        """The result of the function, with what it wrote and stored checked."""
+        substitution = self.substitution
+        function = substitution.root(0, self.function)
+        waiting = iter(arguments)
+        leaves = [next(waiting) if one.is_array else leaf for leaf, one in zip(self.call.leaves, self.leaves)]
+        for position, index in enumerate(self.statics, 1):
+            leaves[index] = substitution.root(position, leaves[index])
+        args, kwargs = self.call.rebuild(leaves)
+        before = _contents((args, kwargs))
+        with (
+            tracing(self.trace),
+            differentiating(self.differentiated, next_sequence()),
+            explaining_errors(),
+        ):
+            try:
+                result = function(*args, **kwargs)
+            except RecursionError:
+                raise TraceError(
+                    f"{self.name} calls itself without end while it is traced: the depth of Python's stack "
+                    "is used up. Write a loop, or pass what ends the recursion as a static argument, e.g. "
+                    "@compile(static_argnames=...)."
+                ) from None
+        self._check_arguments(before, _contents((args, kwargs)))
+        substitution.check()
+        return result
+
+    def _written(self, arguments: int) -> tuple[int, ...]:
+        """The positions of the arguments that the function has written into."""
+        found = []
+        for position, (tensor, node, description) in enumerate(self.stand_ins[:arguments]):
+            tensor.refresh()
+            if tensor._value is node:
+                continue
+            if tensor._requires_grad:
+                raise MutationError(
+                    f"{self.name} writes a value with a gradient into {description}. A gradient cannot flow "
+                    "into the caller's memory: return the value, or write tensor.detach()."
+                )
+            found.append(position)
+        return tuple(found)
+
+    def _check_arguments(self, before: dict[Any, Any], after: dict[Any, Any]) -> None:
+        for tensor, _, description in self.stand_ins:
+            if tensor._grad is not None:
+                raise MutationError(
+                    f"{self.name} calls backward() while it is traced, which writes .grad of {description}. "
+                    "Return the loss and call backward() on the result, or use pullback.value_and_grad."
+                )
+        if before.keys() != after.keys() or any(after[path] is not before[path] for path in before):
+            changed = next(
+                path for path in (*before, *after) if before.get(path, self) is not after.get(path, self)
+            )
+            raise MutationError(
+                f"{self.name} changes a container among its arguments at {_argument_text(changed)} while it "
+                "is traced; later calls would not. Build a new container and return it."
+            )
+
+    def _output(self, leaf: Any) -> Node:
+        value = leaf
+        if isinstance(leaf, Tensor):
+            leaf.refresh()
+            value = leaf._value
+        if not isinstance(value, Node):
+            require_plain_array(value, f"a result of {self.name}")
+            value = np.asarray(value)
+            if value.dtype not in SUPPORTED:
+                raise OutputError(
+                    f"{self.name} returns an array of dtype {value.dtype}; expected a bool, integer or real "
+                    "floating dtype. Compute it outside of the compiled function."
+                )
+            value = self.trace.capture(value)
+        return identity(value) if value.is_input else value
+
+
+@dataclass(frozen=True, eq=False)
+class _Pulled:
+    """Gradients found on the tape, by the input node that they belong to."""
+
+    outputs: tuple[int, ...]
+    cotangents: tuple[Node, ...]
+    gradients: dict[Node, Node]
+
+    def as_gradient(self, graph: Graph, needs_grad: Sequence[bool]) -> TapeGradient | None:
+        if not self.outputs:
+            return None
+        wanted = [node for node, needed in zip(graph.inputs, needs_grad) if needed]
+        return TapeGradient(
+            Graph(
+                f"{graph.name}_backward",
+                (*graph.inputs, *self.cotangents),
+                tuple(self.gradients[node] for node in wanted if node in self.gradients),
+                graph.origin,
+            ),
+            self.outputs,
+            tuple(node in self.gradients for node in wanted),
+        )
+
+
+def _named(
+    outputs: Sequence[Node], pulled: _Pulled, guards: Sequence[Guard]
+) -> tuple[list[Node], _Pulled, list[Guard]]:
+    """The nodes of a trace, each variable's name at the last one that a call has made for it."""
+    values = (*outputs, *pulled.gradients.values(), *(guard.node for guard in guards))
+    found = iter(name_results(values))
+    named = [next(found) for _ in outputs]
+    gradients = {variable: next(found) for variable in pulled.gradients}
+    return (
+        named,
+        replace(pulled, gradients=gradients),
+        [replace(guard, node=next(found)) for guard in guards],
+    )
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def _contents(value: Any, path: tuple[Any, ...] = ()) -> dict[Any, Any]:
+    """The leaves of nested containers by path; containers that optree alone knows count as leaves."""
+    if isinstance(value, dict):
+        items: Any = value.items()
+    elif isinstance(value, tuple | list):
+        items = enumerate(value)
+    elif is_container(value):
+        items = vars(value).items() if hasattr(value, "__dict__") else ()
+    else:
+        return {path: value}
+    found: dict[Any, Any] = {}
+    for key, item in items:
+        found.update(_contents(item, (*path, key)))
+    return found
+
+
+def _argument_text(path: tuple[Any, ...]) -> str:
+    where, argument, *rest = path
+    start = f"argument {argument}" if where == 0 else f"argument '{argument}'"
+    return start + "".join(f"[{key!r}]" for key in rest)

@@ -1,0 +1,1 @@
+"""Functions from functions: `grad`, `vjp`, `jvp`, `vmap`, `jacobian`, `hessian`."""

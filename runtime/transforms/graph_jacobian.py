@@ -1,0 +1,130 @@
+"""Jacobians inside a trace: the derivative along one direction, in a loop over all directions.
+
+Directions are those of the result, pulled back, or those of the arguments, pushed forward, whichever are
+fewer. What does not depend on the direction is computed once, before the loop. A few directions are written
+out: most of what they multiply is 0 then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...tracer.graph import Graph, Node, constant, make_input, make_node, substitute, toposort
+from ...tracer.loop import make_loop
+from ...tracer.ops import creation
+from ...tracer.ops import elementwise as e
+from ...tracer.ops.movement import concatenate, expand, permute, reshape
+from ...tracer.origin import current_origin
+from ...tracer.spec import INT64, Spec
+
+MOST_WRITTEN_OUT = 8
+
+Along = Callable[[Node], Sequence[Node | None]]
+
+
+def jacobian_of_graph(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node]]:
+    """For each output and each input all derivatives, of shape output.shape + input.shape."""
+    return [
+        [
+            constant(0, variable.spec.with_shape((*output.shape, *variable.shape))) if one is None else one
+            for one, variable in zip(row, inputs)
+        ]
+        for row, output in zip(_derivatives(graph, outputs, inputs), outputs)
+    ]
+
+
+def _derivatives(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node | None]]:
+    """The same, with None for 0."""
+    from ...codegen.derivatives.differentiate import differentiate
+
+    given = {one: make_input(one.spec, f"d_{one.name}" if one.name else "") for one in outputs}
+    if sum(one.spec.size for one in given) <= sum(one.spec.size for one in inputs):
+        rows = {one: _pulled(differentiate(graph, inputs, {one: given[one]}), given[one]) for one in given}
+        return [rows[one] for one in outputs]
+    cotangents = list(given.values())
+    pulled = differentiate(graph, inputs, given)
+    at = {one: constant(0, one.spec) for one in cotangents}  # linear: the same at any cotangent
+    columns = []
+    for variable, one in zip(inputs, pulled):
+        tangent = make_input(variable.spec, "")
+        pushed: list[Node | None] = [None] * len(given)
+        if one is not None:
+            linear = Graph("linear", (), (one,))
+            found = differentiate(linear, cotangents, {one: tangent})
+            places = [place for place, node in enumerate(found) if node is not None]
+            fixed = substitute([node for node in found if node is not None], at)
+            for place, node in zip(places, fixed):
+                pushed[place] = node
+        columns.append(dict(zip(given, _pushed(pushed, tangent))))
+    return [[column[one] for column in columns] for one in outputs]
+
+
+def _pulled(gradients: Sequence[Node | None], cotangent: Node) -> list[Node | None]:
+    """The rows for the elements of one output: gradients of inputs, given its cotangent."""
+    shape = cotangent.shape
+    return [
+        None if one is None else reshape(one, shape=(*shape, *one.shape[1:]))
+        for one in _along_all(gradients, cotangent)
+    ]
+
+
+def _pushed(derivatives: Sequence[Node | None], tangent: Node) -> list[Node | None]:
+    """The columns for the elements of one input: derivatives of outputs along its tangent."""
+    found: list[Node | None] = []
+    for one in _along_all(derivatives, tangent):
+        if one is not None:
+            last_first = (*range(1, one.ndim), 0)
+            shape = (*one.shape[1:], *tangent.shape)
+            one = reshape(permute(one, dims=last_first), shape=shape)
+        found.append(one)
+    return found
+
+
+def _along_all(values: Sequence[Node | None], direction: Node) -> list[Node | None]:
+    """What each of the values is with the input `direction` as each unit vector, stacked."""
+    present = [one for one in values if one is not None]
+    size = direction.spec.size
+    if not present:
+        return [None] * len(values)
+    if size <= MOST_WRITTEN_OUT:
+        each = [
+            substitute(present, {direction: _unit(constant(place, Spec((), INT64)), direction.spec)})
+            for place in range(size)
+        ]
+        rows = [[reshape(one, shape=(1, *one.shape)) for one in every] for every in zip(*each)]
+        stacks = [row[0] if len(row) == 1 else concatenate(*row, dim=0) for row in rows]
+    else:
+        stacks = _in_loop(present, direction)
+    waiting = iter(stacks)
+    return [None if one is None else next(waiting) for one in values]
+
+
+def _in_loop(values: Sequence[Node], direction: Node) -> list[Node]:
+    count = make_input(Spec((), INT64), "direction")
+    inside = {direction}
+    outside: dict[Node, Node] = {}
+    for node in toposort(values):
+        if not any(operand in inside for operand in node.operands):
+            continue
+        inside.add(node)
+        for operand in node.operands:
+            if operand not in inside and not operand.is_constant:
+                outside.setdefault(operand, make_input(operand.spec, operand.name, operand.origin))
+    for value in values:
+        if value not in inside and not value.is_constant:
+            outside.setdefault(value, make_input(value.spec, value.name, value.origin))
+    outputs = substitute(values, {direction: _unit(count, direction.spec), **outside})
+    body = Graph("derivatives", (count, *outside.values()), outputs, current_origin())
+    counts = make_node(creation.iota, (), {"size": direction.spec.size, "dtype": INT64})
+    loop = make_loop(body, [], [counts], list(outside), direction.spec.size, current_origin())
+    return loop.results
+
+
+def _unit(place: Node, spec: Spec) -> Node:
+    """1 at a place, counted in the order of memory, 0 elsewhere."""
+    if spec.size == 1:
+        return constant(1, spec)
+    counts = make_node(creation.iota, (), {"size": spec.size, "dtype": INT64})
+    is_there = e.equal(counts, expand(reshape(place, shape=(1,)), shape=(spec.size,)))
+    one, zero = (constant(value, Spec((spec.size,), spec.dtype)) for value in (1, 0))
+    return reshape(e.where(is_there, one, zero), shape=spec.shape)

@@ -1,0 +1,206 @@
+"""Containers: arguments and results taken apart into leaves, and put together again.
+
+Arguments go through optree, which is quick and knows what users registered with it; it is imported when the
+first container arrives. Results are taken apart here once, when a function is traced, and put together in
+each call by a generated function, with an expression such as `(o0, {'w': o1})`.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import OutputError
+from .foreign import how_to_return
+from .tensor import Tensor
+
+NAMESPACE = "pullback"
+CONTAINERS = frozenset((list, tuple, dict, OrderedDict, defaultdict, deque))
+Path = tuple[Any, ...]
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value is taken apart: lists, tuples, dicts, namedtuples, dataclasses, not classes."""
+    kind: Any = type(value)
+    return kind in CONTAINERS or _is_structured(kind)
+
+
+@lru_cache(maxsize=1024)
+def _is_structured(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+@lru_cache(maxsize=1024)
+def _register(kind: Any) -> None:
+    """Let optree know a dataclass."""
+    import optree
+
+    names = tuple(field.name for field in dataclasses.fields(kind))
+
+    def take_apart(value: Any) -> tuple[tuple[Any, ...], tuple[str, ...], tuple[str, ...]]:
+        return tuple(getattr(value, name) for name in names), names, names
+
+    def restore(names: Any, children: Any) -> Any:
+        return restore_dataclass(kind, names, tuple(children))
+
+    optree.register_pytree_node(kind, take_apart, restore, namespace=NAMESPACE)
+
+
+def restore_dataclass(kind: type, names: Sequence[str], values: Sequence[Any]) -> Any:
+    """An instance with these fields. No constructor runs, so that neither defaults nor checks interfere."""
+    instance: Any = object.__new__(kind)
+    for name, value in zip(names, values):
+        object.__setattr__(instance, name, value)
+    return instance
+
+
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """The leaves of nested containers, None among them, and their structure, which is hashable."""
+    import optree
+
+    while True:
+        leaves, structure = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
+        kinds = {type(leaf): leaf for leaf in leaves}
+        unknown: set[Any] = {
+            kind for kind, leaf in kinds.items() if dataclasses.is_dataclass(kind) and is_container(leaf)
+        }
+        if not unknown:
+            return leaves, structure
+        for kind in unknown:
+            _register(kind)
+
+
+def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
+    import optree
+
+    return optree.tree_unflatten(structure, leaves)
+
+
+def leaf_paths(structure: Any) -> list[Path]:
+    """Of each leaf the keys, indices and names that lead to it."""
+    return [tuple(path) for path in structure.paths()]
+
+
+def path_text(path: Path) -> str:
+    """`['layers'][0]`, as Python would write the way to a leaf."""
+    return "".join(f"[{key!r}]" for key in path)
+
+
+# --- results ------------------------------------------------------------------------------------------
+
+
+class Results:
+    """What a function returned: its leaves, and the expression that puts others into the same structure.
+
+    Args:
+        value: the result of a traced function.
+        function: its name, for messages.
+
+    Raises:
+        OutputError: a leaf is neither a tensor, an array, a Python number nor None.
+    """
+
+    def __init__(self, value: Any, function: str) -> None:
+        self.leaves: list[Any] = []
+        self._function = function
+        self._positions: dict[int, int] = {}
+        self._namespace: dict[str, Any] = {}
+        self.expression = self._take_apart(value, ())
+
+    def builder(
+        self, produce: Callable[[Any], Sequence[Any]], form: Callable[[int], str] = "o{}".format, **names: Any
+    ) -> Callable[[Any], Any]:
+        """A function that puts what `produce(its argument)` gives, one value a leaf, into the structure.
+
+        `form(i)` is the expression of leaf i, from the variable `o<i>` and `names`.
+        """
+        text = self.expression
+        for position in range(len(self.leaves)):
+            text = text.replace(f"\0{position}\0", form(position))
+        values = "".join(f"o{position}, " for position in range(len(self.leaves)))
+        unpacked = f"{values}= produce(argument)" if values else "produce(argument)"
+        code = _compiled(f"def build(argument):\n    {unpacked}\n    return {text}\n")
+        namespace = {**self._namespace, **names, "produce": produce}
+        exec(code, namespace)
+        return namespace["build"]
+
+    def without_leaves(self) -> Results:
+        """The structure alone, which keeps nothing of a trace alive."""
+        other = copy.copy(self)
+        other.leaves = [None] * len(self.leaves)
+        return other
+
+    def _constant(self, value: Any) -> str:
+        name = f"k{len(self._namespace)}"
+        self._namespace[name] = value
+        return name
+
+    def _leaf(self, value: Any) -> str:
+        position = self._positions.setdefault(id(value), len(self.leaves))
+        if position == len(self.leaves):
+            self.leaves.append(value)
+        return f"\0{position}\0"
+
+    def _take_apart(self, value: Any, path: Path) -> str:
+        if isinstance(value, Tensor | np.ndarray | np.generic):
+            return self._leaf(value)
+        if value is None or type(value) in (bool, int, float):
+            return self._constant(value)
+        kind = type(value)
+        if kind in (list, tuple, deque):
+            items = [self._take_apart(item, (*path, index)) for index, item in enumerate(value)]
+            return self._sequence(value, kind, items)
+        if kind in (dict, OrderedDict, defaultdict):
+            items = [
+                f"{repr(key) if type(key) in (int, str) else self._constant(key)}: "
+                f"{self._take_apart(item, (*path, key))}"
+                for key, item in value.items()
+            ]
+            return self._mapping(value, kind, f"{{{', '.join(items)}}}")
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            items = [self._take_apart(item, (*path, name)) for name, item in zip(value._fields, value)]
+            return f"{self._constant(kind)}({', '.join(items)})"
+        if is_container(value):
+            names = tuple(field.name for field in dataclasses.fields(value))
+            items = [self._take_apart(getattr(value, name), (*path, name)) for name in names]
+            restore = self._constant(restore_dataclass)
+            arguments = f"{self._constant(kind)}, {self._constant(names)}"
+            return f"{restore}({arguments}, ({''.join(f'{item}, ' for item in items)}))"
+        raise OutputError(self._message(value, path))
+
+    def _sequence(self, value: Any, kind: type, items: list[str]) -> str:
+        if kind is tuple:
+            return f"({''.join(f'{item}, ' for item in items)})"
+        listed = f"[{', '.join(items)}]"
+        return listed if kind is list else f"{self._constant(deque)}({listed}, {value.maxlen!r})"
+
+    def _mapping(self, value: Any, kind: type, items: str) -> str:
+        if kind is dict:
+            return items
+        if kind is defaultdict:
+            return f"{self._constant(defaultdict)}({self._constant(value.default_factory)}, {items})"
+        return f"{self._constant(OrderedDict)}({items})"
+
+    def _message(self, value: Any, path: Path) -> str:
+        place = f"at result{path_text(path)}" if path else "as its result"
+        text = repr(value)
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        return (
+            f"{self._function} returns {shown}, of type {type(value).__name__}, {place}. Expected tensors, "
+            "arrays, Python numbers, None, or tuples, lists, dicts, namedtuples and dataclasses of these. "
+            "Return only those, and compute the rest outside of the compiled function."
+            f"{how_to_return(value)}"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> CodeType:
+    return compile(text, os.path.join(os.path.dirname(__file__), "<results of a compiled function>"), "exec")

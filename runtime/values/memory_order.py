@@ -1,0 +1,155 @@
+"""How the elements of a traced value lie in memory where the function is called plainly.
+
+There a reshape shows the memory of its operand if it can, and else copies; what is written afterwards says
+which. A graph has no memory, so this asks how its operators would have laid out theirs: inputs in order,
+results of elementwise operators as their operands, views as their steps say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...tracer.graph import Node
+from ...tracer.ops.movement import (
+    inverse_permutation,
+    permute,
+    reshape,
+    slice_update,
+)
+from ...tracer.trace import current_trace
+
+Strides = tuple[int, ...]
+FOLLOWING = frozenset(("elementwise", "reduction", "scan", "movement"))
+"""Families of operators whose results lie as their operands do."""
+BYTE = np.zeros(1, np.int8)
+
+
+def reshaped_in_place(node: Node, shape: Sequence[int]) -> bool:
+    """Whether a value's elements can be shown in another shape where they lie."""
+    return node.ndim < 2 or _reshaped(node.shape, strides_of(node), shape) is not None
+
+
+def in_order_of(node: Node, former: Node) -> Node:
+    """The value, laid out as the one in whose memory it is written."""
+    if node is former or node.ndim < 2 or _lie_alike(node, former):
+        return node
+    dims = _from_outside(strides_of(former))
+    inner = Node.apply(permute, (node,), {"dims": dims})
+    return Node.apply(permute, (in_order(inner),), {"dims": inverse_permutation(dims)})
+
+
+def in_order(node: Node) -> Node:
+    """The value in C's order."""
+    if is_in_order(node):
+        return node
+    flat = Node.apply(reshape, (node,), {"shape": (node.spec.size,)})
+    return Node.apply(reshape, (flat,), {"shape": node.shape})
+
+
+def is_in_order(node: Node) -> bool:
+    return not node.ndim or _reshaped(node.shape, strides_of(node), (node.spec.size,)) == (1,)
+
+
+def _lie_alike(one: Node, other: Node) -> bool:
+    """Whether two values of a shape lie in the same way; steps of dimensions of size 1 say nothing."""
+    steps = zip(one.shape, strides_of(one), strides_of(other))
+    return all(extent == 1 or step == other_step for extent, step, other_step in steps)
+
+
+def strides_of(node: Node) -> Strides:
+    """How many elements lie between neighbours, of each dimension."""
+    known = current_trace().strides
+    pending = [node]
+    while pending:
+        one = pending[-1]
+        missing = [operand for operand in _asked(one) if operand not in known]
+        if not missing:
+            known[one] = _strides(one, known)
+            pending.pop()
+        pending += missing
+    return known[node]
+
+
+def _asked(node: Node) -> Sequence[Node]:
+    """The operands that say how a value lies."""
+    if node.operator.movement.is_view or node.operator is slice_update:
+        return node.operands[:1]
+    is_following = node.operator.family in FOLLOWING and node.ndim > 1
+    return [one for one in node.operands if one.ndim > 1] if is_following else ()
+
+
+def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
+    asked = _asked(node)
+    if not asked:
+        return _in_order(node.shape)
+    operand, steps = asked[0], known[asked[0]]
+    if node.operator is slice_update:
+        return steps
+    if node.operator is reshape:
+        return _reshaped(operand.shape, steps, node.shape) or _in_order(node.shape)
+    if node.operator.movement.is_view:
+        return node.operator.evaluate(as_strided(BYTE, operand.shape, steps), **node.attributes).strides
+    if all(known[one] == _in_order(one.shape) for one in asked):
+        return _in_order(node.shape)
+    return _as_of_small_arrays(node, known)
+
+
+def _as_of_small_arrays(node: Node, known: dict[Node, Strides]) -> Strides:
+    """In the order that the operator gives arrays that lie as its operands do, with up to two of each row."""
+    try:
+        small = [_small(one, known.get(one) or _in_order(one.shape)) for one in node.operands]
+        found = np.asarray(node.operator.evaluate(*small, **node.attributes)).strides
+    except Exception:  # the operator is told about sizes
+        return _in_order(node.shape)
+    if len(found) != node.ndim:
+        return _in_order(node.shape)
+    dims = _from_outside(found)
+    outside_in = _in_order([node.shape[dim] for dim in dims])
+    return tuple(outside_in[dims.index(dim)] for dim in range(node.ndim))
+
+
+def _small(node: Node, steps: Strides) -> np.ndarray:
+    dims = _from_outside(steps)
+    extents = [min(node.shape[dim], 2) if steps[dim] else 1 for dim in dims]
+    array = np.ones(extents, node.dtype).transpose(inverse_permutation(dims))
+    return np.broadcast_to(array, [min(extent, 2) for extent in node.shape])
+
+
+def _from_outside(steps: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions, those with the longest steps first."""
+    return tuple(sorted(range(len(steps)), key=lambda dim: -abs(steps[dim])))
+
+
+def _in_order(shape: Sequence[int]) -> Strides:
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * max(extent, 1))
+    return tuple(reversed(strides)) if shape else ()
+
+
+def _reshaped(shape: Sequence[int], strides: Strides, wanted: Sequence[int]) -> Strides | None:
+    """The strides in another shape of what is not moved; None if it has to be."""
+    if 0 in shape:
+        return _in_order(wanted)
+    blocks: list[list[int]] = []  # of dimensions that follow each other: extent and stride
+    for extent, stride in zip(shape, strides):
+        if extent == 1:
+            continue
+        if blocks and blocks[-1][1] == extent * stride:
+            blocks[-1] = [blocks[-1][0] * extent, stride]
+        else:
+            blocks.append([extent, stride])
+    found: list[int] = []
+    left, stride = blocks.pop() if blocks else (1, 1)
+    for extent in reversed(wanted):
+        if left == 1 and extent > 1 and blocks:
+            left, stride = blocks.pop()
+        if left % extent:
+            return None
+        found.append(stride)
+        left //= extent
+        stride *= extent
+    return tuple(reversed(found))

@@ -1,0 +1,185 @@
+"""Errors where a library can't take a Tensor: the function, the user's line, the cause, and what to do.
+
+Under `grad`, `vjp` and their kin a gradient would get lost where a library makes an array or a number of a
+value that depends on a differentiated argument. Other libraries just fail, with errors about a class that the
+user has never seen, since the plain function gets arrays and numbers: these are explained where they leave
+the user's function. And code in C may hide what was raised while it called back: that is raised again.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+
+from ...tracer.errors import ArgumentError, GradientError, PullbackError, UnsupportedError
+from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
+from ..bytecode.library_calls import call_at, library_call
+from .saved import saved_values
+
+# --- what to do instead -------------------------------------------------------------------------------------
+
+STEPS = "Write out the method's steps with operations on tensors, e.g. a loop of Runge-Kutta steps"
+REMEDIES = {
+    " = ...": "Make the array with numpy.zeros(..., like=x), or pass it as an argument",
+    "numpy.ndarray.": "An array's own methods take no tensors: write a @ x for a.dot(x)",
+    "numpy.random.": (
+        "Draw numbers that do not depend on it, and transform them: mean + scale * "
+        "numpy.random.standard_normal(shape)"
+    ),
+    "numpy.fromiter": "Use numpy.array([...]) of a list",
+    "array.array": "Use numpy.array([...]) of a list",
+    "statistics.": "Use numpy.mean, numpy.var, numpy.median and the like",
+    "scipy.integrate.odeint": STEPS,
+    "scipy.integrate.ode": STEPS,
+    "scipy.integrate.solve_": STEPS,
+    "scipy.integrate.simpson": "numpy.trapezoid takes tensors, and so does a sum with weights",
+    "scipy.integrate.": (
+        "Sum over nodes: t, w = numpy.polynomial.legendre.leggauss(n) gives those of [-1, 1], and "
+        "numpy.sum(w * f(t)) takes tensors"
+    ),
+    "scipy.optimize.": (
+        "Call it with pullback.stop_gradient(x), and take one Newton step from what it finds, which has the "
+        "gradient of a solution of f(r, x) = 0: r - f(r, x) / df_dr"
+    ),
+    "scipy.interpolate.": "numpy.interp takes tensors, and so does basis @ coefficients",
+    "scipy.sparse.": "Use a dense matrix, as of matrix.toarray()",
+    "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
+    "scipy.signal.": "Write it with numpy.convolve or pullback.nn.functional.conv1d",
+    "pandas.": "Take arrays out of pandas objects, with .to_numpy(), and compute with those",
+    "xarray.": "Take arrays out of xarray objects, with .to_numpy(), and compute with those",
+}  # fmt: skip
+"""By a part of the function's name, in the order in which they are tried."""
+DEFAULT = (
+    "Write it with functions of numpy or pullback on tensors (numpy.stack makes one of a list), or give it a "
+    "backward as a pullback.autograd.Function"
+)
+
+FOR_THE_VALUE_ALONE = "where no gradient is wanted, apply it to pullback.stop_gradient(x)"
+
+
+def remedy(call: str) -> str:
+    """What to write in the place of a call."""
+    return next((text for part, text in REMEDIES.items() if part in call), DEFAULT)
+
+
+def has_remedy(call: str) -> bool:
+    """Whether it is known what to write in the place of a call."""
+    return any(part in call for part in REMEDIES)
+
+
+# --- gradients ----------------------------------------------------------------------------------------------
+
+_refusals: ContextVar[list[PullbackError] | None] = ContextVar("refusals", default=None)
+
+
+def array_refused() -> GradientError:
+    """The error for a tensor that requires grad where an array is asked for."""
+    call = library_call()
+    instead = (
+        "Use tensor.detach().numpy() if the array shall not have one, else a function that takes tensors"
+        if saved_values() is None
+        else f"{remedy(call)}; {FOR_THE_VALUE_ALONE}"
+    )
+    return noted(
+        f"A NumPy array has no gradient, and {call or 'this'} makes one of a tensor that requires one"
+        f"{at_caller()}. {instead}."
+    )
+
+
+def number_refused(call: str) -> GradientError:
+    """The error for a tensor with a gradient of which a library takes the number."""
+    return noted(
+        f"{call or 'a function of a library'} computes with plain numbers, and is given a value that depends "
+        f"on a differentiated argument{at_caller()}. A number has no gradient. {remedy(call)}; "
+        f"{FOR_THE_VALUE_ALONE}."
+    )
+
+
+def noted(message: str, kind: type[PullbackError] = GradientError) -> Any:
+    """The error, which is raised again where code in C hides it."""
+    error = kind(message)
+    refusals = _refusals.get()
+    if refusals is not None:
+        refusals.append(error)
+    return error
+
+
+# --- errors of others ---------------------------------------------------------------------------------------
+
+ABOUT_TENSORS = re.compile(
+    r"\b(Numpy|Torch)?Tensor\b|NumpyScalar|PythonNumber|Object of type |\btensor\(|'Node'"
+)
+
+
+@contextmanager
+def explaining_errors() -> Iterator[None]:
+    """Inside, the user's function runs on Tensors: what libraries raise about them is explained."""
+    refusals: list[PullbackError] = []
+    token = _refusals.set(refusals)
+    try:
+        yield
+    except Exception as error:
+        raise explained(error, refusals)  # noqa: B904
+    finally:
+        _refusals.reset(token)
+
+
+def explained(error: Exception, refusals: Sequence[PullbackError] = ()) -> Exception:
+    """The error of pullback that another one hides, or an explanation of it; else the error itself."""
+    raised = _innermost(error)
+    if isinstance(error, PullbackError) or (raised is not None and _is_raise(raised)):
+        return error
+    hidden = error.__cause__ if isinstance(error.__cause__, PullbackError) else None
+    if hidden is None and refusals:
+        hidden = refusals[-1]
+    if hidden is not None:
+        hidden.__suppress_context__ = True
+        return hidden
+    return _about_tensor(error, raised) if ABOUT_TENSORS.search(str(error)) else error
+
+
+def _about_tensor(error: Exception, raised: TracebackType | None) -> Exception:
+    """An error of the same kind that says where the user's function has met a Tensor."""
+    call = place = ""
+    if raised is not None:
+        call = call_at(raised.tb_frame, raised.tb_lasti)
+        place = place_of_line(raised.tb_frame.f_code.co_filename, raised.tb_lineno)
+    kind = UnsupportedError if isinstance(error, AttributeError) else ArgumentError
+    found = kind(
+        f"{call or 'a library'} cannot take the tensor that stands for an array or a number here, since the "
+        f"function is differentiated or traced{at_place(place)}: {type(error).__name__}: "
+        f"{_shortened(str(error))}. "
+        f"{remedy(call)}; where no gradient is needed, apply it to numpy.asarray(pullback.stop_gradient(x))."
+    )
+    found.__cause__ = error
+    return found
+
+
+def _innermost(error: Exception) -> TracebackType | None:
+    """Where the user's program was when the error was raised."""
+    found, one = None, error.__traceback__
+    while one is not None:
+        if is_users_code(one.tb_frame.f_code):
+            found = one
+        one = one.tb_next
+    return found
+
+
+def _is_raise(raised: TracebackType) -> bool:
+    """Whether the user's line itself says `raise`."""
+    instructions = dis.get_instructions(raised.tb_frame.f_code)
+    return any(one.offset == raised.tb_lasti and one.opname == "RAISE_VARARGS" for one in instructions)
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+LONGEST = 200
+"""Characters of another error's text that a message quotes."""
