@@ -34,8 +34,10 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
+from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING
 from .writing.explain import explain_plan
+from .writing.functions import write_functions
 
 RECURSION_LIMIT = 100_000
 CHECKED = os.environ.get("PULLBACK_CHECK") == "1"
@@ -94,6 +96,7 @@ class Program:
     def _plan(self) -> Plan:
         with deep_recursion():
             plan = Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+            write_functions(plan, self.stem, width)
             if CHECKED:
                 verify(plan.program)
         return plan

@@ -44,6 +44,11 @@ def spell(expression: Expr, level: int = TEST) -> str:
     return f"({text})" if own < level else text
 
 
+def width(expression: Expr) -> int:
+    """How many characters an expression takes."""
+    return len(spell(expression))
+
+
 def _applied(one: Apply) -> tuple[str, int]:
     """A function's text and its level."""
     function, arguments = one.function, one.arguments
