@@ -36,8 +36,11 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
+from .targets.python.imports import import_lines
+from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
 from .writing.explain import explain
+from .writing.functions import write_functions
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -94,6 +97,7 @@ class Program:
     def _plan(self) -> Plan:
         with deep_recursion():
             plan = Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+            write_functions(plan, self.stem, width)
             if CHECKING:
                 verify(plan.program)
         return plan
@@ -108,14 +112,19 @@ class Program:
         """The source without its comments and the user's names, which is all that machine code depends on."""
         from .targets.python.emit import emit
 
-        return emit(self._plan.functions("kernel"), comments=False)
+        return emit(self._plan.functions("kernel"), self._imports, comments=False)
 
     @cached_property
     def source(self) -> str:
         """The generated Python of this program."""
         from .targets.python.emit import emit
 
-        return emit(self._plan.functions(self.name), _header(self.title, self.graph, self._plan))
+        header = _header(self.title, self.graph, self._plan)
+        return emit(self._plan.functions(self.name), self._imports, header)
+
+    @cached_property
+    def _imports(self) -> list[str]:
+        return import_lines(self._plan.functions(self.stem))
 
     @cached_property
     def path(self) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,7 @@ from pullback.tracer.spec import Spec
 from .. import ir
 from ..machine.kernel_types import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
-from ..writing.brief import brief_loops
-from ..writing.indices import Arrays
 from ..writing.names import NamePool
-from ..writing.write import Writer
 from .blocking import BLOCK
 from .expression import AnyIndex, axes_in, is_number
 from .fuse import fuse
@@ -46,7 +44,7 @@ class Output:
 
 
 class Plan:
-    """Everything about a program that generation decides."""
+    """Everything about a program that is decided before its statements are written."""
 
     def __init__(self, graph: Graph, stem: str, residuals: frozenset[Node], parallel: bool | None) -> None:
         self.graph = graph
@@ -79,8 +77,8 @@ class Plan:
         self.buffers = self._buffers(NamePool(taken), len(stored))
         self.extent_names: dict[Any, str] = {}
         for stage in self.stages:
-            self._write(stage, stem)
-        self.loans = self._loans(len(stored))
+            if stage.shared:
+                self._find_own(stage)
 
     @property
     def allocated(self) -> list[Spec]:
@@ -96,10 +94,13 @@ class Plan:
             specs.append(spec.with_shape((room[self.growing[node]], *spec.shape[1:])) if grows else spec)
         return specs
 
-    def _loans(self, outputs: int) -> dict[Node, Loan]:
+    @cached_property
+    def loans(self) -> dict[Node, Loan]:
+        """Where scratch lies that needs no memory of its own, once it is known which functions have it."""
         fixed = [node for node in self.filled if not node.is_input and node not in self.growing]
-        stored = [node for node in self.filled[:outputs] if node in fixed]
-        scratch = [node for node in fixed if node not in stored]
+        is_stored = {output.node for output in self.outputs}
+        stored = [node for node in fixed if node in is_stored]
+        scratch = [node for node in fixed if node not in is_stored]
         return lent_memory(scratch, stored, self.stages, self.storage_spec)
 
     def storage_spec(self, node: Node) -> Spec:
@@ -170,24 +171,6 @@ class Plan:
 
     # --- stages -------------------------------------------------------------------------------------------
 
-    def _write(self, stage: Stage, stem: str) -> None:
-        taken = {stem, *(one.name for one in ir.PART), *(one.name for one in self.buffers.values())}
-        rooms = {symbol: self.buffers[node] for node, symbol in reversed(self.growing.items())}
-        growing = {symbol: rooms[symbol] for symbol in self.counts}
-        needed = self.buffers[self.filled[-1]] if self.counts else None
-        writer = Writer(self.tree, Arrays(self.buffers, NamePool(taken), stage.integers, growing, needed))
-        self.extent_names = writer.reserved
-        body = writer.write(stage.items, stage.shared is not None)
-        prologue = tuple(writer.prologue)
-        stage.brief = brief_loops(body)
-        used = ir.buffers((*prologue, *body))
-        stage.arrays = [node for node in (*self.inputs, *self.filled) if self.buffers[node] in used]
-        arrays = (self.buffers[node] for node in stage.arrays)
-        bounds = ir.PART if stage.shared else ()
-        stage.function = ir.Function("kernel", (*arrays, *stage.integers, *bounds), prologue, body)
-        if stage.shared:
-            self._find_own(stage)
-
     @property
     def program(self) -> ir.Program:
         """The whole program in the loop IR."""
@@ -216,9 +199,10 @@ class Plan:
         stage.partial = [node for node in dict.fromkeys(totals) if node in self.buffers]
         common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
-        stage.private = [node for node in stage.arrays if node in inside]
+        stage.private = [node for node in self.filled if node in inside]
         memory = sum(self.storage_spec(node).nbytes for node in (*stage.partial, *stage.private))
-        if "gemm" not in ir.called_functions(stage.function.body) and memory <= SMALL_PART:
+        multiplies = any(root.product for root in self.tree.roots if self._stage_of(root) is stage)
+        if not multiplies and memory <= SMALL_PART:
             stage.parts_per_thread = PARTS_PER_THREAD
 
     def _is_private(self, root: Root) -> bool:

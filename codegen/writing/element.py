@@ -6,7 +6,7 @@ local variable, written in the outermost loop in which its value is known; other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -35,7 +35,6 @@ from ..nests.expression import (
 )
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
-from ..targets.python.spelling import spell
 from .indices import Arrays, IndexWriter, Scope
 from .names import BLOCK
 
@@ -47,8 +46,9 @@ LONGEST_CHOICE = 6
 class ElementWriter(IndexWriter):
     """Writes expressions into the scopes of one generated function."""
 
-    def __init__(self, tree: LoopTree, arrays: Arrays) -> None:
+    def __init__(self, tree: LoopTree, arrays: Arrays, width: Callable[[ir.Expr], int]) -> None:
         super().__init__(tree, arrays)
+        self._width = width
         self._keys: dict[tuple[object, ...], int] = {}
         self._key_of: dict[Expression | AnyIndex, int] = {}
         self._uses: dict[int, int] = {}
@@ -160,7 +160,7 @@ class ElementWriter(IndexWriter):
             return False
         named = isinstance(expression, Compute) and bool(expression.node.name)
         shared = self._uses.get(key, 0) > 1
-        return named or shared or hoisted or len(spell(value)) > LONGEST_EXPRESSION
+        return named or shared or hoisted or self._width(value) > LONGEST_EXPRESSION
 
     def _assign(self, expression: Expression, key: int, value: ir.Expr, scope: Scope) -> ir.Variable:
         node = expression.node  # type: ignore[union-attr]
@@ -271,7 +271,7 @@ class ElementWriter(IndexWriter):
 
     def _shortened(self, expression: Compute, values: list[ir.Expr], scope: Scope) -> list[ir.Expr]:
         """The operands, the longest of them under a name if the line would be too long otherwise."""
-        lengths = [len(spell(value)) for value in values]
+        lengths = [*map(self._width, values)]
         longest = lengths.index(max(lengths)) if lengths else 0
         operand = expression.operands[longest] if lengths else None
         named = lengths and isinstance(values[longest], ir.Variable)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import ADDITION, CONJUNCTION, add, multiply
 from pullback.tracer.ops.indexing import index_update
@@ -20,8 +22,8 @@ from .names import loop_variable
 class RootWriter(ElementWriter):
     """Writes one root after another; a method for each kind."""
 
-    def __init__(self, tree: LoopTree, arrays: Arrays) -> None:
-        super().__init__(tree, arrays)
+    def __init__(self, tree: LoopTree, arrays: Arrays, width: Callable[[ir.Expr], int]) -> None:
+        super().__init__(tree, arrays, width)
         self._all_within: dict[Root, ir.Variable] = {}
         """By comparison of positions: the variable that says whether all are within range."""
         self._best_values: dict[Root, ir.Variable] = {}

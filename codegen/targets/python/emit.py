@@ -10,19 +10,24 @@ import jinja2
 
 from ... import ir
 from ..comments import comment_of
-from .imports import LINE_LENGTH, import_lines
+from .imports import LINE_LENGTH
 from .lines import bounds, call, negated, statement
 from .spelling import spell
 
 COMMENT_COLUMN = 60
 
 
-def emit(functions: Sequence[ir.Function], header: Sequence[str] = (), comments: bool = True) -> str:
+def emit(
+    functions: Sequence[ir.Function],
+    imports: Sequence[str],
+    header: Sequence[str] = (),
+    comments: bool = True,
+) -> str:
     """The source of a generated file; without comments, what the machine code depends on."""
     if comments:
         functions = [replace(one, body=_said_once(one.body)) for one in functions]
     template = _environment(comments).get_template("module.py.j2")
-    return template.render(header=header, imports=import_lines(functions), functions=functions)
+    return template.render(header=header, imports=imports, functions=functions)
 
 
 def _said_once(body: ir.Body) -> ir.Body:

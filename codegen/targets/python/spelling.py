@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.tracer.spec import INT64
 
-from ...ir import FLOAT64, Apply, Cast, Const, Expr, Extent, Load, Select, Variable
+from ...ir import FLOAT64, Apply, Cast, Const, Expr, Extent, Load, Variable
 
 TEST, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, FACTOR, ATOM = range(12)
 """Python's levels of precedence, the loosest first."""
@@ -26,22 +26,27 @@ CHAINS = {"and": AND, "or": OR}
 
 def spell(expression: Expr, level: int = TEST) -> str:
     """The Python of an expression, in brackets if it binds looser than `level` where it stands."""
-    match expression:
-        case Variable(name):
-            return name
-        case Load(buffer, indices):
-            return f"{buffer.name}[{', '.join(map(spell, indices)) or '()'}]"
-        case Const(value, dtype):
-            return _number(value, dtype)
-        case Apply():
-            text, own = _applied(expression)
-        case Select(condition, inside, outside):
-            text, own = f"{spell(inside, OR)} if {spell(condition, OR)} else {spell(outside)}", TEST
-        case Cast(value, dtype):
-            return f"{dtype_name(dtype)}({spell(value)})"
-        case Extent(buffer, dim):
-            return f"{buffer.name}.shape[{dim}]"
+    if isinstance(expression, Variable):
+        return expression.name
+    if isinstance(expression, Load):
+        return f"{expression.buffer.name}[{', '.join(map(spell, expression.indices)) or '()'}]"
+    if isinstance(expression, Const):
+        return _number(expression.value, expression.dtype)
+    if isinstance(expression, Cast):
+        return f"{dtype_name(expression.dtype)}({spell(expression.value)})"
+    if isinstance(expression, Extent):
+        return f"{expression.buffer.name}.shape[{expression.dim}]"
+    if isinstance(expression, Apply):
+        text, own = _applied(expression)
+    else:
+        sides = spell(expression.inside, OR), spell(expression.condition, OR), spell(expression.outside)
+        text, own = "{} if {} else {}".format(*sides), TEST
     return f"({text})" if own < level else text
+
+
+def width(expression: Expr) -> int:
+    """How many characters an expression takes."""
+    return len(spell(expression))
 
 
 def _applied(one: Apply) -> tuple[str, int]:
