@@ -20,11 +20,18 @@ from ..functions.conventions import OFFERED
 from ..functions.methods import BINARY
 from ..numpy_api import (  # noqa: F401
     applying,
+    choosing,
+    differences,
+    factorisations,
     indices,
+    linear_algebra,
+    order_statistics,
+    pad_modes,
     polynomials,
     reductions,
     sets,
     ufuncs,
+    written_arrays,
 )
 from ..numpy_api.array_methods import (
     NUMPY_METHODS,
