@@ -8,9 +8,7 @@ import math as _math
 
 from pullback.runtime.methods import binding as _methods  # completes Tensor
 from pullback.runtime.methods.binding import detach
-from pullback.runtime.numpy_api import (  # noqa: F401  (np.sin(tensor) and its kin)
-    protocols as _numpy_front,
-)
+from pullback.runtime.numpy_api import protocols as _protocols  # noqa: F401  (np.sin(tensor) and its kin)
 from pullback.runtime.values.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )  # fmt: skip

@@ -74,9 +74,7 @@ class CacheInfo(NamedTuple):
 def _import_code_generator() -> None:
     """Where no signal handler raises, which may leave the lock of a module taken that is being imported."""
     from ...codegen import pipeline  # noqa: F401
-    from ...codegen.machine import (  # noqa: F401
-    small_calls as calls,
-    )
+    from ...codegen.machine import small_calls  # noqa: F401
     from ...codegen.targets.python import emit  # noqa: F401
 
 
