@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -49,6 +49,15 @@ def own_programs() -> None:
     shared = sys.modules.get("pullback.runtime.dispatch.shared")
     if shared is not None:
         shared.shared_programs.clear()
+
+
+@pytest.fixture
+def uncompiled() -> Iterator[None]:
+    """Generated code is run by the interpreter, which takes less time than compiling it."""
+    from border_checks import uncompiled
+
+    with uncompiled():
+        yield
 
 
 def normalised(text: str) -> str:

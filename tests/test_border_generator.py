@@ -1,26 +1,20 @@
 """The generator of border programs: it draws what plain code runs, and its checks find what differs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import border_programs
 import numpy as np
 import pytest
-from border_checks import Checks, outcome_of, run_calls, uncompiled
+from border_checks import Checks, outcome_of, run_calls
 from border_compare import Case, Differs, compare
 
 import pullback as pb
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("uncompiled")
 
 SQUARE = Case("def f(x):\n    return (x * x).sum()", ("np.array([1.0, 2.0])",), ("np.array([3.0, 4.0])",))
 COUNTS = Case("n = 0\ndef f(x):\n    global n\n    n += 1\n    return x * n", ("np.ones(2)",))
-
-
-@pytest.fixture
-def interpreted() -> Iterator[None]:
-    with uncompiled():
-        yield
 
 
 def status(case: Case, check: str) -> str:

@@ -3,22 +3,14 @@
 `python tests/border_programs.py --count 2000` runs more of them.
 """
 
-from collections.abc import Iterator
-
 import border_cases
 import border_programs
 import pytest
-from border_checks import outcomes, uncompiled
+from border_checks import outcomes
 
 PROGRAMS = 60
 COMPILED = (7, 33)
 """The seeds of those that run as machine code."""
-
-
-@pytest.fixture
-def interpreted() -> Iterator[None]:
-    with uncompiled():
-        yield
 
 
 def check(seed: int) -> None:
@@ -27,7 +19,7 @@ def check(seed: int) -> None:
     assert not found, border_programs.report(seed, program, found[0])
 
 
-@pytest.mark.usefixtures("interpreted")
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("seed", range(PROGRAMS))
 def test_a_program(seed: int) -> None:
     check(seed)
@@ -38,7 +30,7 @@ def test_a_program_as_machine_code(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.usefixtures("interpreted")
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("case", border_cases.CASES, ids=lambda case: case.name)
 def test_a_known_case(case: border_cases.Run | border_cases.Script) -> None:
     for library in ("pandas", "xarray"):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from border_checks import uncompiled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -478,7 +479,16 @@ def test_a_nest_agrees_with_its_eager_self(block: Block, seed: int) -> None:
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nests, st.integers(0, 3))
 def test_many_nests_agree_with_their_eager_selves(block: Block, seed: int) -> None:
-    require_agreement(block, seed)
+    with uncompiled():
+        require_agreement(block, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_choices_three_deep_have_source_that_runs(seed: int) -> None:
+    """What an inner choice tapes is read on the side that does not make it, too."""
+    inner = choice(straight(3), choice(straight(3), straight(0)))
+    with uncompiled():
+        require_agreement(choice(straight(0), inner), seed)
 
 
 def require_agreement(block: Block, seed: int) -> None:

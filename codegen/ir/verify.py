@@ -87,8 +87,10 @@ class _Verifier:
         self.buffers = {one for one in parameters if isinstance(one, Buffer)}
         self.read_only = {*program.inputs}
         self.known = {one.name: one.dtype for one in parameters if isinstance(one, Variable)}
-        self.on_path: dict[_Truth, dict[str, np.dtype]] = {}
-        """What is known besides where something is true, or is not: choices that come later are the same."""
+        self.path: frozenset[_Truth] = frozenset()
+        """What holds here, since a choice around it was taken."""
+        self.on_path: dict[frozenset[_Truth], dict[str, np.dtype]] = {}
+        """What is known besides on a path: choices that come later are the same."""
         self.opposites: dict[Expr, Expr] = {}
         own = () if sharing is None else (*sharing.private, *(total for total, _ in sharing.totals))
         self.own = {*own}
@@ -174,15 +176,20 @@ class _Verifier:
         sides.append((self._truth(one.cases[-1][0], False), one.otherwise))
         after: list[dict[str, np.dtype]] = []
         for truth, body in sides:
+            found = self.on_path
             with self._inside():
-                self.known |= self.on_path.get(truth, {})
+                self.path |= {truth}
+                for path, names in found.items():
+                    if path <= self.path:
+                        self.known |= names
                 self._body(body)
+                found = self.on_path
+                if len(sides) == 2:
+                    found[self.path] = found.get(self.path, {}) | self.known
                 after.append(self.known)
+            self.on_path = found
         common = set.intersection(*({*names} for names in after))
         self.known |= {name: after[0][name] for name in common}
-        for (truth, _), names in zip(sides, after):
-            if len(sides) == 2:
-                self.on_path[truth] = self.on_path.get(truth, {}) | names
 
     def _truth(self, condition: Expr, holds: bool) -> _Truth:
         """A condition that holds or does not; one that is the opposite of another as that."""
@@ -192,10 +199,10 @@ class _Verifier:
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """What is defined inside is not known behind."""
-        before = self.known, self.walking, self.on_path, self.statement
+        before = self.known, self.walking, self.path, self.on_path, self.statement
         self.known, self.walking, self.on_path = dict(self.known), set(self.walking), dict(self.on_path)
         yield
-        self.known, self.walking, self.on_path, self.statement = before
+        self.known, self.walking, self.path, self.on_path, self.statement = before
 
     # --- expressions --------------------------------------------------------------------------------------
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
 from .. import ir
@@ -138,7 +140,7 @@ class Plan:
         if node in stored or any(root.kind == "view" for root in roots):
             return False
         whole = any(root.kind in ("call", "scatter", "update", "overwrite", "scan") for root in roots)
-        return bool(self.tree.kept[node]) or whole or self._crosses_stages(node, roots)
+        return bool(self.tree.kept[node]) or whole or _is_of_choice(node) or self._crosses_stages(node, roots)
 
     def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
         """Whether a total is made in one function and read in another."""
@@ -210,6 +212,14 @@ class Plan:
         axis = root.axis_of(root.path[0])
         walked = {dim for dim, index in enumerate(root.target) if axis in axes_in(index)}
         return not walked & ({*self.tree.kept[root.node]} - {self.tree.in_blocks.get(root.node)})
+
+
+def _is_of_choice(node: Node) -> bool:
+    """Whether a value is made on one side of a choice alone: who reads it may come from the other side."""
+    if node.operator is not loop_result:
+        return False
+    loop = LoopNode(node.operands[0])
+    return loop.is_choice and node.attributes["index"] >= loop.carries
 
 
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
