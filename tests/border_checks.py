@@ -15,6 +15,7 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,18 @@ class Checks:
         if self.plain is None:
             raise Skipped(f"plain code raises {self.plain_error!r}")
         return self.plain
+
+    def does_rounding_decide(self) -> bool:
+        """Whether plain code gives something else for floats that differ in their last digits: a step."""
+        unit = np.finfo(np.float64 if self.is_double else np.float32).eps
+        for step in (4 * unit, -4 * unit):
+            prepare = partial(moved, step=step)
+            found = run_calls(self.case, lambda f: f, prepare, self.by_reference)
+            try:
+                self.compare_calls(self.expected(), found)
+            except Differs:
+                return True
+        return False
 
     def compare_calls(self, expected: Plain, found: Plain, tolerance: float | None = None) -> None:
         tolerance = tolerance or self.tolerance
@@ -436,6 +449,17 @@ def one_like(result: Any, number: int) -> Any:
     return array_of(result).dtype.type(number)
 
 
+def moved(one: Any, step: float) -> Any:
+    """A copy with floats, also those in containers, that are larger by a part of themselves."""
+    if isinstance(one, list | tuple):
+        return type(one)(moved(each, step) for each in one)
+    if isinstance(one, np.ndarray | np.floating) and one.dtype.kind == "f":
+        return (one * (1 + step)).astype(one.dtype)
+    if type(one) is float:
+        return one * (1 + step)
+    return one.copy() if isinstance(one, np.ndarray) else one
+
+
 def in_double(one: Any) -> Any:
     if isinstance(one, np.ndarray) and one.dtype.kind == "f":
         return one.astype(np.float64)
@@ -502,7 +526,9 @@ def outcome_of(checks: Checks, name: str) -> Outcome:
     except Skipped:
         return Outcome(name, "skipped")
     except Differs as difference:
-        return Outcome(name, difference.status, difference.detail)
+        with quiet():
+            is_noise = difference.status == "value" and checks.does_rounding_decide()
+        return Outcome(name, "skipped") if is_noise else Outcome(name, difference.status, difference.detail)
     except Hangs:
         return Outcome(name, "hangs")
     except pb.errors.PullbackError as error:

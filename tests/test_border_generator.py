@@ -111,6 +111,12 @@ def test_a_wrong_gradient_is_found() -> None:
     assert found.value.status == "gradient"
 
 
+def test_a_step_where_rounding_decides_is_known() -> None:
+    cut = "def f(x):\n    return (x * 100).astype(np.int32)"
+    for number, is_step in ((0.58, True), (0.505, False)):  # 0.58 * 100 is a little less than 58
+        assert Checks(Case(cut, (f"np.array([{number}])",))).does_rounding_decide() is is_step
+
+
 @pytest.mark.parametrize("arguments", ["np.array([-1.0, 0.5])", "np.array([-1.0, 0.5], dtype=np.float32)"])
 def test_at_a_kink_the_slopes_between_its_sides_are_right(arguments: str) -> None:
     clipped = Checks(Case("def f(x):\n    return np.clip(x, -1, 1).sum() + (x ** 2).sum()", (arguments,)))
