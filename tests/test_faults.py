@@ -103,6 +103,7 @@ def run(script: str, folder: Path, *arguments: str) -> str:
 FUNCTIONS = '''
 import faulthandler, os, random, signal, sys, threading, time
 import numpy as np
+import numpy.testing  # not in a thread: a fork in the midst of an import leaves its lock taken in the child
 import pullback as pb
 
 x = np.arange(1.0, 5.0)
