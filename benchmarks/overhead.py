@@ -34,7 +34,7 @@ def timed_calls() -> dict[str, Callable[[], Any]]:
     value_and_grad = pb.value_and_grad(loss, argnums=workload.argnums)
     assert isinstance(value_and_grad, CompiledFunction)
     value_and_grad(*arrays)
-    program = value_and_grad._known_for(tuple(arrays), {}).programs[0].forward
+    program = value_and_grad.programs(*arrays)[0]
 
     tensors = [pb.from_numpy(array).requires_grad_() for array in arrays]
 
@@ -54,7 +54,7 @@ def timed_calls() -> dict[str, Callable[[], Any]]:
 
 def kernel_of(program: programs.Program) -> Callable[..., Any]:
     """The machine code of a program that is one kernel."""
-    (kernel,) = programs._compiled_kernels(program._plan, program.options)
+    (kernel,) = program._compiled_kernels()
     return kernel
 
 
