@@ -139,7 +139,7 @@ class _Verifier:
                     self._writes(target.buffer, target.indices)
             case For(variable, start, stop, body):
                 self._same(INT64, variable.dtype, start.dtype, stop.dtype)
-                with self._inside():
+                with self._inside_of_loop():
                     self.known[variable.name] = variable.dtype
                     self._note_walk(variable, start)
                     if one.kind == "parallel":
@@ -150,7 +150,7 @@ class _Verifier:
                     self.known = inside  # it runs
             case While(condition, body):
                 self._same(BOOL, condition.dtype)
-                with self._inside():
+                with self._inside_of_loop():
                     self._body(body)
             case If(cases):
                 self._same(BOOL, *(condition.dtype for condition, _ in cases))
@@ -176,18 +176,15 @@ class _Verifier:
         sides.append((self._truth(one.cases[-1][0], False), one.otherwise))
         after: list[dict[str, np.dtype]] = []
         for truth, body in sides:
-            found = self.on_path
             with self._inside():
                 self.path |= {truth}
-                for path, names in found.items():
+                for path, names in self.on_path.items():
                     if path <= self.path:
                         self.known |= names
                 self._body(body)
-                found = self.on_path
                 if len(sides) == 2:
-                    found[self.path] = found.get(self.path, {}) | self.known
+                    self.on_path.setdefault(self.path, {}).update(self.known)
                 after.append(self.known)
-            self.on_path = found
         common = set.intersection(*({*names} for names in after))
         self.known |= {name: after[0][name] for name in common}
 
@@ -199,10 +196,18 @@ class _Verifier:
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """What is defined inside is not known behind."""
-        before = self.known, self.walking, self.path, self.on_path, self.statement
-        self.known, self.walking, self.on_path = dict(self.known), set(self.walking), dict(self.on_path)
+        before = self.known, self.walking, self.path, self.statement
+        self.known, self.walking = dict(self.known), set(self.walking)
         yield
-        self.known, self.walking, self.path, self.on_path, self.statement = before
+        self.known, self.walking, self.path, self.statement = before
+
+    @contextmanager
+    def _inside_of_loop(self) -> Iterator[None]:
+        """Besides, choices behind it are not those of an iteration."""
+        before, self.on_path = self.on_path, {path: dict(names) for path, names in self.on_path.items()}
+        with self._inside():
+            yield
+        self.on_path = before
 
     # --- expressions --------------------------------------------------------------------------------------
 
