@@ -110,17 +110,17 @@ class Program:
     @cached_property
     def _bare_source(self) -> str:
         """The source without its comments and the user's names, which is all that machine code depends on."""
-        from .targets.python.emit import emit
-
-        return emit(self._plan.functions("kernel"), self._imports, comments=False)
+        return self._emitted("kernel", comments=False)
 
     @cached_property
     def source(self) -> str:
         """The generated Python of this program."""
-        from .targets.python.emit import emit
+        return self._emitted(self.name, _header(self.title, self.graph, self._plan))
 
-        header = _header(self.title, self.graph, self._plan)
-        return emit(self._plan.functions(self.name), self._imports, header)
+    def _emitted(self, stem: str, header: Sequence[str] = (), comments: bool = True) -> str:
+        from .targets.python.emit import emit  # which takes Jinja2
+
+        return emit(self._plan.functions(stem), self._imports, header, comments)
 
     @cached_property
     def _imports(self) -> list[str]:
