@@ -79,8 +79,6 @@ class Program:
         self.title = title
         self.notes = tuple(notes)
         self.stem = stem or graph.name
-        self.compiled = False
-        self._run: Runner = self._compile_and_run
         _require_compilable(graph)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -89,7 +87,7 @@ class Program:
         Raises DimensionError for an index array with a position outside of what it indexes,
         LinearAlgebraError where a matrix is singular, or not positive definite.
         """
-        return self._run(arrays)
+        return self.runner(arrays)
 
     # --- generation ---------------------------------------------------------------------------------------
 
@@ -142,13 +140,13 @@ class Program:
 
     # --- execution ----------------------------------------------------------------------------------------
 
-    def _compile_and_run(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    @cached_property
+    def runner(self) -> Runner:
+        """What a call runs; asked for the first time, it is compiled."""
         kernels = self._compiled_kernels()
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
-        self._run = self._explaining(make_runner(self._plan, kernels))
-        self.compiled = True
-        return self._run(arrays)
+        return self._explaining(make_runner(self._plan, kernels))
 
     def _compiled_kernels(self) -> list[Kernel]:
         plan = self._plan

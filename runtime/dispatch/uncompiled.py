@@ -17,6 +17,7 @@ from ..values.flatten import Results
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor
 from ..values.value_kinds import plain
+from .table import Runner
 
 
 def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
@@ -51,7 +52,6 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
 class Uncompiled:
     """What runs in the place of code for calls that cannot be compiled."""
 
-    is_settled = True
     size = 0
 
     def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
@@ -62,6 +62,10 @@ class Uncompiled:
         """The results of a call, by the Python function."""
         given = getattr(leaves, "given", leaves)  # which it may write into
         return run_uncompiled(self.function, self.call.with_arrays(given), self.name)
+
+    @property
+    def direct(self) -> Runner:
+        return self.run
 
 
 def _as_before(value: Any, reading: Reading) -> Any:

@@ -175,7 +175,10 @@ class Signature:
             ArgumentError: the arguments do not fit the function, or a static one is not hashable.
             DTypeError: an array has a dtype that is not supported.
         """
-        args, kwargs = self._bind(args, kwargs)
+        return self.call_bound(*self.bind(args, kwargs))
+
+    def call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The same for arguments that `bind` has given."""
         keywords = tuple(kwargs)
         fixed = self._named(self.static, len(args), keywords)
         varying = self._named(self.dynamic, len(args), keywords)
@@ -284,7 +287,8 @@ class Signature:
             ) from None
         return type(leaf), leaf
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with defaults filled in, by position as far as may be; as given where all are."""
         if self.signature is None or (not kwargs and len(args) == self.plain_count):
             return args, kwargs
         if self._by_name and len(args) <= len(self.positional):
