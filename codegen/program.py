@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import BuiltinFunctionType
@@ -36,6 +36,7 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
+from .options import Options
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
@@ -46,19 +47,6 @@ RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How programs are generated and compiled."""
-
-    fastmath: bool = True
-    """Sums may be reordered and products fused into sums; nan and inf stay what they are."""
-    parallel: bool | None = None
-    """Loops over threads: always, never, or (None) above a measured size."""
-
-
-DEFAULT_OPTIONS = Options()
 
 
 class Program:

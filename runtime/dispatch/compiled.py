@@ -6,8 +6,9 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
+from ...codegen.options import DEFAULT_OPTIONS, Options
 from ...tracer.errors import ArgumentError
 from ...tracer.trace import innermost
 from ..tracing.signature import Signature
@@ -16,9 +17,6 @@ from .dispatcher import Dispatcher
 from .inspection import Inspection, Known
 from .paths import Paths
 from .table import STALE
-
-if TYPE_CHECKING:
-    from ...codegen.pipeline import Options
 
 MAX_PATHS = 64
 
@@ -61,7 +59,7 @@ class CompiledFunction(Inspection):
         static_argnums: Iterable[int] | int = (),
         static_argnames: Iterable[str] | str = (),
         name: str = "",
-        options: Options | None = None,
+        options: Options = DEFAULT_OPTIONS,
         dynamic: Iterable[int | str] = (),
         max_paths: int = MAX_PATHS,
     ) -> None:
@@ -299,16 +297,11 @@ def compile(
         function = function.__wrapped__
     if type(max_paths) is not int or max_paths < 1:
         raise ArgumentError(f"compile: max_paths must be an integer from 1 on, found {max_paths!r}.")
-    options = None
-    if not fastmath or parallel is not None:
-        from ...codegen.pipeline import Options
-
-        options = Options(fastmath=fastmath, parallel=parallel)
     return CompiledFunction(
         function,
         static_argnums=static_argnums,
         static_argnames=static_argnames,
-        options=options,
+        options=Options(fastmath, parallel),
         dynamic=getattr(function, "differentiated", ()),
         max_paths=max_paths,
     )

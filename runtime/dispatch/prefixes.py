@@ -221,7 +221,7 @@ class Prefixes:
         self, members: Sequence[_Merged], begin: int, fork: int, live: Sequence[Node]
     ) -> tuple[Node, ...]:
         """What all of the paths make before they part, and need later, unless it is cheaper made again."""
-        from ...codegen.derivatives.partition import partition
+        from ...codegen.derivatives.partition import partition  # not at start
 
         first = members[0]
         common = {

@@ -155,7 +155,7 @@ class Table:
 
     def settle(self) -> None:
         """Make the rows anew."""
-        from ...codegen.machine.small_calls import Row, dispatcher  # LLVM, which only what is compiled needs
+        from ...codegen.machine.small_calls import Row, dispatcher  # not at start
 
         rows = [
             Row(key[0], entry.arguments, entry.direct, entry.calls)
@@ -182,7 +182,7 @@ def _no_row(arguments: tuple[Any, ...], default: np.dtype) -> Any:
 
 @functools.cache
 def _surroundings() -> Surroundings:
-    from ...codegen.machine.small_calls import Surroundings  # as in `settle`
+    from ...codegen.machine.small_calls import Surroundings  # not at start
 
     return Surroundings(
         unknown=STALE,
@@ -211,7 +211,7 @@ def _arguments(call: Call) -> tuple[Argument, ...] | None:
 
 def _static(leaf: Any, key: Iterator[Any]) -> Argument | None:
     """The same of a leaf that counts with its value; `key` yields its part of the key."""
-    from ...codegen.machine.small_calls import Argument  # as in `settle`
+    from ...codegen.machine.small_calls import Argument  # not at start
 
     kind, _ = next(key), next(key)
     is_itself = kind in EXACT or kind is float or kind.__eq__ is object.__eq__
@@ -220,7 +220,7 @@ def _static(leaf: Any, key: Iterator[Any]) -> Argument | None:
 
 def _operand(kind: type[Tensor], key: Iterator[Any]) -> Argument | None:
     """The same of an array, Tensor or number; in a trace one of this kind stands for it."""
-    from ...codegen.machine.small_calls import Argument  # as in `settle`
+    from ...codegen.machine.small_calls import Argument  # not at start
 
     first = next(key)
     if isinstance(first, str):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ...codegen.options import Options
 from ...tracer.errors import EagerOnlyError
 from ...tracer.forks import new_reentrant_lock
 from ...tracer.origin import user_frame
@@ -17,9 +18,6 @@ from ..tracing.tracing import Traced, trace_call
 from .table import Entry, Runs, Table
 from .variant import Counters, Variant
 
-if TYPE_CHECKING:
-    from ...codegen.pipeline import Options
-
 
 class TracedFunction:
     """What paths, and programs that functions share, have to know of the function that they belong to.
@@ -28,7 +26,7 @@ class TracedFunction:
         function: the Python function.
         name: what errors and generated code call it.
         signature: its parameters.
-        options: how code is generated; None for the usual way.
+        options: how code is generated.
         max_paths: how many paths are compiled for one kind of arguments.
         compile: makes a compiled function, as which a gradient is differentiated again.
     """
@@ -38,7 +36,7 @@ class TracedFunction:
         function: Callable[..., Any],
         name: str,
         signature: Signature,
-        options: Options | None,
+        options: Options,
         max_paths: int,
         compile: Callable[..., Any],
     ) -> None:
@@ -94,9 +92,7 @@ class TracedFunction:
         return traced
 
     def variant(self, traced: Traced) -> Variant:
-        from ...codegen.pipeline import Options  # the code generator, which importing pullback does not need
-
-        return Variant(traced, self.options or Options(), self.counters, self.compile)
+        return Variant(traced, self.options, self.counters, self.compile)
 
     def keep(self, call: Call, made: Runs) -> Entry:
         """Let calls like this one run it from now on."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...codegen.options import Options
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
 from ...tracer.interpret import evaluate_graph
@@ -29,7 +30,7 @@ from ..values.value_kinds import NumpyTensor, PythonNumber, plain
 from .table import STALE, Runner
 
 if TYPE_CHECKING:
-    from ...codegen.pipeline import Options, Pair, Program
+    from ...codegen.pipeline import Pair, Program
 
 ndarray = np.ndarray
 NEVER_WRITTEN: tuple[Any, int] = ([0, None], 0)
@@ -83,7 +84,7 @@ class Variant:
 
     @cached_property
     def pair(self) -> Pair | TapePair:
-        from ...codegen.pipeline import build_forward, build_pair
+        from ...codegen.pipeline import build_forward, build_pair  # not at start
 
         graph, gradient = self.traced.graph, self.traced.gradient
         if gradient is None:
@@ -102,7 +103,7 @@ class Variant:
         return read is None or read() is not None
 
     def _build_forward(self) -> Program:
-        from ...codegen.pipeline import build_forward
+        from ...codegen.pipeline import build_forward  # not at start
 
         return build_forward(self.traced.graph, self.options)
 
@@ -128,7 +129,7 @@ class Variant:
 
     def _compiled(self, program: Program) -> Kernel:
         """What runs a program; where it has to be compiled, this is counted."""
-        from ...codegen.pipeline import statistics
+        from ...codegen.machine.compile import statistics  # not at start
 
         with before_forks(), self._lock:
             before = statistics.compilations, statistics.source_hits, statistics.disk_hits

@@ -101,13 +101,6 @@ def positional_parameters(signature: inspect.Signature | None) -> list[inspect.P
     return [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
-def positional_count(function: Callable[..., Any]) -> int:
-    try:
-        return len(positional_parameters(inspect.signature(function)))
-    except (TypeError, ValueError):  # no function, or one written in C
-        return 0
-
-
 class Signature:
     """The parameters of a function, and which of them are static.
 
