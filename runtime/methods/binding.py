@@ -51,6 +51,7 @@ from ..values.tensor import Device, Tensor, make
 from ..values.value_kinds import NumpyTensor
 from . import copies, memory_methods, python_numbers, random_fills
 from .ndarray_methods import NDARRAY_METHODS
+from .public import of_own_kind
 
 _IN_PLACE = """
     addbmm addcdiv addcmul addmm addmv addr baddbmm celu clamp_max clamp_min conj_physical copysign
@@ -381,7 +382,10 @@ def _bind_numpy() -> None:
     _bind_arithmetic(operators, NumpyTensor)
 
 
-for _name, _method in (METHODS | NDARRAY_METHODS | memory_methods.METHODS).items():
+for _name, _method in METHODS.items():
+    _computes_alone = _name in OFFERED or _name.startswith("__")  # one operator: the kind follows
+    _bind(_name, _method if _computes_alone else of_own_kind(_method))
+for _name, _method in (NDARRAY_METHODS | memory_methods.METHODS).items():
     _bind(_name, _method)
 _bind_arithmetic(METHODS, Tensor)
 _bind_in_place()

@@ -20,6 +20,7 @@ from ..functions.einsum import einsum, multi_dot
 from ..tape.apply import copied_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from ..values.value_kinds import as_array
 from .protocols import FUNCTIONS, converted
 from .values import averaged, known, promoted
 
@@ -33,7 +34,7 @@ def implements(*functions: Any) -> Callable[[F], F]:
         parameters = inspect.signature(implementation).parameters.values()
         names = {one.name for one in parameters}
         variadic = any(one.kind is one.VAR_KEYWORD for one in parameters)
-        count = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+        count = _count_positional(functions[0], implementation)
         takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
         @functools.wraps(implementation)
@@ -42,12 +43,13 @@ def implements(*functions: Any) -> Callable[[F], F]:
                 keywords |= _named(functions[0], arguments, count)
                 arguments = arguments[:count]
             if keywords and not variadic and not names.issuperset(keywords):
-                unknown = set(keywords) - names
-                fail(
-                    UnsupportedError,
-                    f"{public_name(functions[0])}: {', '.join(sorted(unknown))} is not supported on a "
-                    f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
-                )
+                keywords = _asked_for(functions[0], keywords, names)
+                if unknown := set(keywords) - names:
+                    fail(
+                        UnsupportedError,
+                        f"{public_name(functions[0])}: {', '.join(sorted(unknown))} is not supported on a "
+                        f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
+                    )
             return implementation(*arguments, **keywords)
 
         for function in functions:
@@ -55,6 +57,31 @@ def implements(*functions: Any) -> Callable[[F], F]:
         return implementation
 
     return enter
+
+
+def _count_positional(function: Any, implementation: Any) -> int:
+    """How many arguments the implementation takes by the positions that they have in NumPy."""
+    try:
+        places = {name: place for place, name in enumerate(inspect.signature(function).parameters)}
+    except ValueError:  # written in C, without a signature
+        places = {}
+    count = 0
+    for one in inspect.signature(implementation).parameters.values():
+        by_position = one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        if not by_position or places.get(one.name, count) != count:
+            break
+        count += 1
+    return count
+
+
+def _asked_for(function: Any, keywords: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Without the options that an implementation does not know, and that have NumPy's own defaults."""
+    parameters = inspect.signature(function).parameters
+    return {
+        name: value
+        for name, value in keywords.items()
+        if name in names or name not in parameters or value is not parameters[name].default
+    }
 
 
 def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any]:
@@ -152,9 +179,7 @@ implements(np.diagonal)(
     lambda a, offset=0, axis1=0, axis2=1: parts.diagonal(tensor_of(a), offset, axis1, axis2)
 )
 implements(np.trace)(
-    lambda a, offset=0, axis1=0, axis2=1: declared.sum(
-        parts.diagonal(tensor_of(a), offset, axis1, axis2), -1
-    )
+    lambda a, offset=0, axis1=0, axis2=1: declared.sum(parts.diagonal(tensor_of(a), offset, axis1, axis2), -1)
 )
 implements(np.atleast_1d)(lambda *arys: _one_or_all(movement.atleast_1d, arys))
 implements(np.atleast_2d)(lambda *arys: _one_or_all(movement.atleast_2d, arys))
@@ -267,7 +292,7 @@ implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays)))
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     x, y = promoted([a, b])
-    return contraction.tensordot(x, y, axes)
+    return as_array(contraction.tensordot(x, y, axes))
 
 
 @implements(np.cross)
@@ -297,8 +322,10 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return selection.nonzero(mask, as_tuple=True)
     if all(isinstance(one, bool | int | float) and not isinstance(one, Tensor) for one in (x, y)):
         dtype = np.result_type(type(x), type(y))
-        return PUBLIC["where"](mask, *(filled((), scalar_of(one, dtype), dtype) for one in (x, y)))
-    return PUBLIC["where"](mask, *promoted([x, y]))
+        choices = [filled((), scalar_of(one, dtype), dtype) for one in (x, y)]
+    else:
+        choices = promoted([x, y])
+    return as_array(PUBLIC["where"](mask, *choices))
 
 
 @implements(np.clip)

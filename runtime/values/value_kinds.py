@@ -183,6 +183,11 @@ def _of_kind(result: Any, torch: bool, given: set[int]) -> Any:
     return result
 
 
+def as_array(tensor: Tensor) -> Tensor:
+    """A result, new from an operator, of a function of NumPy's that gives 0-d arrays, and no numbers."""
+    return as_kind(tensor, NumpyTensor) if isinstance(tensor, NumpyScalar) else tensor
+
+
 def plain(value: Any) -> Any:
     """What stands for a known value of NumPy's or Python's kind, and needs no gradient, as that value."""
     if not isinstance(value, NumpyTensor) or value.requires_grad:
