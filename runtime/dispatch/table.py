@@ -17,8 +17,8 @@ In a trace a compiled function is its Python function. Which program a call runs
 - static arguments: they count with their value, in the key, and in the row by identity;
 - gradients: the variant puts one node on the tape, whose backward is the other program of a pair.
 
-Nothing that a call does changes the way of the next one: rows are made when the table changes, a program is
-compiled when its `runner` is asked for the first time.
+Nothing rewrites itself on the way: rows are made when the table changes, and a program is compiled when its
+`runner` is asked for the first time. All that a call leaves for the next one is which path to try first.
 """
 
 from __future__ import annotations
