@@ -22,13 +22,13 @@ from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
 from .prefixes import Prefix, Prefixes
 from .siblings import Path, Siblings, UnknownPath
-from .table import STALE, Runner
+from .table import STALE, Runs
 from .traced_function import TracedFunction
 from .uncompiled import run_uncompiled
 from .variant import Variant, check_guards
 
 
-class Paths:
+class Paths(Runs):
     """The paths for one kind of arguments; `run` takes the array leaves of a call, as that of a Variant.
 
     Args:
@@ -76,14 +76,9 @@ class Paths:
     def size(self) -> int:
         return len(self.paths)
 
-    @property
-    def direct(self) -> Runner:
-        return self.run
-
     # --- calls --------------------------------------------------------------------------------------------
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """The results of a call, by its path; STALE where what the function reaches has changed."""
         if not self.streams:
             return self._run(leaves)
         with self.function.lock:  # a wrong path puts back what it has drawn
@@ -130,7 +125,7 @@ class Paths:
                     self._stay()
                     function.share(self.call, self)
                 return result
-        if unknown.guard is not None and not function.has_warned:
+        if unknown.guard is not None:
             function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,19 +43,22 @@ STALE: Any = object()
 Runner = Callable[[Sequence[Any]], Any]
 
 
-class Runs(Protocol):
+class Runs:
     """What an entry holds: a variant, paths, or what runs uncompiled."""
 
     @property
     def size(self) -> int:
         """How many paths this is."""
+        return 1
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The results of a call with these array leaves; STALE where what the function reaches is other."""
+        raise NotImplementedError
 
     @property
     def direct(self) -> Runner:
-        """`run`, or what it calls and nothing else."""
-
-    def run(self, leaves: Any, /) -> Any:
-        """The results of a call with these array leaves, or STALE."""
+        """`run`, or all that it calls."""
+        return self.run
 
 
 class Entry:

@@ -27,7 +27,7 @@ from ..values.modes import is_recording
 from ..values.nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
 from ..values.tensor import Tensor, TorchTensor, make, mark_written
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, plain
-from .table import STALE, Runner
+from .table import STALE, Runner, Runs
 
 if TYPE_CHECKING:
     from ...codegen.pipeline import Pair, Program
@@ -58,7 +58,7 @@ class TapePair:
     connected: tuple[bool, ...]
 
 
-class Variant:
+class Variant(Runs):
     """A traced function with its programs; `run` takes the array leaves of a call.
 
     Args:
@@ -67,9 +67,6 @@ class Variant:
         counters: where to count what is compiled.
         compile: makes a compiled function, as which the gradient is differentiated again.
     """
-
-    size = 1
-    """How many paths this is."""
 
     def __init__(
         self, traced: Traced, options: Options, counters: Counters, compile: Callable[..., Any]
@@ -115,7 +112,6 @@ class Variant:
     # --- calls --------------------------------------------------------------------------------------------
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """The results of a call with these arrays; STALE where what the function reaches has changed."""
         return self.runner(leaves)
 
     @property
@@ -171,7 +167,7 @@ class Variant:
         constants, drawn, takes_tensors = traced.constants, traced.drawn, traced.takes_tensors
         if traced.written:
             core = self._writing(core)
-        updates = traced.updates
+        updates = None if reading is None else traced.updates
         if not sources and not constants and not drawn and updates is None:
             if reading is None:
                 return core
@@ -184,27 +180,16 @@ class Variant:
         joined = _joined_with_given if traced.written else _joined
 
         def run_with_sources(leaves: Sequence[Any]) -> Any:
-            extra: list[Any] = []
-            if reading is not None:
-                values = reading()
-                if values is None:
-                    return STALE
-                extra = reached(values)
-            return core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
-
-        if updates is None or reading is None:
-            return run_with_sources
-
-        def run_with_updates(leaves: Sequence[Any]) -> Any:
-            values = reading()
-            if values is None or not updates.holds(values):
+            values = () if reading is None else reading()
+            if values is None or (updates is not None and not updates.holds(values)):
                 return STALE
             extra = reached(values)
             result = core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
-            updates.write(values)
+            if updates is not None:
+                updates.write(values)
             return result
 
-        return run_with_updates
+        return run_with_sources
 
     def _written_places(self) -> list[tuple[int, int]]:
         """Of each argument that the function writes into: its position, and that of the output for it."""
