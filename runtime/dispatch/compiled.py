@@ -269,25 +269,14 @@ def compile(
         >>> loss(np.ones(3), np.arange(3.0))
         np.float64(3.0)
     """
+    given: dict[str, Any] = {
+        "static_argnums": static_argnums, "static_argnames": static_argnames, "fastmath": fastmath,
+        "parallel": parallel, "max_paths": max_paths,
+    }  # fmt: skip
     if function is None:
-        return functools.partial(
-            cast(Any, compile),
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            fastmath=fastmath,
-            parallel=parallel,
-            max_paths=max_paths,
-        )
+        return functools.partial(cast(Any, compile), **given)
     if isinstance(function, classmethod | staticmethod):
-        compiled = cast(Any, compile)(
-            function.__func__,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            fastmath=fastmath,
-            parallel=parallel,
-            max_paths=max_paths,
-        )
-        return type(function)(compiled)
+        return type(function)(cast(Any, compile)(function.__func__, **given))
     if not callable(function):
         raise ArgumentError(
             f"compile: expected a function, found {function!r} of type {type(function).__name__}. "
