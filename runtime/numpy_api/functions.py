@@ -19,7 +19,7 @@ from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
 from ..functions.assignment import copy_
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
-from ..functions.einsum import einsum
+from ..functions.einsum import einsum, multi_dot
 from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -183,7 +183,7 @@ implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, INTEGERS) else tuple(reps))
 )
 implements(np.repeat)(
-    lambda a, repeats, axis=None: movement.repeat_interleave(
+    lambda a, repeats, axis=None: selection.repeat_interleave(
         tensor_of(a), known("repeat", repeats)[0] if isinstance(repeats, Tensor) else repeats, axis
     )
 )
@@ -337,7 +337,7 @@ implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in pr
 implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
 implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))
-implements(np.linalg.multi_dot)(lambda arrays: contraction.multi_dot(promoted(list(arrays))))
+implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays))))
 
 
 @implements(np.tensordot)

@@ -21,6 +21,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .protocols import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown
 from .values import averaged, axis_of, known, promoted
+from .written_arrays import add_at
 
 FLOAT64 = np.dtype("float64")
 
@@ -273,8 +274,6 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Tensor:
 
 def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
     """`np.add.at(x, index, values)`, in place."""
-    from .written_arrays import add_at
-
     if ufunc not in (np.add, np.subtract):
         unknown(f"{public_name(ufunc)}.at")
     (added,) = map(tensor_of, values)
