@@ -17,20 +17,21 @@ from .plan import Plan
 from .tree import Item, Loop, Root
 
 
-def account_of(title: str, plan: Plan, stem: str, notes: tuple[str, ...] = ()) -> Account:
-    """The account of a program that is planned, whose functions have names with this stem."""
-    functions = tuple(
-        Function(
-            function.name,
-            stage.shared is not None,
-            stage.parts_per_thread,
-            frozenset(ir.called_functions(function.body)),
-            tuple(plan.name_of(node) for node in stage.arrays),
-        )
-        for function, stage in zip(plan.functions(stem), plan.stages)
-    )
+def account_of(
+    title: str, plan: Plan, program: ir.Program, stem: str, notes: tuple[str, ...] = ()
+) -> Account:
+    """The account of a program, by its plan, whose functions have names with this stem."""
+    functions = tuple(_function(name, one) for name, one in zip(program.names(stem), program.kernels))
     steps = tuple(_step(item, plan) for item in plan.tree.items)
-    return Account(title, steps, functions, tuple(_array(node, plan) for node in plan.filled), notes)
+    loans = {loan.buffer: loan for loan in program.loans}
+    arrays = tuple(_array(node, plan, loans.get(plan.buffers[node])) for node in plan.filled)
+    return Account(title, steps, functions, arrays, notes)
+
+
+def _function(name: str, kernel: ir.Kernel) -> Function:
+    sharing, called = kernel.sharing, frozenset(ir.called_functions(kernel.function.body))
+    arrays = tuple(one.name for one in kernel.buffers)
+    return Function(name, sharing is not None, sharing.parts_per_thread if sharing else 1, called, arrays)
 
 
 # --- work -------------------------------------------------------------------------------------------------
@@ -124,17 +125,17 @@ def _is_output(node: Node, plan: Plan) -> bool:
     return any(output.node is node for output in plan.outputs)
 
 
-def _array(node: Node, plan: Plan) -> Array:
-    spec, loan = plan.storage_spec(node), plan.loans.get(node)
-    shape: tuple[int | str, ...] = ("steps", *spec.shape[1:]) if node in plan.growing else spec.shape
+def _array(node: Node, plan: Plan, loan: ir.Loan | None) -> Array:
+    buffer = plan.buffers[node]
+    shape: tuple[int | str, ...] = ("steps", *buffer.dims[1:]) if node in plan.growing else buffer.dims
     return Array(
-        plan.name_of(node),
-        spec.dtype.name,
+        buffer.name,
+        buffer.dtype.name,
         shape,
-        spec.nbytes,
+        buffer.nbytes,
         _is_output(node, plan),
         plan.tree.rows.get(node, 0),
-        plan.name_of(loan.owner) if loan else "",
+        loan.owner.name if loan else "",
         loan.offset if loan else 0,
         _held_in_turn(node, plan),
     )

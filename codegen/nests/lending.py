@@ -7,13 +7,10 @@ different ones. What one function can use again, `reuse` finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Node
-from pullback.tracer.spec import Spec
-
-from .stages import Stage
+from .. import ir
 
 SMALLEST_LENT = 1 << 15
 """Bytes from which less memory counts more than the time that a view takes."""
@@ -22,16 +19,8 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
-class Loan:
-    """Where scratch lies: in the memory of `owner`, `offset` bytes from its start."""
-
-    owner: Node
-    offset: int
-
-
-@dataclass(frozen=True)
 class _Tenant:
-    """Which bytes of an array are in use, from one stage to another."""
+    """Which bytes of a buffer are in use, from one kernel to another."""
 
     start: int
     stop: int
@@ -42,40 +31,30 @@ class _Tenant:
         return self.first <= last and first <= self.last
 
 
-def lent_memory(
-    scratch: Sequence[Node], outputs: Sequence[Node], stages: Sequence[Stage], spec_of: Callable[[Node], Spec]
-) -> dict[Node, Loan]:
+def lent_memory(program: ir.Program) -> tuple[ir.Loan, ...]:
     """For scratch that needs no memory of its own, where it lies; the largest is placed first."""
-    tenants: dict[Node, list[_Tenant]] = {}
-    last_stage = len(stages)
-    for node in outputs:
-        first, _ = _stages_using(node, stages)
-        tenants[node] = [_Tenant(0, spec_of(node).nbytes, first, last_stage)]
-    loans: dict[Node, Loan] = {}
-    for node in sorted(scratch, key=lambda one: -spec_of(one).nbytes):
-        size = spec_of(node).nbytes
-        if size < SMALLEST_LENT:
+    tenants: dict[ir.Buffer, list[_Tenant]] = {}
+    fixed = [one for one in program.filled if one not in program.growing]
+    for buffer in (one for one in fixed if one.role in ("output", "saved")):
+        tenants[buffer] = [_Tenant(0, buffer.nbytes, *program.lifetime(buffer))]
+    loans: list[ir.Loan] = []
+    for buffer in sorted((one for one in fixed if one.role == "scratch"), key=lambda one: -one.nbytes):
+        if buffer.nbytes < SMALLEST_LENT:
             break
-        first, last = _stages_using(node, stages)
+        first, last = program.lifetime(buffer)
         for owner, inside in tenants.items():
-            start = _free_from(inside, size, first, last)
-            if start + size <= spec_of(owner).nbytes:
-                inside.append(_Tenant(start, start + size, first, last))
-                loans[node] = Loan(owner, start)
+            start = _free_from(inside, buffer.nbytes, first, last)
+            if start + buffer.nbytes <= owner.nbytes:
+                inside.append(_Tenant(start, start + buffer.nbytes, first, last))
+                loans.append(ir.Loan(buffer, owner, start))
                 break
         else:
-            tenants[node] = [_Tenant(0, size, first, last)]
-    return loans
-
-
-def _stages_using(node: Node, stages: Sequence[Stage]) -> tuple[int, int]:
-    """The first and the last stage that have an array."""
-    places = [place for place, stage in enumerate(stages) if node in stage.arrays]
-    return (places[0], places[-1]) if places else (0, len(stages))
+            tenants[buffer] = [_Tenant(0, buffer.nbytes, first, last)]
+    return tuple(loans)
 
 
 def _free_from(inside: Sequence[_Tenant], size: int, first: int, last: int) -> int:
-    """The first offset of so many bytes that nobody uses from one stage to another."""
+    """The first offset of so many bytes that nobody uses from one kernel to another."""
     start = 0
     for tenant in sorted(inside, key=lambda one: one.start):
         if tenant.is_in_use(first, last) and start < tenant.stop and tenant.start < start + size:

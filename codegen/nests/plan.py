@@ -5,34 +5,32 @@ Most programs have one stage, one generated function; see `stages`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
-
-import numpy as np
+from collections.abc import Set
+from dataclasses import dataclass
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode
+from pullback.tracer.operator import Monoid
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
 from .. import ir
-from ..machine.kernel_types import ArrayType, ScalarType
 from ..rewriting.unroll import SMALL
-from ..writing.names import NamePool
+from ..writing.names import EXTENTS, NamePool
 from .blocking import BLOCK
 from .expression import AnyIndex, axes_in, is_number
+from .extents import ONE, Symbol
 from .fuse import fuse
 from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
-from .lending import Loan, lent_memory
 from .reuse import shared_arrays
-from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages, stage_names
+from .stages import Stage, split_into_stages
 from .tree import Item, LoopTree, Root
 
-INT64 = np.dtype("int64")
+PARTS_PER_THREAD = 4
+SMALL_PART = 1 << 14
+"""Bytes that a part has for itself up to which more parts cost nothing."""
 
 
 @dataclass(frozen=True)
@@ -75,35 +73,15 @@ class Plan:
         self.counts = list(dict.fromkeys(self.growing.values()))
         if self.counts:
             self.filled.append(needed_node(len(self.counts)))
-        taken = {stem, *(one.name for stage in self.stages if stage.shared for one in ir.PART)}
-        self.buffers = self._buffers(NamePool(taken), len(stored))
-        self.extent_names: dict[Any, str] = {}
-        for stage in self.stages:
-            if stage.shared:
-                self._find_own(stage)
-
-    @property
-    def allocated(self) -> list[Spec]:
-        """The specs of the arrays that the program fills: outputs, then scratch."""
-        return [self.storage_spec(node) for node in self.filled]
-
-    def allocated_for(self, rows: Sequence[int]) -> list[Spec]:
-        """The specs, with so many rows for each of `counts` in the arrays that grow."""
-        room = dict(zip(self.counts, rows))
-        specs = []
-        for node, spec in zip(self.filled, self.allocated):
-            grows = node in self.growing
-            specs.append(spec.with_shape((room[self.growing[node]], *spec.shape[1:])) if grows else spec)
-        return specs
-
-    @cached_property
-    def loans(self) -> dict[Node, Loan]:
-        """Where scratch lies that needs no memory of its own, once it is known which functions have it."""
-        fixed = [node for node in self.filled if not node.is_input and node not in self.growing]
-        is_stored = {output.node for output in self.outputs}
-        stored = [node for node in fixed if node in is_stored]
-        scratch = [node for node in fixed if node not in is_stored]
-        return lent_memory(scratch, stored, self.stages, self.storage_spec)
+        bounds = {one.name for one in ir.PART}
+        is_shared = any(stage.shared for stage in self.stages)
+        self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}), len(stored))
+        self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())})
+        """From which functions take the names of their variables, each from a copy."""
+        symbols = (one for node in graph.inputs for one in self.tree.extents[node] if one is not ONE)
+        self.extent_names: dict[Symbol, str] = {
+            symbol: self.names.take_first(EXTENTS) for symbol in dict.fromkeys(symbols)
+        }
 
     def storage_spec(self, node: Node) -> Spec:
         if node.is_input:
@@ -114,20 +92,15 @@ class Plan:
             shape[0] = self.tree.rows[node]
         return Spec(tuple(shape), node.dtype)
 
-    def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
-        arrays = [self._array_type(node) for node in stage.arrays]
-        return (*arrays, *(ScalarType(INT64) for _ in stage.function.parameters[len(arrays) :]))
-
-    def _array_type(self, node: Node) -> ArrayType:
-        """With the extents of dimensions in which only constant positions are used: they were unrolled."""
-        spec = self.storage_spec(node)
-        dims = range(spec.ndim) if node.is_input else self.tree.kept[node]
+    def _extents(self, node: Node) -> tuple[int, ...]:
+        """Of dimensions in which only constant positions are used the extents: they were unrolled."""
+        dims = range(node.spec.ndim) if node.is_input else self.tree.kept[node]
         unrolled = [
             dim > 0 and (self._is_unrolled(node, dim) or self.tree.extents[node][dim] in self.tree.small)
             for dim in dims
         ]
         extents = tuple(node.shape[dim] if known else 0 for dim, known in zip(dims, unrolled))
-        return ArrayType(spec.dtype, spec.ndim, "C", extents if any(extents) else ())
+        return extents if any(extents) else ()
 
     def _is_unrolled(self, node: Node, dim: int) -> bool:
         places = self._places.get(node, ())
@@ -165,7 +138,7 @@ class Plan:
         return buffers | {node: buffers[owner] for node, owner in self.shared.items()}
 
     def _buffer(self, node: Node, name: str, role: ir.Role) -> ir.Buffer:
-        return ir.Buffer(name, node.dtype, self.storage_spec(node).shape, role)
+        return ir.Buffer(name, node.dtype, self.storage_spec(node).shape, role, self._extents(node))
 
     def name_of(self, node: Node, other: str = "") -> str:
         """What generated code calls an array, or another name for what has no array."""
@@ -173,45 +146,36 @@ class Plan:
 
     # --- stages -------------------------------------------------------------------------------------------
 
-    @property
-    def program(self) -> ir.Program:
-        """The whole program in the loop IR."""
-        growing = {self.buffers[node]: self.counts.index(symbol) for node, symbol in self.growing.items()}
-        return ir.Program(
-            tuple(self.buffers[node] for node in self.inputs),
-            tuple(self.buffers[node] for node in self.filled),
-            tuple(stage.kernel(self.buffers) for stage in self.stages),
-            tuple(
-                ir.Loan(self.buffers[node], self.buffers[loan.owner], loan.offset)
-                for node, loan in self.loans.items()
-            ),
-            growing,
-        )
-
-    def functions(self, stem: str) -> list[ir.Function]:
-        """The program's functions, under names with this stem."""
-        names = stage_names(stem, self.stages)
-        return [replace(stage.function, name=name) for name, stage in zip(names, self.stages)]
-
-    def _find_own(self, stage: Stage) -> None:
-        """The totals and the scratch that each part of a shared stage has for itself."""
+    def sharing(self, stage: Stage, used: Set[ir.Buffer]) -> ir.Sharing | None:
+        """How threads share a stage whose function uses these buffers, if they do."""
+        if stage.shared is None:
+            return None
         roots = [root for root in self.tree.roots if root.path and self._stage_of(root) is stage]
         roots = [root for root in roots if root.kind != "check"]
-        totals = [root.node for root in roots if root.first_reduced is root.path[0]]
-        stage.partial = [node for node in dict.fromkeys(totals) if node in self.buffers]
-        common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
+        totals = dict.fromkeys(root.node for root in roots if root.first_reduced is root.path[0])
+        partial = [node for node in totals if node in self.buffers]
+        common = {*partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
-        stage.private = [node for node in self.filled if node in inside]
-        memory = sum(self.storage_spec(node).nbytes for node in (*stage.partial, *stage.private))
+        private = tuple(self.buffers[node] for node in self.filled if node in inside)
+        memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
         multiplies = any(root.product for root in self.tree.roots if self._stage_of(root) is stage)
-        if not multiplies and memory <= SMALL_PART:
-            stage.parts_per_thread = PARTS_PER_THREAD
+        has_small_parts = not multiplies and memory <= SMALL_PART
+        combined = tuple(
+            (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used
+        )
+        return ir.Sharing(stage.shared.value, combined, private, PARTS_PER_THREAD if has_small_parts else 1)
 
     def _is_private(self, root: Root) -> bool:
         """Whether the storage of a node lacks the dimension that the shared loop walks."""
         axis = root.axis_of(root.path[0])
         walked = {dim for dim, index in enumerate(root.target) if axis in axes_in(index)}
         return not walked & ({*self.tree.kept[root.node]} - {self.tree.in_blocks.get(root.node)})
+
+
+def _monoid_of(total: Node) -> Monoid:
+    """How one total is made of those of two parts."""
+    assert total.operator.monoid is not None
+    return total.operator.monoid
 
 
 def _is_of_choice(node: Node) -> bool:

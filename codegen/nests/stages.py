@@ -11,14 +11,12 @@ depend on the number of threads only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Node
-from pullback.tracer.operator import Monoid
 
-from .. import ir
-from ..machine.kernel_types import COMBINED, Sharing
+from ..machine.kernel_types import COMBINED
 from ..machine.waking import LEAST, worth_sharing
 from ..whole_calls import operations_of_call
 from .cost import arithmetic
@@ -30,9 +28,6 @@ from .tree import Item, Loop, LoopTree, Root
 
 SMALLEST_SEED = 4_000.0
 """Estimated nanoseconds of the item that a shared stage begins with."""
-PARTS_PER_THREAD = 4
-SMALL_PART = 1 << 14
-"""Bytes that a part has for itself up to which more parts cost nothing."""
 LOOK_AHEAD = 32
 """How many items may be passed over in search of those that join a stage."""
 LONG = 12
@@ -46,48 +41,11 @@ NANOSECONDS_PER_COST = 0.02
 
 @dataclass
 class Stage:
-    """One generated function."""
+    """What one generated function runs."""
 
     items: list[Item]
     shared: Symbol | None = None
     """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
-    arrays: list[Node] = field(default_factory=list)
-    integers: dict[ir.Variable, int] = field(default_factory=dict)
-    """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
-    partial: list[Node] = field(default_factory=list)
-    """Totals that each part has for itself, to be combined."""
-    private: list[Node] = field(default_factory=list)
-    """Scratch that each part has for itself."""
-    parts_per_thread: int = 1
-    """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
-    function: ir.Function = field(init=False)
-    brief: frozenset[int] = frozenset()
-    """The positions of loops of few iterations, where there are many such loops."""
-
-    @property
-    def sharing(self) -> Sharing | None:
-        """Which arrays each part has for itself."""
-        if self.shared is None:
-            return None
-        places = {node: place for place, node in enumerate(self.arrays)}
-        totals = tuple((places[node], monoid_of(node).fold.name) for node in self.partial if node in places)
-        return Sharing(tuple(places[node] for node in self.private), totals)
-
-    def kernel(self, buffers: Mapping[Node, ir.Buffer]) -> ir.Kernel:
-        """The call of the function."""
-        sharing = None
-        if self.shared is not None:
-            totals = (node for node in self.partial if node in self.arrays)
-            combined = tuple((buffers[node], monoid_of(node)) for node in totals)
-            private = tuple(buffers[node] for node in self.private)
-            sharing = ir.Sharing(self.shared.value, combined, private)
-        return ir.Kernel(self.function, tuple(self.integers.values()), sharing)
-
-
-def monoid_of(total: Node) -> Monoid:
-    """How one total is made of those of two parts."""
-    assert total.operator.monoid is not None
-    return total.operator.monoid
 
 
 def _is_combined(root: Root) -> bool:
@@ -95,10 +53,6 @@ def _is_combined(root: Root) -> bool:
     monoid = root.node.operator.monoid
     is_total = root.kind != "call" or starts_at_zero(root)
     return is_total and monoid is not None and monoid.fold.name in COMBINED
-
-
-def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
-    return [stem] if len(stages) == 1 else [f"{stem}_{number}" for number in range(1, len(stages) + 1)]
 
 
 def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:

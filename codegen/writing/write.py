@@ -34,7 +34,7 @@ class Writer(LibraryWriter):
         """Of variables that say whether a choice is taken, the one that says the opposite."""
         scope = Scope(None, None)
         self._write_items(items, scope)
-        order = {name: place for place, name in enumerate(self.reserved.values())}
+        order = {name: place for place, name in enumerate(self.arrays.extent_names.values())}
         self.prologue.sort(key=lambda one: order.get(_defined(one), len(order)))
         return tuple(scope.statements)
 
