@@ -16,7 +16,7 @@ from pullback.tracer.spec import INT64, Spec
 from ..writing.names import NEEDED
 from .expression import AnyIndex, Index
 from .extents import Symbol
-from .tree import Item, Loop, LoopTree, Root
+from .tree import Item, Loop, LoopTree, Root, StepCount
 
 FIRST_ROOM = 64
 
@@ -57,7 +57,7 @@ def counts_steps(item: Item, tree: LoopTree) -> bool:
         if item.extent.find().is_counted or item.goes_on is not None:
             return True
         return any(counts_steps(one, tree) for one in item.items)
-    return item.kind == "trips" or any(map(_is_counted, _places(item)))
+    return isinstance(item, StepCount) or any(map(_is_counted, _places(item)))
 
 
 def _places(root: Root) -> list[AnyIndex]:

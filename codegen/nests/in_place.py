@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pullback.tracer.graph import Node
 
 from .expression import AnyIndex, Index
-from .tree import Item, Loop, LoopTree, Root
+from .tree import Call, Item, Loop, LoopTree, Root, Store, View
 
 SMALLEST_SHARED = 1 << 15
 """Bytes of an output from which sharing its memory counts more than a name for each value."""
@@ -32,8 +32,8 @@ def scratch_in_outputs(tree: LoopTree, scratch: Iterable[Node], outputs: Sequenc
     taken: dict[Node, Node] = {}
     for node in scratch:
         makers, readers = makers_of.get(node, []), readers_of.get(node, [])
-        kinds = {*(maker.kind for maker in makers), *("view" for reader in readers if reader.kind == "view")}
-        if not makers or not readers or not kinds <= {"store", "call"}:
+        is_plain = all(isinstance(one, Store | Call) for one in makers)
+        if not makers or not readers or not is_plain or any(isinstance(one, View) for one in readers):
             continue
         last = readers[-1]
         is_free = last.node in outputs and last.node not in (*taken.values(), *tree.rows)
@@ -64,7 +64,7 @@ def _ends_as(makers: Sequence[Root], readers: Sequence[Root], last: Root, tree: 
     old, new = makers[0].node, last.node
     is_alike = old.dtype == new.dtype and tree.extents[old] == tree.extents[new]
     is_only_maker = sum(root.node is new for root in tree.roots) == 1
-    if not (is_alike and is_only_maker and last.kind == "store"):
+    if not (is_alike and is_only_maker and isinstance(last, Store)):
         return False
     if any(root.steps for root in (*makers, last)):
         return False

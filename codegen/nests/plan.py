@@ -26,7 +26,7 @@ from .growing import growing_arrays, needed_node
 from .in_place import scratch_in_outputs
 from .reuse import shared_arrays
 from .stages import Stage, split_into_stages
-from .tree import Item, LoopTree, Root
+from .tree import LoopTree, MatrixProduct, RangeCheck, Root, View
 
 PARTS_PER_THREAD = 4
 SMALL_PART = 1 << 14
@@ -110,9 +110,9 @@ class Plan:
 
     def _needs_scratch(self, node: Node, stored: list[Node]) -> bool:
         roots = [root for root in self.tree.roots if root.node is node]
-        if node in stored or any(root.kind == "view" for root in roots):
+        if node in stored or any(isinstance(root, View) for root in roots):
             return False
-        whole = any(root.kind in ("call", "scatter", "update", "overwrite", "scan") for root in roots)
+        whole = any(root.needs_array for root in roots)
         return bool(self.tree.kept[node]) or whole or _is_of_choice(node) or self._crosses_stages(node, roots)
 
     def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
@@ -121,8 +121,7 @@ class Plan:
         return len({id(self._stage_of(root)) for root in (*roots, *readers)}) > 1
 
     def _stage_of(self, root: Root) -> Stage:
-        top: Item = root.path[0] if root.path else root
-        return next(stage for stage in self.stages if any(item is top for item in stage.items))
+        return next(stage for stage in self.stages if any(item is root.outermost for item in stage.items))
 
     def _buffers(self, pool: NamePool, outputs: int) -> dict[Node, ir.Buffer]:
         """The arrays that functions are given, each under a name of its own."""
@@ -150,15 +149,15 @@ class Plan:
         """How threads share a stage whose function uses these buffers, if they do."""
         if stage.shared is None:
             return None
-        roots = [root for root in self.tree.roots if root.path and self._stage_of(root) is stage]
-        roots = [root for root in roots if root.kind != "check"]
+        own = [root for root in self.tree.roots if self._stage_of(root) is stage]
+        roots = [root for root in own if root.path and not isinstance(root, RangeCheck)]
         totals = dict.fromkeys(root.node for root in roots if root.first_reduced is root.path[0])
         partial = [node for node in totals if node in self.buffers]
         common = {*partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
         private = tuple(self.buffers[node] for node in self.filled if node in inside)
         memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
-        multiplies = any(root.product for root in self.tree.roots if self._stage_of(root) is stage)
+        multiplies = any(isinstance(root, MatrixProduct) for root in own)
         has_small_parts = not multiplies and memory <= SMALL_PART
         combined = tuple(
             (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pullback.tracer.graph import Node
 
 from .stages import Stage
-from .tree import LoopTree, Root
+from .tree import LoopTree, Root, Store
 
 Lifetime = tuple[int, int]
 """The positions, among the outermost loops, of the first write and of the last use."""
@@ -64,9 +64,9 @@ def _are_alike(one: Node, other: Node, tree: LoopTree) -> bool:
 def _is_updated_in_place(old: Node, new: Node, tree: LoopTree) -> bool:
     """Whether the last use of an old element is to make the new one in its place."""
     makers = [root for root in tree.roots if root.node is new]
-    outermost = {id(_outermost(root)) for root in makers}
-    last = [root for root in tree.roots if id(_outermost(root)) in outermost and _reads(root, old)]
-    if len(makers) != 1 or last != makers or makers[0].kind != "store" or makers[0].steps:
+    outermost = {id(root.outermost) for root in makers}
+    last = [root for root in tree.roots if id(root.outermost) in outermost and _reads(root, old)]
+    if len(makers) != 1 or last != makers or not isinstance(makers[0], Store) or makers[0].steps:
         return False
     return all(load.indices == makers[0].target for load in makers[0].reads if load.node is old)
 
@@ -77,17 +77,13 @@ def _reads(root: Root, node: Node) -> bool:
 
 def _lifetimes(tree: LoopTree) -> dict[Node, Lifetime]:
     position = {id(item): place for place, item in enumerate(tree.items)}
-    views = {root.node: root.reads[0].node for root in tree.roots if root.kind == "view"}
+    views = tree.views
     found: dict[Node, Lifetime] = {}
     for root in tree.roots:
-        place = position[id(_outermost(root))]
+        place = position[id(root.outermost)]
         for node in (root.node, *(load.node for load in root.reads)):
             while node in views:
                 node = views[node]
             first, last = found.get(node, (place, place))
             found[node] = (min(first, place), max(last, place))
     return found
-
-
-def _outermost(root: Root) -> object:
-    return root.path[0] if root.path else root
