@@ -13,7 +13,7 @@ import numpy as np
 from pullback.tracer.graph import Node, make_input
 from pullback.tracer.spec import INT64, Spec
 
-from ..writing.names import NEEDED
+from ..ir.names import NEEDED
 from .expression import AnyIndex, Index
 from .extents import Symbol
 from .tree import Item, Loop, LoopTree, Root, StepCount

@@ -16,8 +16,8 @@ from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
 from .. import ir
+from ..ir.names import EXTENTS, NamePool
 from ..rewriting.unroll import SMALL
-from ..writing.names import EXTENTS, NamePool
 from .blocking import BLOCK
 from .expression import AnyIndex, axes_in, is_number
 from .extents import ONE, Symbol

@@ -12,11 +12,11 @@ from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64, FromShape
 
 from .. import ir
+from ..ir.names import EXTENTS, NamePool
 from ..nests.constants import Formulas
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
-from .names import EXTENTS, NamePool
 
 LARGEST_LITERAL_OFFSET = 8
 

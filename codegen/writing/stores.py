@@ -11,11 +11,11 @@ from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
 from .. import ir
+from ..ir.names import loop_variable
 from ..nests.expression import Expression, Index, Literal, Within, number
 from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, Store
 from .element import ElementWriter
 from .indices import Arrays, Scope
-from .names import loop_variable
 
 
 class RootWriter(ElementWriter):

@@ -10,6 +10,7 @@ from pullback.tracer.ops.elementwise import ADDITION, logical_not
 from pullback.tracer.spec import BOOL
 
 from .. import ir
+from ..ir.names import BLOCK, BLOCK_STOP, loop_variable
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
@@ -31,7 +32,6 @@ from ..nests.tree import (
 )
 from .indices import Scope
 from .library_calls import LibraryWriter
-from .names import BLOCK, BLOCK_STOP, loop_variable
 from .stores import depth_of
 
 
