@@ -229,9 +229,9 @@ class RootWriter(ElementWriter):
         best, place = self._best_values[root], self._locals[node]
         assert node.operator.search is not None
         better = ir.apply_operator(node.operator.search.beats, (value, best), BOOL)
-        operands = {"better": better, "x": value, "best": best}
-        first_nan = "{better} or ({x} != {x} and {best} == {best})"
-        beats = self._temporary("beats", ir.fill(first_nan, operands, BOOL), scope)
+        is_nan, is_none = ir.apply("not_equal", value, value), ir.apply("equal", best, best)
+        wins = ir.apply("or", better, ir.apply("and", is_nan, is_none))
+        beats = self._temporary("beats", wins, scope)
         position = self._root_variables[next(iter(root.reduced))]
         scope.statements.append(ir.Assign(place, ir.Select(beats, position, place)))
         scope.statements.append(ir.Assign(best, ir.Select(beats, value, best), (node.origin,)))
