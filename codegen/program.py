@@ -33,7 +33,6 @@ from .machine.small_calls import caller
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
 from .nests.accounting import account_of
-from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .targets.python.imports import import_lines
@@ -309,6 +308,20 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], 
         return tuple(filled[:count])
 
     return run
+
+
+FIRST_ROOM = 64
+
+
+class Room:
+    """How many rows there is room for: of each count of steps, as many as a call has needed."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = [FIRST_ROOM] * count
+
+    def enlarge(self, needed: np.ndarray) -> None:
+        """Make room for what a call has asked for, and for more to come."""
+        self.rows = [max(now, int(rows + rows // 2)) for now, rows in zip(self.rows, needed)]
 
 
 def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pullback.tracer.errors import PullbackError
 from pullback.tracer.operator import Monoid
 
 from .expressions import Buffer
-from .statements import Function
+from .statements import Function, buffers
 
 
 class ProgramError(PullbackError, AssertionError):
@@ -89,9 +90,13 @@ class Program:
         """The functions under these names."""
         return [replace(one.function, name=name) for one, name in zip(self.kernels, self.names(stem))]
 
+    @cached_property
+    def _used(self) -> list[set[Buffer]]:
+        return [buffers(one.function.statements, asked=False) for one in self.kernels]
+
     def lifetime(self, buffer: Buffer) -> tuple[int, int]:
-        """The first and the last kernel that has a buffer; an output is read behind all of them."""
-        places = [place for place, one in enumerate(self.kernels) if buffer in one.function.parameters]
+        """The first and the last kernel that uses a buffer's memory; an output is read behind all of them."""
+        places = [place for place, used in enumerate(self._used) if buffer in used]
         is_output = buffer.role in ("output", "saved")
         first, last = (places[0], places[-1]) if places else (0, 0)
         return first, len(self.kernels) if is_output else last

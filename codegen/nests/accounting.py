@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
 
@@ -12,7 +10,7 @@ from ..account import Account, Array, Function, LoopNest, Statement, Step, numbe
 from .cost import EXPENSIVE
 from .expression import Select, parts
 from .plan import Plan
-from .tree import Call, Item, Loop, RangeCheck, Root, StepCount, Store
+from .tree import Call, Item, Loop, RangeCheck, Root, StepCount, Store, roots_in
 
 
 def account_of(
@@ -21,8 +19,7 @@ def account_of(
     """The account of a program, by its plan, whose functions have names with this stem."""
     functions = tuple(_function(name, one) for name, one in zip(program.names(stem), program.kernels))
     steps = tuple(_step(item, plan) for item in plan.tree.items)
-    loans = {loan.buffer: loan for loan in program.loans}
-    arrays = tuple(_array(node, plan, loans.get(plan.buffers[node])) for node in plan.filled)
+    arrays = tuple(_array(node, plan) for node in plan.filled)
     return Account(title, steps, functions, arrays, notes)
 
 
@@ -37,22 +34,15 @@ def _function(name: str, kernel: ir.Kernel) -> Function:
 
 def _step(item: Item, plan: Plan) -> Step:
     """With the bytes to and from arrays, each array once."""
-    roots = list(_roots_in(item))
+    roots = list(roots_in([item]))
     made = {root.node for root in roots if root.makes_value}
     read = {load.node for root in roots for load in root.reads} - made
     reads, writes = (
-        sum(plan.storage_spec(node).nbytes for node in some if node in plan.buffers) for some in (read, made)
+        sum(plan.allocation.spec_of(node).nbytes for node in some if node in plan.buffers)
+        for some in (read, made)
     )
     is_shared = any(stage.shared and item in stage.items for stage in plan.stages)
     return Step(_work(item, plan), reads, writes, sum(root.operations for root in roots), is_shared)
-
-
-def _roots_in(item: Item) -> Iterator[Root]:
-    if isinstance(item, Root):
-        yield item
-    else:
-        for one in item.items:
-            yield from _roots_in(one)
 
 
 def _work(item: Item, plan: Plan) -> LoopNest | Statement:
@@ -112,9 +102,11 @@ def _is_output(node: Node, plan: Plan) -> bool:
     return any(output.node is node for output in plan.outputs)
 
 
-def _array(node: Node, plan: Plan, loan: ir.Loan | None) -> Array:
-    buffer = plan.buffers[node]
-    shape: tuple[int | str, ...] = ("steps", *buffer.dims[1:]) if node in plan.growing else buffer.dims
+def _array(node: Node, plan: Plan) -> Array:
+    buffer, loan = plan.buffers[node], plan.allocation.loans.get(node)
+    shape: tuple[int | str, ...] = (
+        ("steps", *buffer.dims[1:]) if node in plan.allocation.growing else buffer.dims
+    )
     return Array(
         buffer.name,
         buffer.dtype.name,
@@ -122,7 +114,7 @@ def _array(node: Node, plan: Plan, loan: ir.Loan | None) -> Array:
         buffer.nbytes,
         _is_output(node, plan),
         plan.tree.rows.get(node, 0),
-        loan.owner.name if loan else "",
+        plan.name_of(loan.owner) if loan else "",
         loan.offset if loan else 0,
         _held_in_turn(node, plan),
     )
@@ -130,8 +122,7 @@ def _array(node: Node, plan: Plan, loan: ir.Loan | None) -> Array:
 
 def _held_in_turn(node: Node, plan: Plan) -> tuple[str, ...]:
     """The operators of the values that share the array of a node, the first one first."""
-    others = [one.operator.name for one, owner in plan.shared.items() if owner is node]
+    own, *others = (one.operator.name for one in plan.allocation.held_by(node))
     if not others:
         return ()
-    own = node.operator.name
     return (*others, own) if _is_output(node, plan) else (own, *others)

@@ -8,25 +8,20 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from pullback.tracer.graph import Graph, Node
-from pullback.tracer.loop import LoopNode
+from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.operator import Monoid
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import loop_result
-from pullback.tracer.spec import Spec
+from pullback.tracer.spec import INT64, Spec
 
 from .. import ir
-from ..ir.names import EXTENTS, NamePool
+from ..ir.names import EXTENTS, NEEDED, NamePool
 from ..rewriting.unroll import SMALL
-from .blocking import BLOCK
+from .allocation import Allocation
 from .expression import AnyIndex, axes_in, is_number
 from .extents import ONE, Symbol
 from .fuse import fuse
-from .growing import growing_arrays, needed_node
-from .in_place import scratch_in_outputs
-from .reuse import shared_arrays
 from .stages import Stage, split_into_stages
-from .tree import LoopTree, MatrixProduct, RangeCheck, Root, View
+from .tree import LoopTree, MatrixProduct, RangeCheck, Root
 
 PARTS_PER_THREAD = 4
 SMALL_PART = 1 << 14
@@ -62,17 +57,12 @@ class Plan:
         used = {load.node for root in self.tree.roots for load in root.reads if load.node.is_input}
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
-        scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
-        in_place = scratch_in_outputs(self.tree, scratch, stored)
-        self.shared = in_place | shared_arrays(
-            self.tree, [node for node in scratch if node not in in_place], self.stages
-        )
-        self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
-        self.growing = growing_arrays(self.tree, self.filled)
-        """Arrays of which data decides how many rows they need; `needed` is where functions say so."""
-        self.counts = list(dict.fromkeys(self.growing.values()))
+        self.allocation = Allocation(self.tree, self.stages, stored)
+        self.filled = list(self.allocation.arrays)
+        self.counts = list(dict.fromkeys(self.allocation.growing.values()))
+        """The numbers of steps that data decides; in the last array functions say how many there are."""
         if self.counts:
-            self.filled.append(needed_node(len(self.counts)))
+            self.filled.append(make_input(Spec((len(self.counts),), INT64), NEEDED))
         bounds = {one.name for one in ir.PART}
         is_shared = any(stage.shared for stage in self.stages)
         self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}), len(stored))
@@ -82,15 +72,6 @@ class Plan:
         self.extent_names: dict[Symbol, str] = {
             symbol: self.names.take_first(EXTENTS) for symbol in dict.fromkeys(symbols)
         }
-
-    def storage_spec(self, node: Node) -> Spec:
-        if node.is_input:
-            return node.spec
-        block = self.tree.in_blocks.get(node)
-        shape = [BLOCK if dim == block else node.shape[dim] for dim in self.tree.kept[node]]
-        if node in self.tree.rows:
-            shape[0] = self.tree.rows[node]
-        return Spec(tuple(shape), node.dtype)
 
     def _extents(self, node: Node) -> tuple[int, ...]:
         """Of dimensions in which only constant positions are used the extents: they were unrolled."""
@@ -108,21 +89,6 @@ class Plan:
 
     # --- arrays -------------------------------------------------------------------------------------------
 
-    def _needs_scratch(self, node: Node, stored: list[Node]) -> bool:
-        roots = [root for root in self.tree.roots if root.node is node]
-        if node in stored or any(isinstance(root, View) for root in roots):
-            return False
-        whole = any(root.needs_array for root in roots)
-        return bool(self.tree.kept[node]) or whole or _is_of_choice(node) or self._crosses_stages(node, roots)
-
-    def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
-        """Whether a total is made in one function and read in another."""
-        readers = [root for root in self.tree.roots if any(load.node is node for load in root.reads)]
-        return len({id(self._stage_of(root)) for root in (*roots, *readers)}) > 1
-
-    def _stage_of(self, root: Root) -> Stage:
-        return next(stage for stage in self.stages if any(item is root.outermost for item in stage.items))
-
     def _buffers(self, pool: NamePool, outputs: int) -> dict[Node, ir.Buffer]:
         """The arrays that functions are given, each under a name of its own."""
         buffers = {node: self._buffer(node, pool.take(node.name or "x"), "input") for node in self.inputs}
@@ -131,13 +97,13 @@ class Plan:
                 buffers[node] = self._buffer(node, node.name, "output")
                 continue
             role: ir.Role = "scratch" if place >= outputs else "saved" if node in self.residuals else "output"
-            holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
-            named = next((one for one in holds if one.name), node) if role == "scratch" else node
+            holds = self.allocation.held_by(node) if role == "scratch" else [node]
+            named = next((one for one in holds if one.name), node)
             buffers[node] = self._buffer(node, pool.take(_array_name(named, role)), role)
-        return buffers | {node: buffers[owner] for node, owner in self.shared.items()}
+        return buffers | {node: buffers[owner] for node, owner in self.allocation.shared.items()}
 
     def _buffer(self, node: Node, name: str, role: ir.Role) -> ir.Buffer:
-        return ir.Buffer(name, node.dtype, self.storage_spec(node).shape, role, self._extents(node))
+        return ir.Buffer(name, node.dtype, self.allocation.spec_of(node).shape, role, self._extents(node))
 
     def name_of(self, node: Node, other: str = "") -> str:
         """What generated code calls an array, or another name for what has no array."""
@@ -164,6 +130,9 @@ class Plan:
         )
         return ir.Sharing(stage.shared.value, combined, private, PARTS_PER_THREAD if has_small_parts else 1)
 
+    def _stage_of(self, root: Root) -> Stage:
+        return next(stage for stage in self.stages if any(item is root.outermost for item in stage.items))
+
     def _is_private(self, root: Root) -> bool:
         """Whether the storage of a node lacks the dimension that the shared loop walks."""
         axis = root.axis_of(root.path[0])
@@ -175,14 +144,6 @@ def _monoid_of(total: Node) -> Monoid:
     """How one total is made of those of two parts."""
     assert total.operator.monoid is not None
     return total.operator.monoid
-
-
-def _is_of_choice(node: Node) -> bool:
-    """Whether a value is made on one side of a choice alone: who reads it may come from the other side."""
-    if node.operator is not loop_result:
-        return False
-    loop = LoopNode(node.operands[0])
-    return loop.is_choice and node.attributes["index"] >= loop.carries
 
 
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:

@@ -20,8 +20,7 @@ from ..machine.waking import LEAST, worth_sharing
 from .cost import arithmetic
 from .expression import AnyIndex, Axis, Index, of_axis
 from .extents import Symbol
-from .growing import counts_steps
-from .tree import Call, Item, Loop, LoopTree, MatrixProduct, RangeCheck, Root
+from .tree import Call, Item, Loop, LoopTree, MatrixProduct, RangeCheck, Root, StepCount
 
 SMALLEST_SEED = 4_000.0
 """Estimated nanoseconds of the item that a shared stage begins with."""
@@ -48,7 +47,7 @@ class Stage:
 def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     """The items of the tree in stages, shared always, never, or (None) where that pays."""
     tasks = _tasks(tree, parallel)
-    if any(counts_steps(item, tree) for item in tree.items):
+    if any(_counts_steps(item, tree) for item in tree.items):
         return _with_counted_steps(tasks, tree, parallel)
     stages: list[Stage] = []
     while tasks:
@@ -64,7 +63,7 @@ def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
 def _with_counted_steps(tasks: list[_Task], tree: LoopTree, parallel: bool | None) -> list[Stage]:
     """All that needs steps that another loop counts is in one function with it."""
     stages: list[Stage] = []
-    counting = [place for place, item in enumerate(tree.items) if counts_steps(item, tree)]
+    counting = [place for place, item in enumerate(tree.items) if _counts_steps(item, tree)]
     for place, task in enumerate(tasks):
         if counting[0] < place <= counting[-1]:
             stages[-1].items.append(task.item)
@@ -237,3 +236,29 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
         each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
         total += root.points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
     return total
+
+
+# --- steps that data counts ---------------------------------------------------------------------------------
+
+
+def _counts_steps(item: Item, tree: LoopTree) -> bool:
+    """Whether an item counts steps, or uses a number that another has counted: they share a function."""
+    if isinstance(item, Loop):
+        if item.extent.find().is_counted or item.goes_on is not None:
+            return True
+        return any(_counts_steps(one, tree) for one in item.items)
+    return isinstance(item, StepCount) or any(map(_is_counted, _places(item)))
+
+
+def _places(root: Root) -> list[AnyIndex]:
+    found = list(root.target)
+    for load in root.reads:
+        found.extend(load.indices)
+    return found
+
+
+def _is_counted(index: AnyIndex) -> bool:
+    if not isinstance(index, Index):
+        return False
+    factors = (factor for term in index.terms for factor in term.factors)
+    return any(isinstance(factor, Symbol) and factor.find().is_counted for factor in factors)

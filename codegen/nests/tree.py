@@ -7,6 +7,7 @@ storage, whether it may be moved, cut or shared, what it costs, where the user w
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -318,3 +319,12 @@ class LoopTree:
     def views(self) -> dict[Node, Node]:
         """For values that are views of others, those."""
         return {root.node: root.base for root in self.roots if isinstance(root, View)}
+
+
+def roots_in(items: Iterable[Item]) -> Iterator[Root]:
+    """The roots of items, in the order in which they run."""
+    for item in items:
+        if isinstance(item, Loop):
+            yield from roots_in(item.items)
+        else:
+            yield item

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from .. import ir
-from ..nests.lending import lent_memory
 from ..nests.plan import Plan
 from ..nests.stages import Stage
 from .indices import Arrays
@@ -20,14 +18,17 @@ def write_program(plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Program:
         width: how long an expression is where people read it: parts of long ones get names.
     """
     inputs, filled = (tuple(plan.buffers[node] for node in some) for some in (plan.inputs, plan.filled))
-    growing = {plan.buffers[node]: plan.counts.index(symbol) for node, symbol in plan.growing.items()}
+    allocation, buffers = plan.allocation, plan.buffers
+    growing = {buffers[node]: plan.counts.index(symbol) for node, symbol in allocation.growing.items()}
+    loans = tuple(
+        ir.Loan(buffers[node], buffers[one.owner], one.offset) for node, one in allocation.loans.items()
+    )
     kernels = tuple(_kernel(stage, plan, width) for stage in plan.stages)
-    program = ir.Program(inputs, filled, kernels, growing=growing)
-    return replace(program, loans=lent_memory(program))
+    return ir.Program(inputs, filled, kernels, loans, growing)
 
 
 def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Kernel:
-    rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.growing.items())}
+    rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.allocation.growing.items())}
     growing = {symbol: rooms[symbol] for symbol in plan.counts}
     needed = plan.buffers[plan.filled[-1]] if plan.counts else None
     arrays = Arrays(plan.buffers, plan.names.copy(), plan.extent_names, growing=growing, needed=needed)
