@@ -392,3 +392,16 @@ def test_shared_memory_of_traced_arrays() -> None:
     assert pb.compile(compared)(x) == compared(x)
     with pytest.raises(UnsupportedError, match="parts of one array"):
         pb.compile(lambda x: x.sum() * np.shares_memory(x[1:], x[:1]))(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.median(x, 0, None, False, True), lambda x: np.nanmedian(x, 1, overwrite_input=False),
+        lambda x: np.take(x, [0, 1], 1, None, "wrap"), lambda x: np.cross(x, x[::-1], -1, -1, -1),
+        lambda x: np.std(x, 0, None, None, 1), lambda x: np.quantile(x, 0.3, 0, None, False),
+    ],
+)  # fmt: skip
+def test_arguments_by_position_and_defaults_are_numpy_s(function: Any) -> None:
+    x = np.array([[1.0, 5.0, 2.0], [3.0, 0.5, 7.0]])
+    np.testing.assert_allclose(pb.compile(function)(x), function(x), rtol=1e-14)

@@ -75,11 +75,8 @@ def _as_before(value: Any, reading: Reading) -> Any:
 
 
 def _own_result(leaf: Any, memory: list[np.ndarray]) -> Any:
-    """A result as the function returns it: arrays share no memory with arguments, 0-d ones are numbers."""
+    """A result as the function returns it: arrays share no memory with arguments."""
     value = plain(leaf)
-    if not isinstance(value, np.ndarray | np.generic):
+    if not isinstance(value, np.ndarray):
         return value
-    array = np.asarray(value)
-    if any(np.may_share_memory(array, one) for one in memory):
-        array = array.copy()
-    return array if array.ndim else array[()]
+    return value.copy() if any(np.may_share_memory(value, one) for one in memory) else value

@@ -25,7 +25,7 @@ from ..tracing.tracing import Traced
 from ..values.modes import is_recording
 from ..values.nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
 from ..values.tensor import Tensor, TorchTensor, make, mark_written
-from ..values.value_kinds import NumpyTensor, PythonNumber, plain
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, plain
 
 if TYPE_CHECKING:
     from ...codegen.pipeline import Options, Pair, Program
@@ -289,8 +289,7 @@ class Variant:
         forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
         if self.traced.hands_on:
             return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
-        shapes = [node.shape for node in self.traced.graph.outputs[:count]]
-        forms = [_form(kind, shape) for kind, shape in zip(self.traced.kinds, shapes)]
+        forms = [_form(kind) for kind in self.traced.kinds]
         return results.builder(forward, lambda position: forms[position].format(f"o{position}"), make=make)
 
     def _recording_core(self) -> Runner:
@@ -375,13 +374,13 @@ def _joined_with_given(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
     return found
 
 
-def _form(kind: type[Tensor], shape: tuple[int, ...]) -> str:
+def _form(kind: type[Tensor]) -> str:
     """How a result, an array, becomes what a plain call would return."""
     if not issubclass(kind, NumpyTensor):
         return "make({})"
     if kind is PythonNumber:
         return "{}.item()"
-    return "{}" if shape else "{}[()]"  # NumPy's reductions give scalars as well
+    return "{}[()]" if kind is NumpyScalar else "{}"
 
 
 def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:

@@ -42,7 +42,7 @@ OWN_AXIS = frozenset(("repeat", "take"))
 def of_torch(name: str, torch: Method | None, numpy: Method) -> Method:
     """PyTorch's method of this name; NumPy's where an option has NumPy's name."""
     if torch is None:
-        return numpy
+        return of_numpy(None, numpy)
     options = NUMPY_OPTIONS | {"axis"} if name in OWN_AXIS else NUMPY_OPTIONS
     return _chosen(torch, numpy, options)
 

@@ -12,6 +12,7 @@ from ..functions.ordering import between
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, as_kind
 from .functions import FUNCTIONS, implements
 from .values import averaged, known
 
@@ -71,7 +72,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
     if method == "linear":
-        return PUBLIC["quantile"](x, _shares(q), axis, keepdims)
+        return _number(PUBLIC["quantile"](x, _shares(q), axis, keepdims))
     ordered = _ordered(x, axis)
     (shares,) = known("quantile", q)
     count = ordered.shape[-1]
@@ -115,7 +116,13 @@ def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> 
     if keepdims:
         kept = [1 if dim in _axes(x, axis) else extent for dim, extent in enumerate(x.shape)]
         found = found.reshape((*kept, *found.shape[found.ndim - extra :]))
-    return FUNCTIONS[np.moveaxis](found, -1, 0) if extra else found
+    return FUNCTIONS[np.moveaxis](found, -1, 0) if extra else _number(found)
+
+
+def _number(found: Tensor) -> Tensor:
+    """What is computed of a whole array is a number to NumPy, also where an element of ours is a view."""
+    is_number = isinstance(found, NumpyTensor) and not found.ndim
+    return as_kind(found, NumpyScalar) if is_number else found
 
 
 @implements(np.nanquantile)

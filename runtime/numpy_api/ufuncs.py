@@ -175,7 +175,6 @@ OF_OTHERS |= {
 # --- methods ------------------------------------------------------------------------------------------------
 
 
-
 def _by_fold(family: str) -> dict[str, Any]:
     """By the ufunc that combines two elements the function of NumPy's that combines many."""
     return {
