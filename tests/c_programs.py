@@ -187,7 +187,10 @@ def random_calls(count: int, first: int, run: Run) -> list[Call]:
     found: list[Drawn] = []
 
     @hypothesis.seed(first)
-    @hypothesis.settings(max_examples=count, database=None, phases=[hypothesis.Phase.generate])
+    @hypothesis.settings(
+        max_examples=count, database=None, phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )  # fmt: skip
     @hypothesis.given(programs())
     def collect(program: Drawn) -> None:
         found.append(program)
