@@ -220,6 +220,15 @@ class Program:
             return self._explaining(make_runner(program, self._plan, kernels))(arrays)
 
 
+def c_source(programs: Sequence[Program]) -> str:
+    """Programs in C11: one serial file, which needs libm, and a CBLAS where matrices are multiplied."""
+    from .targets.c.emit import Entry, emit  # which takes Jinja2
+
+    return emit(
+        [Entry(one.lowered, one.name, _header(one.title, one.graph, one._plan)) for one in programs]
+    )
+
+
 def _in_one_part(function: Kernel) -> Kernel:
     """A function over `range(start, stop)`, called as its machine code is: with extent, parts, threads."""
     return lambda *arguments: function(*arguments[:-3], 0, arguments[-3])
