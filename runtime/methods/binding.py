@@ -48,7 +48,7 @@ from ..values import dtypes
 from ..values.modes import no_grad
 from ..values.nodes import scalar_type
 from ..values.tensor import Device, Tensor, make
-from ..values.value_kinds import NumpyTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from . import copies, memory_methods, python_numbers, random_fills
 from .ndarray_methods import NDARRAY_METHODS
 from .public import of_own_kind
@@ -357,6 +357,16 @@ class _TensorsAlone:
         )
 
 
+def _set_number(self: Tensor, index: Any, value: Any) -> None:
+    raise TypeError(f"{self.__class__} object does not support item assignment")
+
+
+def _get_of_number(self: Tensor, index: Any) -> Tensor:
+    if self._value.shape:  # the numbers of all steps of a loop
+        return METHODS["__getitem__"](self, index)
+    raise TypeError(f"{self.__class__} object is not subscriptable")
+
+
 _OF_TENSORS_ALONE = ("cpu", "data", "numpy")
 
 
@@ -373,6 +383,9 @@ def _bind_numpy() -> None:
     for name, ufunc in UFUNCS.items():
         if name != "divmod":
             _bind(f"__i{name}__", in_place_operator(name, ufunc), NumpyTensor)
+    _bind("__pos__", lambda self: apply(identity, self), NumpyTensor)
+    _bind("__setitem__", _set_number, NumpyScalar)
+    _bind("__getitem__", _get_of_number, PythonNumber)
     for name in _OF_TENSORS_ALONE:
         missing = _TensorsAlone()
         missing.__set_name__(NumpyTensor, name)

@@ -13,6 +13,7 @@ from ..functions import PUBLIC, joining, movement, parts, selection, statistics
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from ..values.value_kinds import as_array
 from .functions import FUNCTIONS, implements
 from .values import promoted
 
@@ -28,7 +29,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     for condition, choice in zip(reversed(condlist), reversed(choices)):
         found = PUBLIC["where"](tensor_of(condition), choice, found)
     shape = np.broadcast_shapes(*(tuple(tensor_of(one).shape) for one in (*condlist, *choices)))
-    return movement.broadcast_to(found, shape)
+    whole = tuple(found.shape) == shape
+    return as_array(found if whole else PUBLIC["clone"](movement.broadcast_to(found, shape)))
 
 
 @implements(np.extract)
@@ -119,16 +121,24 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     return selection.take(x, tensor_of(places)).reshape(shape)
 
 
-implements(np.rollaxis)(
+implements(np.rollaxis, shares=True)(
     lambda a, axis, start=0: movement.movedim(
         tensor_of(a), axis, (start % (np.ndim(a) + 1)) - ((axis % np.ndim(a)) < start % (np.ndim(a) + 1))
     )
 )
-implements(np.atleast_3d)(lambda *arys: _each(movement.atleast_3d, arys))
-implements(np.dsplit)(lambda ary, indices_or_sections: FUNCTIONS[np.split](ary, indices_or_sections, 2))
+implements(np.atleast_3d, shares=True)(lambda *arys: _each(movement.atleast_3d, arys))
+implements(np.dsplit, shares=True)(
+    lambda ary, indices_or_sections: FUNCTIONS[np.split](ary, indices_or_sections, 2)
+)
 implements(np.diagflat)(lambda v, k=0: parts.diag(tensor_of(v).reshape(-1), k))
 implements(np.fix)(lambda x: PUBLIC["trunc"](tensor_of(x)))
-implements(np.astype)(lambda x, dtype, *, copy=True: as_dtype(tensor_of(x), np.dtype(dtype)))
+
+
+@implements(np.astype, shares=True)
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Tensor:
+    given = tensor_of(x)
+    found = as_dtype(given, np.dtype(dtype))
+    return PUBLIC["clone"](found) if copy and found is given else found
 
 
 def _each(function: Callable[[Tensor], Tensor], arrays: Sequence[Any]) -> Any:

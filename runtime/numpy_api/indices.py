@@ -44,7 +44,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     return total
 
 
-@implements(np.ix_)
+@implements(np.ix_, shares=True)
 def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Sequences as an open grid of indices; masks are the places where they hold."""
     found = []
@@ -84,12 +84,13 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
 
 @implements(np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
-    """All windows of a shape, in new last dimensions; a copy, where NumPy's is a view."""
+    """All windows of a shape, in new last dimensions; a copy, where NumPy's shows what is written later."""
     found = tensor_of(x)
     sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(found.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
     for dim, size in zip([one % found.ndim for one in axes], sizes):
         found = PUBLIC["unfold"](found, dim, int(size), 1)
+    found._frozen = "numpy's sliding windows are not to be written to; write into a copy of them"
     return found
 
 
@@ -107,7 +108,7 @@ implements(np.fft.fftshift)(lambda x, axes=None: shifted(x, axes, 1))
 implements(np.fft.ifftshift)(lambda x, axes=None: shifted(x, axes, -1))
 
 
-@implements(np.trim_zeros)
+@implements(np.trim_zeros, shares=True)
 def trim_zeros(filt: Any, trim: str = "fb") -> Tensor:
     """Without zeros in front and at the end."""
     x = tensor_of(filt)
@@ -167,7 +168,7 @@ def _broadcasts(a: Any, b: Any) -> bool:
 # --- real numbers as complex ones ---------------------------------------------------------------------------
 
 implements(np.imag)(lambda val: tensor_of(val) * 0)
-implements(np.real_if_close)(lambda a, tol=100: tensor_of(a))
+implements(np.real_if_close, shares=True)(lambda a, tol=100: tensor_of(a))
 implements(np.isreal)(lambda x: PUBLIC["eq"](tensor_of(x) * 0, tensor_of(x) * 0) | True)
 implements(np.iscomplex)(lambda x: PUBLIC["ne"](tensor_of(x), tensor_of(x)) & False)
 

@@ -23,9 +23,9 @@ from .values import averaged, promoted
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Tensor:
     """The polynomial with these coefficients, by Horner's scheme."""
-    coefficients, at = promoted([p, x]) if not isinstance(p, list | tuple) else (list(p), tensor_of(x))
+    coefficients, at = promoted([p, x], as_arrays=True)
     total: Any = at * 0
-    for place in range(len(coefficients)):
+    for place in range(coefficients.shape[0]):
         total = total * at + coefficients[place]
     return total
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,23 @@ from .protocols import FUNCTIONS
 from .values import averaged, promoted
 
 Implementation = Callable[..., Tensor]
+
+
+def _reduces(*functions: Any) -> Callable[[Implementation], Implementation]:
+    """`implements` for what combines elements; along no axes, `()`, that is each element alone."""
+
+    def enter(implementation: Implementation) -> Implementation:
+        @functools.wraps(implementation)
+        def call(a: Any, axis: Any = None, *arguments: Any, **keywords: Any) -> Tensor:
+            if not isinstance(axis, list | tuple) or len(axis):
+                return implementation(a, axis, *arguments, **keywords)
+            keywords.pop("keepdims", None)
+            return implementation(tensor_of(a)[None], 0, *arguments, **keywords)
+
+        implements(*functions)(call)
+        return implementation
+
+    return enter
 
 
 def _axes(axis: Any) -> Any:
@@ -59,7 +77,7 @@ def _accumulated(operator: Operator) -> Implementation:
     return call
 
 
-@implements(np.nansum)
+@_reduces(np.nansum)
 def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
     x = _summed(tensor_of(a), dtype, np.add)
     return as_dtype(reduction.nansum(x, _axes(axis), keepdims), array_dtype(x))
@@ -78,7 +96,7 @@ def _running(operator: Operator) -> Implementation:
     return call
 
 
-@implements(np.mean)
+@_reduces(np.mean)
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Tensor:
@@ -90,12 +108,12 @@ def _mean(
     return reduction.mean(x, _axes(axis), keepdims)
 
 
-@implements(np.nanmean)
+@_reduces(np.nanmean)
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return reduction.nanmean(averaged(a), _axes(axis), keepdims)
 
 
-@implements(np.average)
+@_reduces(np.average)
 def _average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
@@ -129,8 +147,8 @@ def _spread(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-implements(np.var)(_spread(statistics.var))
-implements(np.std)(_spread(statistics.std))
+_reduces(np.var)(_spread(statistics.var))
+_reduces(np.std)(_spread(statistics.std))
 
 
 def _extreme(operator: Operator) -> Implementation:
@@ -152,7 +170,7 @@ def _position(operator: Operator) -> Implementation:
     return lambda a, axis=None, *, keepdims=False: function(tensor_of(a), axis, keepdims)
 
 
-@implements(np.ptp)
+@_reduces(np.ptp)
 def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return declared.amax(tensor_of(a), _axes(axis), keepdims) - declared.amin(
         tensor_of(a), _axes(axis), keepdims
@@ -179,15 +197,15 @@ CONVENTIONS: dict[str, Callable[[Operator], Implementation]] = {
 
 for _one in (*operators("reduction"), *operators("scan")):
     if _one.torch and _one.numpy:
-        implements(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
+        _reduces(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
 
 
-@implements(np.count_nonzero)
+@_reduces(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return FUNCTIONS[np.sum](PUBLIC["ne"](tensor_of(a), 0), axis, keepdims=keepdims)
 
 
-@implements(np.diff)
+@implements(np.diff, shares=True)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     x = tensor_of(a)
     if not n:
