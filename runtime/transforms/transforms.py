@@ -1,7 +1,8 @@
 """Functions from functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hessian`.
 
 All run the function on the tape. Of a plain function that happens in each call; of a compiled one when it is
-traced, so that value and gradient become one graph and one generated function.
+traced, so that value and gradient become one graph and one generated function. There `grad` and `jacobian`
+leave the derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
 
 Each argument that is differentiated is replaced by an alias, a tensor of the same elements at a place of
 its own on the tape. So a derivative inside of a derivative does not see the paths of the outer one.
@@ -19,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
-from ...tracer.graph import Node, constant
+from ...tracer.graph import Node, constant, make_node, next_serial
+from ...tracer.ops.control import derivative
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
-from ...tracer.trace import innermost, is_tracing
+from ...tracer.trace import current_trace, innermost, is_tracing
 from ..autograd.autograd import pull_back
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
 from ..tape.apply import apply, cut_off, of_kind, standing_for
@@ -31,7 +33,7 @@ from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, how_to_return
 from ..values.modes import enable_grad, is_recording
-from ..values.nodes import GradNode, next_sequence, targets_behind
+from ..values.nodes import GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
@@ -228,7 +230,7 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool) -> Function:
         keep = inputs.recording and inputs.reach_outside(outputs)
         derivatives: list[list[Tensor]] | None = None
         if is_tracing() and not keep:
-            derivatives = inputs.jacobian_of_graph(outputs, aux)
+            derivatives = inputs.derivatives_in_trace(outputs)
         if derivatives is None:
             derivatives = [_all_pulled(output, inputs.leaves, keep) for output in outputs]
         rows = [inputs.results(row, keep) for row in derivatives]
@@ -264,9 +266,12 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
         output = _single_output(name, value)
         scalar = _as_scalar(output)
         keep = inputs.recording and inputs.reach_outside([scalar])
-        gradients = None if keep or not is_tracing() else inputs.pull_back_rolled(scalar, aux)
-        if gradients is None:
+        gradients: Sequence[Tensor | None]
+        rows = None if keep or not is_tracing() else inputs.derivatives_in_trace([scalar])
+        if rows is None:
             gradients = pull_back([scalar], inputs.leaves, [None], create_graph=keep)
+        else:
+            (gradients,) = rows
         found = inputs.results(gradients, keep)
         shown = inputs.shown(output, keep)
         slope = tuple(found) if inputs.several else found[0]
@@ -305,7 +310,6 @@ class _Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
-            self._guards_before = len(trace.guards)
         try:
             differentiated = differentiating(self.leaves, self._first_sequence)
             with enable_grad(), keeping_saved_values(), differentiated:
@@ -356,27 +360,15 @@ class _Inputs:
         own = identity(value) if self.recording else stop_gradient(value)
         return own.named(value.name)
 
-    def pull_back_rolled(self, output: Tensor, aux: Any) -> tuple[Tensor | None, ...] | None:
-        """The gradients by the graph, where that has loops to roll."""
-        from .graph_gradient import pull_back_rolled
-
-        results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        behind = self._behind if self.recording else targets_behind([output.grad_fn])
-        return pull_back_rolled(output, behind, results, self.leaves, self._guards_before)
-
-    def jacobian_of_graph(self, outputs: Sequence[Tensor], aux: Any) -> list[list[Tensor]] | None:
-        """All derivatives of all outputs by the graph, its loops rolled; None where it does not show them."""
-        from .graph_gradient import roll_trace
-        from .graph_jacobian import jacobian_of_graph
-
+    def derivatives_in_trace(self, outputs: Sequence[Tensor]) -> list[list[Tensor]] | None:
+        """All derivatives of all outputs as nodes of the trace; None where its graph does not show them."""
         ends = [one.grad_fn for one in outputs if one.grad_fn is not None]
-        behind = self._behind if self.recording else targets_behind(ends)
-        results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        rolled = roll_trace(outputs, behind, results, self.leaves, self._guards_before, only_loops=False)
-        if rolled is None:
+        values, variables = ([one._value for one in tensors] for tensors in (outputs, self.leaves))
+        if not all(type(one) is Node for one in (*values, *variables)):
             return None
-        found = jacobian_of_graph(rolled.graph, rolled.outputs, rolled.inputs)
-        return [[make(cut_off(one)) for one in row] for row in found]
+        if have_own_backward(self._behind if self.recording else targets_behind(ends)):
+            return None
+        return [[make(cut_off(one)) for one in row] for row in _derivative_nodes(values, variables)]
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
         """Whether the outputs depend on tensors that require grad besides the aliases."""
@@ -421,6 +413,26 @@ class _Inputs:
             return of_kind(leaf, kind)
         shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
         return plain(shown)
+
+
+def _derivative_nodes(results: Sequence[Node], variables: Sequence[Node]) -> list[list[Node]]:
+    """Nodes for all derivatives, which are taken when the trace ends, or when Python asks for a value."""
+    from ...codegen.derivatives.jacobians import derivatives
+
+    trace, call = current_trace(), next_serial()
+    taken = functools.cache(functools.partial(derivatives, tuple(results), tuple(variables)))
+    rows = [
+        [make_node(derivative, (one, variable), {"call": call}, name="") for variable in variables]
+        for one in results
+    ]
+    for number, row in enumerate(rows):
+        for place, node in enumerate(row):
+            trace.values.define(node, functools.partial(_element, taken, number, place))
+    return rows
+
+
+def _element(taken: Callable[[], list[list[Node]]], row: int, place: int) -> Node:
+    return taken()[row][place]
 
 
 # --- small things -----------------------------------------------------------------------------------------
