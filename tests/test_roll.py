@@ -261,6 +261,7 @@ def test_what_a_differentiated_function_leaves_behind_is_of_the_same_loop() -> N
         np.testing.assert_allclose(actual, expected, rtol=1e-10)
     program = compiled.programs(*inputs)[0]
     assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
+    assert not [node for node in program.graph.nodes if len(node.operands) >= STEPS]
 
 
 def test_gradient_steps_of_a_function_with_a_loop_are_a_loop_of_loops() -> None:

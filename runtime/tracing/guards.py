@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import identity, stop_gradient
-from ...tracer.ops.movement import concatenate, reshape, slice_
+from ...tracer.ops.movement import reshape
 from ...tracer.origin import Origin, located_at
 from ...tracer.trace import Guard
 
@@ -60,52 +60,18 @@ def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, in
 
 def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
     """All elements in one vector, without gradient; one node is given as it is."""
+    from ...codegen.rewriting.slices import joined
+
     parts = []
-    for run in _runs_of_rows(nodes):
-        with located_at(origins[run[0]]):
-            node = run[0] if len(run) == 1 else _rows(run)
-            part = stop_gradient(node) if node.spec.is_float else node
-            parts.append(part if len(nodes) == 1 else reshape(part, shape=(node.spec.size,)))
-    with located_at(origins[nodes[0]]):
-        if len(parts) > 1:
-            return concatenate(*parts, dim=0).named("guards")
-        (only,) = parts
-        return only if only.name and not only.is_input else identity(only).named("guard")
-
-
-def _runs_of_rows(nodes: Sequence[Node]) -> list[list[Node]]:
-    """The nodes; those together that are rows of one array in a row, as rolled loops give them."""
-    runs: list[list[Node]] = []
-    last: tuple[Node | None, int] = (None, 0)
     for node in nodes:
-        rows, row = _row(node)
-        if rows is not None and (rows, row - 1) == last:
-            runs[-1].append(node)
-        else:
-            runs.append([node])
-        last = rows, row
-    return runs
-
-
-def _row(node: Node) -> tuple[Node | None, int]:
-    """The array of which a node is one row, and which; None if it is something else."""
-    source = node.operands[0] if node.operator is reshape else node
-    if source.operator is not slice_ or source.shape != (1, *source.operands[0].shape[1:]):
-        return None, 0
-    return source.operands[0], source.attributes["starts"][0]
-
-
-def _rows(run: Sequence[Node]) -> Node:
-    """The part of an array that consecutive rows are."""
-    array, first = _row(run[0])
-    assert array is not None
-    rest = array.shape[1:]
-    return slice_(
-        array,
-        starts=(first, *(0 for _ in rest)),
-        stops=(first + len(run), *rest),
-        steps=(1,) * array.ndim,
-    )
+        with located_at(origins[node]):
+            parts.append(node if len(nodes) == 1 else reshape(node, shape=(node.spec.size,)))
+    with located_at(origins[nodes[0]]):
+        whole = joined(parts, 0)
+        whole = stop_gradient(whole) if whole.spec.is_float else whole
+        if len(parts) > 1:
+            return whole.named("guards")
+        return whole if whole.name and not whole.is_input else identity(whole).named("guard")
 
 
 class Guards:
