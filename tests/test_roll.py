@@ -8,6 +8,7 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.rolling.roll import roll
+from pullback.runtime.tracing.signature import Signature
 from pullback.runtime.tracing.tracing import trace_call
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
@@ -19,7 +20,7 @@ STEPS = 40
 
 
 def traced(function: Function, *arguments: np.ndarray) -> Graph:
-    call = pb.compile(function).signature.call(arguments, {})
+    call = Signature(function, function.__name__).call(arguments, {})
     found = trace_call(function, call, function.__name__)
     assert not found.constants
     return found.graph
@@ -227,7 +228,7 @@ def test_the_last_step_is_in_the_loop() -> None:
 
 
 def traced_without_constants(function: Function) -> Graph:
-    call = pb.compile(function).signature.call(arrays(*SHAPES), {})
+    call = Signature(function, function.__name__).call(arrays(*SHAPES), {})
     return trace_call(function, call, function.__name__).graph
 
 

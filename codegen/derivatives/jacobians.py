@@ -7,7 +7,7 @@ out: most of what they multiply is 0 then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, make_node, substitute, toposort
 from pullback.tracer.loop import make_loop
@@ -20,8 +20,6 @@ from pullback.tracer.spec import INT64, Spec
 from .differentiate import differentiate
 
 MOST_WRITTEN_OUT = 8
-
-Along = Callable[[Node], Sequence[Node | None]]
 
 
 def derivatives(outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node]]:

@@ -42,7 +42,7 @@ class TracedBody:
 
     def graph(self, name: str, origin: Origin, first: Sequence[Node] = ()) -> Graph:
         """The graph, its own Python loops rolled up, with further inputs in front that it does not use."""
-        from ...codegen.rolling.roll import roll
+        from ...codegen.rolling.roll import roll  # not at start
 
         rolled = roll(Graph(name, (*first, *self.inputs), self.outputs, origin))
         current_trace().notes += rolled.notes
@@ -67,7 +67,7 @@ def trace_body(
         MutationError: it writes to what it is given, or to a tensor from outside.
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
-    from ...codegen.derivatives.taken import Taken
+    from ...codegen.derivatives.taken import Taken  # not at start
 
     trace, recording = current_trace(), is_recording()
     trace.differentiable = True  # gradients are taken of the graph, which must show where there are none

@@ -60,7 +60,7 @@ def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, in
 
 def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
     """All elements in one vector, without gradient; one node is given as it is."""
-    from ...codegen.rewriting.slices import joined
+    from ...codegen.rewriting.slices import joined  # not at start
 
     parts = []
     for node in nodes:

@@ -303,7 +303,7 @@ class _Run:
     ) -> tuple[list[Node], _Pulled, list[Guard]]:
         """The nodes of the trace, each variable's name at the last that a call has made for it, with the
         derivatives among them taken."""
-        from ...codegen.derivatives.taken import Taken
+        from ...codegen.derivatives.taken import Taken  # not at start
 
         guards = self.trace.guards
         values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))

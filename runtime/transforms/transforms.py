@@ -417,7 +417,7 @@ class _Inputs:
 
 def _derivative_nodes(results: Sequence[Node], variables: Sequence[Node]) -> list[list[Node]]:
     """Nodes for all derivatives, which are taken when the trace ends, or when Python asks for a value."""
-    from ...codegen.derivatives.jacobians import derivatives
+    from ...codegen.derivatives.jacobians import derivatives  # not at start
 
     trace, call = current_trace(), next_serial()
     taken = functools.cache(functools.partial(derivatives, tuple(results), tuple(variables)))
