@@ -24,7 +24,7 @@ from ...tracer.graph import Node, constant, make_node, next_serial
 from ...tracer.ops.control import derivative
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
-from ...tracer.trace import current_trace, innermost, is_tracing
+from ...tracer.trace import current_trace, innermost
 from ..autograd.autograd import pull_back
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
 from ..tape.apply import apply, cut_off, of_kind, standing_for
@@ -136,7 +136,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
         gradients = pull_back(outputs, inputs.leaves, fitted, create_graph=keep, retain_graph=True)
         return tuple(inputs.results(gradients, keep))
 
-    shown = inputs.shown(value, inputs.recording and inputs.reach_outside(outputs))
+    shown = inputs.shown(value, inputs.reach_outside(outputs))
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
 
 
@@ -227,13 +227,8 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool) -> Function:
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         leaves, structure = _flat(value)
         outputs = [_floating_output(name, leaf) for leaf in leaves]
-        keep = inputs.recording and inputs.reach_outside(outputs)
-        derivatives: list[list[Tensor]] | None = None
-        if is_tracing() and not keep:
-            derivatives = inputs.derivatives_in_trace(outputs)
-        if derivatives is None:
-            derivatives = [_all_pulled(output, inputs.leaves, keep) for output in outputs]
-        rows = [inputs.results(row, keep) for row in derivatives]
+        keep = inputs.reach_outside(outputs)
+        rows = [inputs.results(row, keep) for row in inputs.derivatives(outputs, keep)]
         found = [row if inputs.several else row[0] for row in rows]
         result = found[0] if structure is None else unflatten(structure, found)
         return (result, inputs.shown(aux, False)) if has_aux else result
@@ -265,13 +260,8 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         output = _single_output(name, value)
         scalar = _as_scalar(output)
-        keep = inputs.recording and inputs.reach_outside([scalar])
-        gradients: Sequence[Tensor | None]
-        rows = None if keep or not is_tracing() else inputs.derivatives_in_trace([scalar])
-        if rows is None:
-            gradients = pull_back([scalar], inputs.leaves, [None], create_graph=keep)
-        else:
-            (gradients,) = rows
+        keep = inputs.reach_outside([scalar])
+        (gradients,) = inputs.derivatives([scalar], keep)
         found = inputs.results(gradients, keep)
         shown = inputs.shown(output, keep)
         slope = tuple(found) if inputs.several else found[0]
@@ -297,7 +287,7 @@ class _Inputs:
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
         self._behind: list[Any] = []
-        """What is on the tape behind the outputs, once it is known whether they reach outside."""
+        """What is on the tape behind the outputs, once it was asked whether they reach outside."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         changed_args, self._kwargs = list(args), dict(kwargs)
@@ -360,22 +350,20 @@ class _Inputs:
         own = identity(value) if self.recording else stop_gradient(value)
         return own.named(value.name)
 
-    def derivatives_in_trace(self, outputs: Sequence[Tensor]) -> list[list[Tensor]] | None:
-        """All derivatives of all outputs as nodes of the trace; None where its graph does not show them."""
-        ends = [one.grad_fn for one in outputs if one.grad_fn is not None]
+    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> list[Sequence[Tensor | None]]:
+        """All derivatives of each output; in a trace as nodes of its graph, where that shows them."""
         values, variables = ([one._value for one in tensors] for tensors in (outputs, self.leaves))
-        if not all(type(one) is Node for one in (*values, *variables)):
-            return None
-        if have_own_backward(self._behind if self.recording else targets_behind(ends)):
-            return None
+        are_nodes = all(type(one) is Node for one in (*values, *variables))
+        if keep or not are_nodes or have_own_backward(self._behind):
+            return [_all_pulled(output, self.leaves, keep) for output in outputs]
         return [[make(cut_off(one)) for one in row] for row in _derivative_nodes(values, variables)]
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
-        """Whether the outputs depend on tensors that require grad besides the aliases."""
+        """Whether the outputs are recorded, and depend on tensors that require grad besides the aliases."""
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
-        return any(
+        return self.recording and any(
             target.sequence < first
             if isinstance(target, GradNode)
             else id(target) not in self._own and id(target) not in _closed
@@ -552,9 +540,14 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     return cotangent
 
 
-def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> list[Tensor]:
-    """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`."""
+def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequence[Tensor | None]:
+    """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
+
+    None where a number does not depend on an input.
+    """
     shape = tuple(output._value.shape)
+    if not shape:
+        return pull_back([output], inputs, [None], create_graph=keep)
     size = math.prod(shape)
     basis = np.eye(size, dtype=output._value.dtype).reshape(size, *shape)
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
