@@ -23,7 +23,6 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
-from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
@@ -204,6 +203,8 @@ class Program:
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
         program is wrong.
         """
+        from .ir.interpret import interpret
+
         plan, room = self._plan, Room(len(self._plan.counts))
 
         def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -49,15 +49,18 @@ def host_cpu_name() -> str:
 
 
 @functools.cache
-def target_machine() -> llvm.TargetMachine:
-    """LLVM's description of this processor, for code that is loaded as Numba loads its own."""
+def target_machine(level: int = 2) -> llvm.TargetMachine:
+    """LLVM's description of this processor, for code that is loaded as Numba loads its own.
+
+    At level 0 machine code takes a quarter of the time to make, and some three times as long to run.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     is_x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=2,
+        opt=level,
         reloc="static" if is_x86 else "default",
         codemodel="jitdefault",
         jit=True,
@@ -111,24 +114,25 @@ def load_llvm(
     replacements: Mapping[str, object],
     symbols: Mapping[str, int],
     wanted: Sequence[str],
+    level: int = 2,
 ) -> dict[str, int]:
     """The addresses of what LLVM's assembly defines, compiled once on a machine.
 
     `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares. The
-    functions of other code find what is wanted as well.
+    functions of other code find what is wanted as well. `level` is that of `target_machine`.
     """
     for key, value in replacements.items():
         source = source.replace(f"<{key}>", str(value))
     for symbol, address in symbols.items():
         llvm.add_symbol(symbol, address)
-    entry = f"{name}.{hash_of(source, environment())}"
+    entry = f"{name}.{hash_of(source, level, environment())}"
     code = store.read(entry)
     memory = engine()
     if code is None:
         module = llvm.parse_assembly(source)
         module.triple = llvm.get_process_triple()
         module.verify()
-        code = target_machine().emit_object(module)
+        code = target_machine(level).emit_object(module)
         store.write(entry, code)
     memory.add_object_file(llvm.ObjectFileRef.from_data(code))
     memory.finalize_object()

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 import numpy as np
 
+from ...tracer.collection import paused_collection
 from ...tracer.errors import ArgumentError, EagerOnlyError, PullbackError, TraceError
 from ...tracer.forks import before_forks, new_reentrant_lock
 from ...tracer.origin import user_frame
 from ...tracer.trace import ConstantNeeded, innermost
 from ...tracer.uninterrupted import uninterrupted
-from ..tracing.collection import paused_collection
 from ..tracing.signature import (
     ALL,
     EXACT,
@@ -200,8 +200,8 @@ class CompiledFunction(Inspection):
 
     def _call_anew(self, call: Call) -> Any:
         """Trace; enter the variant in the cache only when it has run."""
-        _import_code_generator()
         with before_forks(), self._lock, paused_collection:
+            _import_code_generator()
             entry = self._entries.get(call.key)
             if entry is not None:  # another thread may have been quicker
                 result = entry.run(call.arrays)
@@ -409,8 +409,8 @@ class CompiledFunction(Inspection):
         if not args and not kwargs and (newest := self._newest_known(0)) is not None:
             return newest
         call = self.signature.call(args, kwargs)
-        _import_code_generator()
-        with before_forks(), self._lock:
+        with before_forks(), self._lock, paused_collection:
+            _import_code_generator()
             entry = self._entries.get(call.key)
             for known in entry.variants if entry is not None else ():
                 if not isinstance(known, Uncompiled) and known.is_valid():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...tracer.collection import paused_collection
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
 from ...tracer.interpret import evaluate_graph
@@ -134,7 +135,7 @@ class Variant:
         def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             from ...codegen.pipeline import statistics
 
-            with before_forks(), self._lock:
+            with before_forks(), self._lock, paused_collection:
                 before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
                 results = program(arrays)
                 if getattr(self, attribute) is first:

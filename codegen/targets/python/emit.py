@@ -26,8 +26,9 @@ def emit(
     """The source of a generated file; without comments, what the machine code depends on."""
     if comments:
         functions = [replace(one, body=_said_once(one.body)) for one in functions]
-    template = _environment(comments).get_template("module.py.j2")
-    return template.render(header=header, imports=imports, functions=functions)
+    template = _environment().get_template("module.py.j2")
+    written = _commented if comments else _indented
+    return template.render(header=header, imports=imports, functions=functions, written=written)
 
 
 def _said_once(body: ir.Body) -> ir.Body:
@@ -51,7 +52,7 @@ def _is_indented(one: ir.Stmt) -> bool:
 
 
 @functools.cache
-def _environment(comments: bool) -> jinja2.Environment:
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pullback.codegen.targets.python"),
         undefined=jinja2.StrictUndefined,
@@ -62,7 +63,6 @@ def _environment(comments: bool) -> jinja2.Environment:
     )
     filters = (spell, statement, call, negated, bounds, signature)
     environment.filters |= {one.__name__: one for one in filters}
-    environment.filters["commented"] = _commented if comments else _indented
     for kind in (ir.For, ir.While, ir.If, ir.Check, ir.Library):
         environment.tests[kind.__name__] = _test_of(kind)
     return environment
