@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import BuiltinFunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import ir
-from .account import Account
 from .blas import OneThread
 from .ir.verify import verify
 from .machine import compile as machine
@@ -30,7 +29,6 @@ from .machine.memory import POISONED, SMALLEST_KEPT, allocator
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
-from .nests.accounting import account_of
 from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
@@ -38,8 +36,10 @@ from .nests.stages import Stage, stage_names
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
-from .writing.explain import explain
 from .writing.functions import write_functions
+
+if TYPE_CHECKING:
+    from .account import Account
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -133,10 +133,14 @@ class Program:
     @property
     def account(self) -> Account:
         """The loops, what is stored and why, what calls a library."""
+        from .nests.accounting import account_of
+
         return account_of(self.title, self._plan, self.name, self.notes)
 
     def explain(self) -> str:
         """The account in words."""
+        from .writing.explain import explain
+
         return explain(self.account)
 
     # --- execution ----------------------------------------------------------------------------------------
