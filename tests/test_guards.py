@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from extent import machine_code
+from extent import examples, machine_code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -238,7 +238,7 @@ def blocks(draw: Any, depth: int = 2) -> list[str]:
 
 
 @given(blocks(), st.integers(0, 2**16))
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=examples(48), derandomize=True)
 def test_random_programs(lines: list[str], seed: int) -> None:
     text = "\n".join(["def program(a, b):", "    c = a * b", *(f"    {line}" for line in lines)])
     namespace: dict[str, Any] = {"pb": pb}

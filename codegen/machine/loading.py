@@ -7,7 +7,7 @@ import functools
 import hashlib
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,6 @@ def environment() -> tuple[str, ...]:
     """Versions, processor, the code that turns source into machine code, and what that source calls."""
     return (
         *store.versions(),
-        *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
@@ -104,7 +103,15 @@ def _code_behind() -> list[Path]:
     own = ("compile", "entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
-    return [*(folder / f"{name}.py" for name in names), *sorted(packages)]
+    files = [*(folder / f"{name}.py" for name in names), *sorted(packages)]
+    return [*files, *map(_version_of, ("numba", "llvmlite"))]
+
+
+def _version_of(package: str) -> Path:
+    """The file that says a package's version; `importlib.metadata` takes longer than all else here."""
+    found = find_spec(package)
+    assert found is not None and found.origin is not None
+    return Path(found.origin).with_name("_version.py")
 
 
 @uninterrupted

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
+from inspect import Parameter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,15 +32,10 @@ def implements(*functions: Any) -> Callable[[F], F]:
     """Enter a function in the table; options that it does not have raise UnsupportedError."""
 
     def enter(implementation: F) -> F:
-        parameters = inspect.signature(implementation).parameters.values()
-        names = {one.name for one in parameters}
-        variadic = any(one.kind is one.VAR_KEYWORD for one in parameters)
-        count = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
-        takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)
-
         @functools.wraps(implementation)
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if len(arguments) > count and not takes_any:
+            names, count, variadic = _accepted(implementation)
+            if len(arguments) > count:
                 keywords |= _named(functions[0], arguments, count)
                 arguments = arguments[:count]
             if keywords and not variadic and not names.issuperset(keywords):
@@ -55,6 +52,19 @@ def implements(*functions: Any) -> Callable[[F], F]:
         return implementation
 
     return enter
+
+
+@functools.cache
+def _accepted(implementation: Callable[..., Any]) -> tuple[frozenset[str], int, bool]:
+    """The names of its parameters, how many are positional, and whether it takes any others by name."""
+    parameters = inspect.signature(implementation).parameters.values()
+    kinds = [one.kind for one in parameters]
+    count = sum(kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
+    return (
+        frozenset(one.name for one in parameters),
+        sys.maxsize if Parameter.VAR_POSITIONAL in kinds else count,
+        Parameter.VAR_KEYWORD in kinds,
+    )
 
 
 def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any]:
