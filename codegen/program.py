@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import BuiltinFunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import ir
-from .account import Account
 from .blas import OneThread
-from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
@@ -32,7 +30,6 @@ from .machine.signatures import argument_types, sharing_of
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
-from .nests.accounting import account_of
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .options import Options
@@ -40,8 +37,10 @@ from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
 from .writing.brief import brief_loops
-from .writing.explain import explain
 from .writing.functions import write_program
+
+if TYPE_CHECKING:
+    from .account import Account
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -125,10 +124,14 @@ class Program:
     @property
     def account(self) -> Account:
         """The loops, what is stored and why, what calls a library."""
+        from .nests.accounting import account_of
+
         return account_of(self.title, self._plan, self.lowered, self.name, self.notes)
 
     def explain(self) -> str:
         """The account in words."""
+        from .writing.explain import explain
+
         return explain(self.account)
 
     # --- execution ----------------------------------------------------------------------------------------
@@ -195,6 +198,8 @@ class Program:
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
         program is wrong.
         """
+        from .ir.interpret import interpret
+
         plan, program = self._plan, self.lowered
         room = Room(program.counts)
 

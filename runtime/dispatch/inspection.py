@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ...codegen.account import Account
-from ...codegen.writing.explain import explain
 from ...tracer.errors import GradientError
 from ...tracer.graph import Graph, Node
 from ..tracing.signature import conform, spec_of_leaf
@@ -25,6 +23,7 @@ from .siblings import Path
 from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
+    from ...codegen.account import Account
     from ...codegen.pipeline import Pair, Program
 
 
@@ -59,6 +58,8 @@ class Backward:
     """The inputs, results and further values that the forward function hands to it, and why, line by line."""
 
     def __str__(self) -> str:
+        from ...codegen.writing.explain import explain
+
         return "\n".join((*self.handed_over, explain(self.account)))
 
 
@@ -75,6 +76,8 @@ class Explanation:
     """Of the functions that compute the gradient, if `forward` does not."""
 
     def __str__(self) -> str:
+        from ...codegen.writing.explain import explain
+
         return "\n".join((*self.notes, *map(explain, self.forward), *map(str, self.backward)))
 
 

@@ -22,14 +22,15 @@ def emit(
     """The source of a generated file; without comments, what the machine code depends on."""
     if comments:
         functions = [replace(one, body=said_once(one.body)) for one in functions]
-    template = _environment(comments).get_template("module.py.j2")
-    return template.render(header=header, imports=imports, functions=functions)
+    template = _environment().get_template("module.py.j2")
+    written = commented if comments else indented
+    return template.render(header=header, imports=imports, functions=functions, written=written)
 
 
 @functools.cache
-def _environment(comments: bool) -> Environment:
-    filters = {one.__name__: one for one in (spell, statement, call, negated, bounds, signature)}
-    return environment(__package__, filters | {"commented": commented if comments else indented})
+def _environment() -> Environment:
+    filters = (spell, statement, call, negated, bounds, signature)
+    return environment(__package__, {one.__name__: one for one in filters})
 
 
 def signature(function: ir.Function) -> str:
