@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -118,3 +119,22 @@ def test_attributes_are_those_of_the_plain_call() -> None:
         seen.clear()
         call(X, 0.5)
         assert seen[-len(expected) :] == expected
+
+
+OF_TENSORS = """
+x.roll(0) | x.roll(4) | x.repeat(1) | x.tile((1,)) | pb.nn.functional.pad(x, (0, 0)) | pb.repeat_interleave(x, 1)
+pb.rot90(x.reshape(2, 2), 0) | pb.matrix_power(x.reshape(2, 2), 1) | pb.chain_matmul(x.reshape(2, 2))
+pb.diff(x, n=0) | x.flip(0) | pb.cat([x]) | pb.clone(x) | pb.tensor(x) | pb.tril(x.reshape(2, 2), 5)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.parametrize("expression", [one.strip() for one in re.split(r"[|\n]", OF_TENSORS) if one.strip()])
+def test_what_pytorch_copies_is_a_copy(expression: str) -> None:
+    x = pb.tensor([3.0, 1.5, 2.0, 7.0])
+    made = eval(expression, {"pb": pb, "x": x})
+    before = made.tolist()
+    x[1] = 99.0
+    assert made.tolist() == before
+    made.fill_(77.0)
+    assert x.tolist() == [3.0, 99.0, 2.0, 7.0]

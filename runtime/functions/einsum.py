@@ -194,7 +194,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         >>> chain_matmul(ones(2, 3), ones(3, 4)).shape
         torch.Size([2, 4])
     """
-    return multi_dot(matrices) if len(matrices) > 1 else matrices[0]
+    return multi_dot(matrices) if len(matrices) > 1 else apply(e.identity, matrices[0])
 
 
 # --- one operand -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
-from ..tape.apply import apply
+from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
 from .common import as_dtype, common_dtype, fail, floating, matrix_named_either_way
 from .contraction import matmul
@@ -217,4 +217,4 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             power = x if power is None else matmul(power, x)
         left >>= 1
         x = matmul(x, x) if left else x
-    return apply(la.unit_like, x) if power is None else power
+    return apply(la.unit_like, x) if power is None else apart_from(input, power)

@@ -11,7 +11,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DimensionError, ShapeError, UnsupportedError
 from ...tracer.ops import movement as m
 from ...tracer.spec import broadcast_shapes
-from ..tape.apply import apply
+from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
 from .common import fail, numpy_names, one_dim, require_broadcast, sizes, tensor
 
@@ -461,7 +461,7 @@ def repeat(input: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     spread = tuple(extent for pair in zip(times, shape) for extent in pair)
     repeated = expand_to(reshape_to(x, split), spread)
     merged = tuple(count * extent for count, extent in zip(times, shape))
-    return apply(m.reshape, repeated, shape=merged, grad_name="RepeatBackward0")
+    return apart_from(x, apply(m.reshape, repeated, shape=merged, grad_name="RepeatBackward0"))
 
 
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import movement as m
-from ..tape.apply import apply
+from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
 from .common import array_dtype, fail, scalar_of, tensor
 from .movement import expand_to
@@ -44,7 +44,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         )
     pairs = [(int(pad[place]), int(pad[place + 1])) for place in range(0, len(pad), 2)]
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
-    return padded(x, widths, mode, value)
+    return apart_from(x, padded(x, widths, mode, value))
 
 
 def padded(x: Tensor, widths: Widths, mode: str, value: float | None) -> Tensor:

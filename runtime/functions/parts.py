@@ -12,7 +12,7 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
-from ..tape.apply import apply, with_own_memory
+from ..tape.apply import apart_from, apply, with_own_memory
 from ..values.tensor import Tensor
 from .common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
 from .movement import expand_to, moved_to_end, permuted, reshape_to, transpose, view
@@ -149,7 +149,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     """
     x = tensor(input, "roll")
     if dims is None:
-        flat = roll(reshape_to(x, (x.numel(),)), shifts, 0)
+        flat = roll(reshape_to(x, (x.numel(),)), shifts, 0)  # memory of its own
         return reshape_to(flat, tuple(x._value.shape), "RollBackward0")
     distances, places = ([one] if isinstance(one, int | np.integer) else list(one) for one in (shifts, dims))
     if len(distances) != len(places):
@@ -161,7 +161,7 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
         if cut:
             pieces = part(x, dim, cut, extent), part(x, dim, 0, cut)
             x = apply(m.concatenate, *pieces, dim=dim, grad_name="RollBackward0")
-    return x
+    return apart_from(input, x)
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
@@ -179,7 +179,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     first, second = given
     turns = k % 4
     if turns == 0:
-        return tensor(input, "rot90")
+        return apply(e.identity, x)
     if turns == 2:
         return flip(input, first, second)
     if turns == 1:

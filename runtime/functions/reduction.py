@@ -17,7 +17,7 @@ from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ...tracer.spec import BOOL
-from ..tape.apply import apply
+from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
 from .common import (
     Dims,
@@ -264,7 +264,7 @@ def diff(
             x = apply(e.logical_xor, later, earlier)
         else:
             x = apply(e.subtract, later, earlier)
-    return x
+    return apart_from(input, x)
 
 
 def flattened(x: Tensor, dims: Sequence[int]) -> Tensor:

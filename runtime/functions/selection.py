@@ -21,7 +21,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.spec import BOOL, INT64
 from ...tracer.trace import is_tracing
-from ..tape.apply import apply, unwrap, wrap
+from ..tape.apply import apart_from, apply, unwrap, wrap
 from ..values.tensor import Tensor
 from .common import (
     Scalar,
@@ -211,7 +211,8 @@ def repeat_interleave(
         return _each_repeated(x, repeats, dim)
     column = reshape_to(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
     spread = expand_to(column, (*shape[: dim + 1], int(repeats), *shape[dim + 1 :]))
-    return reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))
+    found = reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))
+    return apart_from(x, found)
 
 
 def _each_repeated(x: Tensor, repeats: Any, dim: int) -> Tensor:

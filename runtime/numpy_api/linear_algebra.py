@@ -25,7 +25,9 @@ implements(np.linalg.slogdet)(lambda a: linalg.slogdet(averaged(a)))
 implements(np.linalg.cholesky)(
     lambda a, /, *, upper=False: linalg.cholesky(linalg.symmetric(averaged(a), not upper), upper)
 )
-implements(np.linalg.matrix_power, shares=True)(lambda a, n: linalg.matrix_power(averaged(a), n))
+implements(np.linalg.matrix_power, shares=True)(
+    lambda a, n: linalg.square(averaged(a), "matrix_power") if n == 1 else linalg.matrix_power(averaged(a), n)
+)
 implements(np.linalg.matmul)(lambda x1, x2, /: np.matmul(x1, x2))
 implements(np.linalg.outer)(
     lambda x1, x2, /: FUNCTIONS[np.outer](

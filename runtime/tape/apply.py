@@ -267,6 +267,11 @@ def with_own_memory(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def apart_from(x: Tensor, result: Tensor) -> Tensor:
+    """A result, as a copy where it still shows the memory of x."""
+    return apply(identity, result) if result._cell is x._cell else result
+
+
 def copied_in_order(tensor: Tensor) -> Tensor:
     """A copy in C's order of memory; `identity` alone keeps the operand's."""
     copied = apply(identity, tensor)

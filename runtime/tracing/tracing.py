@@ -298,9 +298,7 @@ class _Run:
             identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
         )
 
-    def _finished(
-        self, outputs: Sequence[Node], pulled: _Pulled
-    ) -> tuple[list[Node], _Pulled, list[Guard]]:
+    def _finished(self, outputs: Sequence[Node], pulled: _Pulled) -> tuple[list[Node], _Pulled, list[Guard]]:
         """The nodes of the trace, each variable's name at the last that a call has made for it, with the
         derivatives among them taken."""
         from ...codegen.derivatives.taken import Taken  # not at start
