@@ -11,8 +11,9 @@ from pullback.tracer.verify import checked
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
 from .machine.compile import statistics
+from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
-from .program import DEFAULT_OPTIONS, Options, Program
+from .program import Program
 from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
@@ -138,7 +139,7 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     rolled = roll(graph)
     graph = run_passes(rolled.graph, share_loops)
     wanted = [graph.inputs[position] for position in wrt]
-    active = active_nodes(graph, wanted)
+    active = active_nodes(graph.nodes, wanted)
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
     cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
     joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
@@ -185,7 +186,7 @@ def _joint_graph(
     for position, cotangent in zip(positions, cotangents):
         output = graph.outputs[position]
         total[output] = total[output] + cotangent if output in total else cotangent
-    gradients = differentiate(graph, wanted, total)
+    gradients = differentiate(wanted, total)
     found = {node: gradient for node, gradient in zip(wanted, gradients) if gradient is not None}
     names = {
         gradient: f"d_{node.name}" for node, gradient in found.items() if node.name and gradient.operands

@@ -494,11 +494,12 @@ def quiet() -> Iterator[None]:
 @contextlib.contextmanager
 def uncompiled() -> Iterator[None]:
     """Generated code is run by the interpreter, which takes less time than compiling it."""
-    compiled, GeneratedCode._compile_and_run = GeneratedCode._compile_and_run, GeneratedCode.run_uncompiled  # type: ignore[method-assign]
+    compiled = GeneratedCode.runner
+    GeneratedCode.runner = property(lambda program: program.run_uncompiled)  # type: ignore[assignment]
     try:
         yield
     finally:
-        GeneratedCode._compile_and_run = compiled  # type: ignore[method-assign]
+        GeneratedCode.runner = compiled  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

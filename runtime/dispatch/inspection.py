@@ -20,11 +20,12 @@ from ..tracing.tracing import Traced
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor, make
+from .paths import Paths
+from .siblings import Path
 from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
     from ...codegen.pipeline import Pair, Program
-    from .paths import Path, Paths
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,19 @@ class Inspection:
                 shown = (*shown, *others)
                 found.append(f"# Another path\n{_commented(path.traced)}\n{_joined(map(_source, others))}")
         return "\n\n".join(found)
+
+    def c_source(self, *args: Any, **kwargs: Any) -> str:
+        """What `source` shows, as one file of C11: serial, with libm, and a CBLAS for products of matrices.
+
+        For each program there is a function that takes the addresses of its inputs and outputs, in the shapes
+        of these arguments; those that it calls serve other shapes as well. What is handed out as it is given,
+        an input or a constant, is no output of it.
+        """
+        from ...codegen.program import c_source  # which takes llvmlite
+
+        known = self._known_for(args, kwargs)
+        shown = known.programs if known.is_gradient else self._differentiated(known, args, kwargs)
+        return c_source([program for one in shown for program in _generated(one)])
 
     def _differentiated(self, known: Known, args: Any, kwargs: Any) -> tuple[Variant, ...]:
         """The programs with respect to all floats, if they are to none; as they are if no gradient exists."""
@@ -231,10 +245,14 @@ def _path_lines(known: Known) -> list[str]:
     return lines
 
 
+def _generated(variant: Variant) -> tuple[Program, ...]:
+    """The programs of a variant: one, or those of its forward and its backward function."""
+    return (variant.pair.forward, variant.pair.backward) if variant.differentiable else (variant.forward,)
+
+
 def _source(variant: Variant) -> str:
-    if not variant.differentiable:
-        return variant.forward.source
-    return f"{variant.pair.forward.source.rstrip()}\n\n\n{variant.pair.backward.source}"
+    *others, last = _generated(variant)
+    return "".join(f"{one.source.rstrip()}\n\n\n" for one in others) + last.source
 
 
 def _joined(sources: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from ..values.flatten import Results
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor
 from ..values.value_kinds import plain
+from .table import Runs
 
 
 def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
@@ -48,11 +49,12 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     return results.builder(lambda found: [_own_result(one, memory) for one in found])(results.leaves)
 
 
-class Uncompiled:
+class Uncompiled(Runs):
     """What runs in the place of code for calls that cannot be compiled."""
 
-    is_settled = True
-    size = 0
+    @property
+    def size(self) -> int:
+        return 0
 
     def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
         self.function, self.name = function, name

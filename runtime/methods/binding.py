@@ -48,7 +48,7 @@ from ..values import dtypes
 from ..values.modes import no_grad
 from ..values.nodes import scalar_type
 from ..values.tensor import Device, Tensor, make
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+from ..values.value_kinds import NumpyScalar, NumpyTensor
 from . import copies, memory_methods, python_numbers, random_fills
 from .ndarray_methods import NDARRAY_METHODS
 from .public import of_own_kind
@@ -361,12 +361,6 @@ def _set_number(self: Tensor, index: Any, value: Any) -> None:
     raise TypeError(f"{self.__class__} object does not support item assignment")
 
 
-def _get_of_number(self: Tensor, index: Any) -> Tensor:
-    if self._value.shape:  # the numbers of all steps of a loop
-        return METHODS["__getitem__"](self, index)
-    raise TypeError(f"{self.__class__} object is not subscriptable")
-
-
 _OF_TENSORS_ALONE = ("cpu", "data", "numpy")
 
 
@@ -385,7 +379,6 @@ def _bind_numpy() -> None:
             _bind(f"__i{name}__", in_place_operator(name, ufunc), NumpyTensor)
     _bind("__pos__", lambda self: apply(identity, self), NumpyTensor)
     _bind("__setitem__", _set_number, NumpyScalar)
-    _bind("__getitem__", _get_of_number, PythonNumber)
     for name in _OF_TENSORS_ALONE:
         missing = _TensorsAlone()
         missing.__set_name__(NumpyTensor, name)

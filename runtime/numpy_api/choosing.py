@@ -15,7 +15,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_array
 from .functions import FUNCTIONS, implements
-from .values import promoted
+from .values import axis_of, promoted
 
 # --- by condition -------------------------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ def extract(condition: Any, arr: Any) -> Tensor:
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     x = tensor_of(a)
-    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis % x.ndim)
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x, "compress"))
     mask = tensor_of(np.asarray(condition, bool) if not isinstance(condition, Tensor) else condition)
     return parts.narrow(x, axis, 0, mask.shape[0])[(*(slice(None),) * axis, mask)]
 
@@ -59,7 +59,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 
 
 def _flat_or(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
-    return (x.reshape(-1), 0) if axis is None else (x, axis % max(x.ndim, 1))
+    return (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x, "delete or insert"))
 
 
 @implements(np.delete)
@@ -264,7 +264,9 @@ def _cumulative(real: Any, begin: int) -> Callable[..., Tensor]:
         x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
     ) -> Tensor:
         given = tensor_of(x)
-        axis = (0 if axis is None else axis) % given.ndim
+        if axis is None and given.ndim > 1:
+            fail(ArgumentError, f"numpy.{real.__name__}: an axis is needed for {given.ndim} dimensions.")
+        axis = axis_of(0 if axis is None else axis, given, real.__name__)
         found = FUNCTIONS[real](given, axis, dtype)
         if not include_initial:
             return found

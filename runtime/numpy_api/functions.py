@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
 from ...tracer.ops.movement import flip
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
 from ..functions.assignment import copy_
-from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, own_dim, scalar_of
-from ..functions.einsum import einsum
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
+from ..functions.einsum import einsum, multi_dot
 from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_array
 from .protocols import FUNCTIONS, converted, fresh
-from .values import averaged, known, promoted
+from .values import averaged, axes_of, axis_of, known, promoted, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -130,7 +131,8 @@ def _ravel(a: Any, order: str = "C") -> Tensor:
 @implements(np.transpose, np.permute_dims, shares=True)
 def _transpose(a: Any, axes: Any = None) -> Tensor:
     x = tensor_of(a)
-    return movement.permute(x, tuple(reversed(range(x.ndim))) if axes is None else tuple(axes))
+    order = tuple(reversed(range(x.ndim))) if axes is None else axes_of(axes, x, "transpose")
+    return movement.permute(x, order)
 
 
 @implements(np.matrix_transpose, shares=True)
@@ -142,8 +144,10 @@ def _matrix_transpose(x: Any) -> Tensor:
 def _expand_dims(a: Any, axis: Any) -> Tensor:
     x = tensor_of(a)
     axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
-    rank = x.ndim + len(axes)
-    for one in sorted(place % rank for place in axes):
+    places = [one_dim(one, x.ndim + len(axes), "numpy.expand_dims") for one in axes]
+    if len(set(places)) < len(places):
+        fail(ArgumentError, f"numpy.expand_dims: each axis is expected once, found {tuple(axes)}.")
+    for one in sorted(places):
         x = movement.unsqueeze(x, one)
     return x
 
@@ -162,9 +166,13 @@ def _squeeze(a: Any, axis: Any = None) -> Tensor:
 
 
 implements(np.swapaxes, shares=True)(lambda a, axis1, axis2: movement.transpose(tensor_of(a), axis1, axis2))
-implements(np.moveaxis, shares=True)(
-    lambda a, source, destination: movement.movedim(tensor_of(a), source, destination)
-)
+
+
+@implements(np.moveaxis, shares=True)
+def _moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+    return movement.movedim(tensor_of(a), source, destination)
+
+
 implements(np.broadcast_to, shares=True)(
     lambda array, shape: movement.broadcast_to(
         tensor_of(array), (shape,) if isinstance(shape, INTEGERS) else shape
@@ -175,7 +183,7 @@ implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, INTEGERS) else tuple(reps))
 )
 implements(np.repeat)(
-    lambda a, repeats, axis=None: movement.repeat_interleave(
+    lambda a, repeats, axis=None: selection.repeat_interleave(
         tensor_of(a), known("repeat", repeats)[0] if isinstance(repeats, Tensor) else repeats, axis
     )
 )
@@ -208,25 +216,17 @@ def _diag(v: Any, k: int = 0) -> Tensor:
 def _flip(m: Any, axis: Any = None) -> Tensor:
     """A view, where PyTorch's is a copy."""
     x = tensor_of(m)
-    given = range(x.ndim) if axis is None else (axis,) if isinstance(axis, INTEGERS) else axis
-    return apply(flip, x, dims=_different(given, x, "flip"))
+    return apply(flip, x, dims=axes_of(axis, x, "flip"))
 
 
 @implements(np.rot90, shares=True)
 def _rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     x = tensor_of(m)
-    first, second = _different(axes, x, "rot90")
+    first, second = axes_of(axes, x, "rot90")
     turns = k % 4
     if turns % 2:
         return movement.transpose(_flip(x, second if turns == 1 else first), first, second)
     return _flip(x, (first, second)) if turns else x[...]
-
-
-def _different(axes: Iterable[int], x: Tensor, function: str) -> tuple[int, ...]:
-    found = tuple(own_dim(int(one), x, f"numpy.{function}") for one in axes)
-    if len(set(found)) < len(found):
-        fail(ArgumentError, f"numpy.{function}: each axis is expected once, found {found}.")
-    return found
 
 
 implements(np.flipud, shares=True)(lambda m: _flip(m, 0))
@@ -235,6 +235,8 @@ implements(np.fliplr, shares=True)(lambda m: _flip(m, 1))
 
 @implements(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+    if any(isinstance(one, float) for one in np.ravel(shift).tolist()):
+        fail(ArgumentError, f"numpy.roll: shift must be integers, found {shift}.")
     if isinstance(axis, Sequence) and isinstance(shift, INTEGERS):
         shift = (shift,) * len(axis)
     return parts.roll(tensor_of(a), shift, axis)
@@ -268,15 +270,21 @@ implements(np.column_stack)(lambda tup: joining.column_stack(_in_dtype(tup, None
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
 implements(np.array_split, shares=True)(
     lambda ary, indices_or_sections, axis=0: list(
-        joining.tensor_split(tensor_of(ary), indices_or_sections, axis)
+        joining.tensor_split(_to_split(ary, indices_or_sections), indices_or_sections, axis)
     )
 )
-implements(np.unstack, shares=True)(lambda x, axis=0: joining.unbind(tensor_of(x), axis))
+implements(np.unstack, shares=True)(lambda x, axis=0: tuple(_moveaxis(x, axis, 0)))
+
+
+def _to_split(ary: Any, indices_or_sections: Any) -> Tensor:
+    if isinstance(indices_or_sections, Tensor | float) or np.asarray(indices_or_sections).dtype.kind == "f":
+        fail(ArgumentError, "numpy.split: positions or a number of sections must be integers.")
+    return tensor_of(ary)
 
 
 @implements(np.split, shares=True)
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    x = tensor_of(ary)
+    x = _to_split(ary, indices_or_sections)
     if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
         fail(
             ArgumentError,
@@ -288,7 +296,13 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 implements(np.hsplit, shares=True)(
     lambda ary, indices_or_sections: _split(ary, indices_or_sections, 1 if tensor_of(ary).ndim > 1 else 0)
 )
-implements(np.vsplit, shares=True)(lambda ary, indices_or_sections: _split(ary, indices_or_sections, 0))
+
+
+@implements(np.vsplit, shares=True)
+def _vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+    if tensor_of(ary).ndim < 2:
+        fail(ShapeError, "numpy.vsplit: at least two dimensions are expected.")
+    return _split(ary, indices_or_sections, 0)
 
 
 @implements(np.meshgrid, shares=True)
@@ -323,7 +337,7 @@ implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in pr
 implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
 implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))
-implements(np.linalg.multi_dot)(lambda arrays: contraction.multi_dot(promoted(list(arrays))))
+implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays))))
 
 
 @implements(np.tensordot)
@@ -395,6 +409,8 @@ def _round(a: Any, decimals: int = 0) -> Tensor:
 @implements(np.take)
 def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     x, index = tensor_of(a), tensor_of(indices if np.size(indices) else np.zeros(np.shape(indices), int))
+    require_choice(mode, ("raise", "wrap", "clip"), "take", "mode")
+    axis = None if axis is None else axis_of(axis, x, "take")
     extent = x.numel() if axis is None else x.shape[axis]
     if mode == "wrap":
         index = PUBLIC["remainder"](index, extent)
@@ -402,7 +418,7 @@ def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") ->
         index = PUBLIC["clamp"](index, 0, extent - 1)
     if axis is None:
         return selection.take(x, index)
-    return x[(*(slice(None) for _ in range(axis % x.ndim)), index)]
+    return x[(*(slice(None) for _ in range(axis)), index)]
 
 
 @implements(np.nan_to_num, shares=True)
@@ -445,4 +461,4 @@ implements(np.isrealobj)(lambda x: True)
 @implements(np.size)
 def _size(a: Any, axis: int | None = None) -> int:
     x = tensor_of(a)
-    return x.numel() if axis is None else int(x.shape[axis])
+    return math.prod(int(x.shape[one]) for one in axes_of(axis, x, "size"))

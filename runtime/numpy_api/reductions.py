@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.errors import ArgumentError
 from ...tracer.operator import Operator, operators
 from ...tracer.spec import BOOL
 from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
-from ..functions.common import array_dtype, as_dtype, filled, scalar_of
+from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
 from .protocols import FUNCTIONS
-from .values import averaged, promoted
+from .values import as_number, averaged, axis_of, promoted
 
 Implementation = Callable[..., Tensor]
 
@@ -119,8 +120,10 @@ def _average(
 ) -> Any:
     x = averaged(a)
     x, w = promoted([x, 1.0 if weights is None else weights])
+    if weights is not None and axis is None and w.shape != x.shape:
+        fail(ArgumentError, f"numpy.average: weights of the shape {tuple(w.shape)} need an axis.")
     if w.ndim and w.ndim < x.ndim:
-        w = w.reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
+        w = w.reshape([-1 if dim == axis_of(axis, x, "average") else 1 for dim in range(x.ndim)])
     total = declared.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
     mean = reduction.mean(x, _axes(axis), keepdims)
     found = mean if weights is None else declared.sum(x * w, _axes(axis), keepdims) / total
@@ -213,7 +216,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     if n < 0 or not x.ndim:
         return reduction.diff(x, n, axis)  # which raises
     ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
-    shape = [1 if dim == axis % x.ndim else extent for dim, extent in enumerate(x.shape)]
+    shape = [1 if dim == axis_of(axis, x, "diff") else extent for dim, extent in enumerate(x.shape)]
     ends = [one if one is None or one.ndim else movement.broadcast_to(one, shape) for one in ends]
     given = [one for one in (ends[0], x, ends[1]) if one is not None]
     return reduction.diff(joining.cat(promoted(given), axis) if len(given) > 1 else x, n, axis)
@@ -227,7 +230,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         axis is None and values.ndim == 2 and ord is not None
     )
     if is_matrix and ord is not None:
-        return statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims)
+        return as_number(statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims))
     return statistics.vector_norm(values, 2 if ord is None else ord, axis, keepdims)
 
 

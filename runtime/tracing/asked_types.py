@@ -66,7 +66,6 @@ TYPE: Any = class_called(type, _type_called)
 """What is called in place of `type`."""
 
 
-
 def _has(value: Any, name: str) -> bool:
     if issubclass(type(value), NumpyTensor):
         return hasattr(value.__class__, name) and name != "__dict__"  # objects have what their class has
