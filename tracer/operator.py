@@ -99,6 +99,29 @@ class WholeCall:
     """Of functions that say whether there is a result: the public function, and what its matrix must be."""
 
 
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How a dimension of an operand is read: along a dimension of the result, from a place on, in steps."""
+
+    dim: int
+    start: int = 0
+    step: int = 1
+    backwards: bool = False
+    """Whether from the last element to the first."""
+
+    def place(self, position: int, extent: int) -> int:
+        """Where in the operand's dimension the element at a position of the result's is taken from."""
+        return extent - 1 - position if self.backwards else self.start + self.step * position
+
+
+Walks = Callable[..., tuple[Walk | None, ...]]
+"""(spec of the operand, **attributes) -> how each of its dimensions is read; None: at its only element."""
+
+
+def no_walks(x: Spec, **attributes: Any) -> tuple[Walk | None, ...]:
+    return ()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Movement:
     """Where an operator that computes nothing takes its elements from."""
@@ -111,6 +134,12 @@ class Movement:
     """Whether it is read at another place than the operand."""
     chooses: bool = False
     """Whether code asks, by its place, where an element comes from."""
+    walks: Walks = no_walks
+    """Of an operator each of whose elements comes from one place: which."""
+
+    @property
+    def has_walks(self) -> bool:
+        return self.walks is not no_walks
 
 
 NOWHERE = Movement()

@@ -96,9 +96,11 @@ class Lowering:
         """The element from the node's operands, even if the node is stored."""
         if node.is_constant:
             return Literal(node.attributes["value"], node.dtype)
-        rule = _RULES.get(node.operator.name) or _RULES.get(node.operator.family)
+        operator = node.operator
+        walked = _moved if operator.movement.has_walks else None
+        rule = walked or _RULES.get(operator.name) or _RULES.get(operator.family)
         if rule is None:
-            raise UnsupportedError(f"{node.operator.name} has no lowering")
+            raise UnsupportedError(f"{operator.name} has no lowering")
         return rule(self, node, indices)
 
     def position(self, node: Node, indices: Indices) -> AnyIndex:
@@ -183,17 +185,18 @@ def _is_within(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     return Select(node, (bound,), Literal(True, node.dtype), Literal(False, node.dtype))
 
 
-def _expand(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+def _moved(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    """The element of the operand from which the operator's declaration says that it is taken."""
     (x,) = node.operands
-    own = indices[len(indices) - x.spec.ndim :]
-    own = tuple(ZERO if symbol is ONE else index for index, symbol in zip(own, lowering.extents[x]))
-    return lowering.element(x, own)
-
-
-def _permute(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    dims = node.attributes["dims"]
-    order = sorted(range(len(dims)), key=dims.__getitem__)
-    return lowering.element(node.operands[0], tuple(indices[dim] for dim in order))
+    own: list[AnyIndex] = []
+    for walk, symbol in zip(node.operator.movement.walks(x.spec, **node.attributes), lowering.extents[x]):
+        index = ZERO if walk is None else indices[walk.dim]
+        if walk is not None and walk.backwards:
+            index = minus(plus(of_symbol(symbol), number(-1)), _plain(index, node))
+        elif walk is not None and (walk.start, walk.step) != (0, 1):
+            index = plus(times(_plain(index, node), walk.step), number(walk.start))
+        own.append(index)
+    return lowering.element(x, tuple(own))
 
 
 def merges_dimensions(node: Node) -> bool:
@@ -229,17 +232,6 @@ class NotPlain(Exception):
     def __init__(self, node: Node) -> None:
         super().__init__(node)
         self.node = node
-
-
-def _slice(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    own = []
-    for dim, index in enumerate(indices):
-        start, step = node.attributes["starts"][dim], node.attributes["steps"][dim]
-        if start == 0 and step == 1:
-            own.append(index)
-        else:
-            own.append(plus(times(_plain(index, node), step), number(start)))
-    return lowering.element(node.operands[0], tuple(own))
 
 
 def _slice_at(lowering: Lowering, node: Node, indices: Indices) -> Expression:
@@ -352,14 +344,6 @@ def _concatenate(lowering: Lowering, node: Node, indices: Indices) -> Expression
     return from_piece(0)
 
 
-def _flip(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    own = list(indices)
-    for dim in node.attributes["dims"]:
-        last = plus(of_symbol(lowering.extents[node][dim]), number(-1))
-        own[dim] = minus(last, _plain(indices[dim], node))
-    return lowering.element(node.operands[0], tuple(own))
-
-
 def _rotate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     dim, own = node.attributes["dim"], list(indices)
     symbol = lowering.extents[node][dim]
@@ -402,10 +386,7 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     "elementwise": _elementwise,
     e.where.name: _where,
     e.convert.name: _elementwise,
-    m.expand.name: _expand,
-    m.permute.name: _permute,
     m.reshape.name: _reshape,
-    m.slice_.name: _slice,
     m.dilate.name: _dilate,
     m.slice_update.name: _slice_update,
     w.slice_at.name: _slice_at,
@@ -414,7 +395,6 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     w.update_at.name: _slice_update,
     m.pad.name: _pad,
     m.concatenate.name: _concatenate,
-    m.flip.name: _flip,
     m.rotate.name: _rotate,
     ix.gather.name: _gather,
     creation.iota.name: _iota,

@@ -228,17 +228,25 @@ def _scan(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return _elementwise(unroller, node, dims)
 
 
-def _expand(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    x = unroller.aligned(node, node.operands[0], dims)
-    shape = _piece_shape(node.shape, dims)
-    return _grid(node.shape, dims, lambda place: m.expand(_at(place, x), shape=shape))
+def _moved(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
+    """Each piece is made of the one that the operator's declaration says that it is taken from."""
+    (x,), attributes = node.operands, dict(node.attributes)
+    walks = node.operator.movement.walks(x.spec, **attributes)
+    along = frozenset(dim for dim, walk in enumerate(walks) if walk is not None and walk.dim in dims)
+    parts = unroller.along(x, along)
+    if node.operator is m.expand:
+        attributes["shape"] = _piece_shape(node.shape, dims)
+    elif node.operator is m.flip:
+        attributes["dims"] = tuple(dim for dim in attributes["dims"] if dim not in dims)
 
+    def piece(place: tuple[int, ...]) -> Node:
+        source = tuple(
+            walk.place(place[walk.dim], extent) if walk is not None and walk.dim in dims else 0
+            for walk, extent in zip(walks, x.shape)
+        )
+        return node.operator(parts.grid[source], **attributes)
 
-def _permute(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    order = node.attributes["dims"]
-    x = unroller.along(node.operands[0], frozenset(order[dim] for dim in dims))
-    grid = np.transpose(x.grid, order)
-    return _grid(node.shape, dims, lambda place: m.permute(grid[place], dims=order))
+    return _grid(node.shape, dims, piece)
 
 
 def _reshape(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
@@ -358,14 +366,6 @@ def _concatenate(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return Pieces(dims, grid)
 
 
-def _flip(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    backwards = node.attributes["dims"]
-    x = unroller.along(node.operands[0], dims)
-    grid = np.flip(x.grid, tuple(dim for dim in backwards if dim in dims))
-    left = tuple(dim for dim in backwards if dim not in dims)
-    return _grid(node.shape, dims, lambda place: m.flip(grid[place], dims=left))
-
-
 def _gather(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     x, *indices = node.operands
     rank, count = indices[0].spec.ndim, len(indices)
@@ -414,15 +414,12 @@ RULES: dict[str, Rule] = {
     creation.full.name: _full,
     creation.iota.name: _iota,
     e.convert.name: _elementwise,
-    m.expand.name: _expand,
-    m.permute.name: _permute,
     m.reshape.name: _reshape,
     m.slice_.name: _slice,
     m.pad.name: _pad,
     m.dilate.name: _dilate,
     m.slice_update.name: _slice_update,
     m.concatenate.name: _concatenate,
-    m.flip.name: _flip,
     ix.gather.name: _gather,
     ix.scatter_add.name: _scatter_add,
 }
@@ -430,4 +427,6 @@ RULES: dict[str, Rule] = {
 
 def rule_of(node: Node) -> Rule | None:
     """How it is computed in pieces; without a rule it is computed as a whole, and would only be cut."""
-    return RULES.get(node.operator.name) or RULES.get(node.operator.family)
+    operator = node.operator
+    walked = _moved if operator.movement.has_walks else None
+    return RULES.get(operator.name) or RULES.get(operator.family) or walked

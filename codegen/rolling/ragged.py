@@ -293,20 +293,15 @@ def _write_at(step: Step) -> Value:
     return Value(step.model.operator(*step.nodes[:count], *places[:rank], *sizes.values(), **attributes), {})
 
 
-@_rule("expand")
-def _expand(step: Step) -> Value:
-    (operand,) = step.operands
-    shift = len(step.shape) - operand.node.spec.ndim
-    sizes = _sizes_of(step, operand.sizes, shift)
-    return Value(m.expand(operand.node, shape=step.shape), sizes)
-
-
-@_rule("permute")
-def _permute(step: Step) -> Value:
-    (operand,) = step.operands
-    dims = step.model.attributes["dims"]
-    sizes = {place: operand.sizes[dim] for place, dim in enumerate(dims) if dim in operand.sizes}
-    return Value(m.permute(operand.node, dims=dims), sizes)
+@_rule("expand", "permute")
+def _moved(step: Step) -> Value:
+    """A dimension of the result is as ragged as that of the operand which is read along it."""
+    (operand,), operator, attributes = step.operands, step.model.operator, dict(step.model.attributes)
+    if "shape" in attributes:
+        attributes["shape"] = step.shape
+    walks = operator.movement.walks(operand.node.spec, **attributes)
+    sizes = {walk.dim: operand.sizes[dim] for dim, walk in enumerate(walks) if walk and dim in operand.sizes}
+    return Value(operator(operand.node, **attributes), _sizes_of(step, sizes))
 
 
 @_rule("reshape")

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..operator import Array, Movement, Operator, declare
+from ..operator import Array, Movement, Operator, Walk, Walks, declare, no_walks
 from ..spec import Spec, broadcast_shapes
 from .elementwise import zeros_like
 
 
 def movement(
     name: str, operands: str = "x", *, is_view: bool = False, rearranges: bool = False,
-    shifts: bool = False, chooses: bool = False, **fields: Any,
+    shifts: bool = False, chooses: bool = False, walks: Walks = no_walks, **fields: Any,
 ) -> Operator:  # fmt: skip
     """Declare a movement operator; `Movement` says what the flags are, and every view rearranges."""
-    moves = Movement(is_view, is_view or rearranges, shifts, chooses)
+    moves = Movement(is_view, is_view or rearranges, shifts, chooses, walks)
     return declare(name, "movement", operands, cost=0, movement=moves, **fields)
 
 
@@ -55,6 +55,7 @@ permute = movement(
     evaluate=lambda x, dims: np.transpose(x, dims),
     vjp={"x": lambda g, dims: permute(g, dims=inverse_permutation(dims))},
     is_view=True,
+    walks=lambda x, dims: tuple(map(Walk, inverse_permutation(dims))),
     doc="the dimensions in another order",
 )
 
@@ -73,6 +74,9 @@ expand = movement(
     evaluate=lambda x, shape: np.broadcast_to(x, shape),
     vjp={"x": lambda g: g},  # differentiate sums it to the shape of x, as for every broadcast
     is_view=True,
+    walks=lambda x, shape: tuple(
+        None if extent == 1 else Walk(dim) for dim, extent in enumerate(x.shape, len(shape) - x.ndim)
+    ),
     doc="dimensions of size 1 repeated, new ones in front",
 )
 
@@ -99,6 +103,7 @@ slice_ = movement(
     noun="part",
     is_view=True,
     shifts=True,
+    walks=lambda x, starts, stops, steps: tuple(map(Walk, range(x.ndim), starts, steps)),
     doc="x[start:stop:step] on every dimension; steps are positive",
 )
 
@@ -227,6 +232,7 @@ flip = movement(
     vjp={"x": lambda g, dims: flip(g, dims=dims)},
     is_view=True,
     shifts=True,
+    walks=lambda x, dims: tuple(Walk(dim, backwards=dim in dims) for dim in range(x.ndim)),
     doc="the given dimensions backwards",
 )
 
