@@ -32,7 +32,6 @@ from border_compare import (
 )
 
 import pullback as pb
-from pullback.codegen.program import Program as GeneratedCode
 
 SECONDS = 30
 """After which a check counts as one that hangs; compiling takes a few seconds at most."""
@@ -488,16 +487,6 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-@contextlib.contextmanager
-def uncompiled() -> Iterator[None]:
-    """Generated code is run by the interpreter, which takes less time than compiling it."""
-    compiled, GeneratedCode._compile_and_run = GeneratedCode._compile_and_run, GeneratedCode.run_uncompiled  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        GeneratedCode._compile_and_run = compiled  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from border_checks import uncompiled
 from derivatives import Function
+from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.codegen.derivatives.differentiate import differentiate
