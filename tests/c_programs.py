@@ -16,8 +16,7 @@ import hypothesis
 import numpy as np
 
 from pullback.codegen import ir
-from pullback.codegen.nests.growing import Room
-from pullback.codegen.program import Program, _output
+from pullback.codegen.program import Program, Room, _output
 from pullback.codegen.targets.c.emit import Entry, emit, errors_of
 from pullback.tracer.graph import Graph, Node
 
@@ -67,7 +66,7 @@ class CompiledByC:
 
     def __init__(self, programs: Sequence[Program], folder: Path) -> None:
         self._names = {id(one): f"program_{place}" for place, one in enumerate(programs)}
-        source = emit([Entry(one._plan.program, self._names[id(one)]) for one in programs])
+        source = emit([Entry(one.lowered, self._names[id(one)]) for one in programs])
         self._library = load(source, folder)
 
     def run(self, program: Program, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -82,7 +81,7 @@ class CompiledByC:
         return program._explaining(call)(arrays)
 
     def _filled(self, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        ir_program, room = program._plan.program, Room(len(program._plan.counts))
+        ir_program, room = program.lowered, Room(program.lowered.counts)
         function = getattr(self._library, self._names[id(program)])
         function.restype = ctypes.c_int64
         while True:

@@ -17,7 +17,8 @@ from test_loop_ir import gradient_program_of, program_of
 import pullback as pb
 from pullback.codegen import ir
 from pullback.codegen.ir.verify import verify
-from pullback.codegen.nests import fuse, in_place, lending, plan, reuse, stages, updates
+from pullback.codegen.nests import allocation, fuse, plan, tree, updates
+from pullback.codegen.nests.allocation import Allocation
 from pullback.codegen.nests.expression import ZERO
 from pullback.codegen.program import Program
 from pullback.codegen.rewriting import slices
@@ -52,7 +53,7 @@ class Broken:
     def examine(self) -> None:
         """Raise ProgramError if the program is not right."""
         program = self.program()
-        verify(program._plan.program)
+        verify(program.lowered)
         results = [program.run_interpreted(self.arrays, seed) for seed in range(3)]
         wanted = [*map(np.asarray, self.wanted())]
         for found in results:
@@ -88,8 +89,8 @@ def in_the_other_order(tree: Any) -> Any:
     return tree
 
 
-def ended_at_once(lifetimes: Any) -> Any:
-    return {node: (first, first) for node, (first, _) in lifetimes.items()}
+def shared_by_all(sharing: ir.Sharing | None) -> ir.Sharing | None:
+    return sharing and replace(sharing, totals=(), private=())
 
 
 def column_sums(x: Any) -> Any:
@@ -123,10 +124,11 @@ BROKEN: dict[str, Broken] = {
         lambda table, words: table[words], (normal(5, 2), np.array([0, 7])), "is no place in an array",
     ),
     "values in use at once share scratch": Broken(
-        changed(reuse, "_lifetimes", ended_at_once), used_again, (normal(12, 12),), "computes something else",
+        patched(Allocation, "_may_follow", lambda own, node, array, _: own._are_alike(array, node)),
+        used_again, (normal(12, 12),), "computes something else",
     ),
     "memory that is in use is lent": Broken(
-        patched(lending._Tenant, "is_in_use", lambda *_: False), products, (normal(70, 70),),
+        patched(allocation._Tenant, "is_in_use", lambda *_: False), products, (normal(70, 70),),
         "in use at once in the same memory",
     ),
     "a total is not begun": Broken(
@@ -143,7 +145,7 @@ BROKEN: dict[str, Broken] = {
         lambda x: pb.amax(x, dim=1), (normal(6, 5) - 2.0,), "computes something else",
     ),
     "totals of threads are not their own": Broken(
-        patched(plan.Plan, "_find_own", lambda *_: None), column_sums, (normal(60, 5),),
+        changed(plan.Plan, "sharing", shared_by_all), column_sums, (normal(60, 5),),
         "all parts write the same of", parallel=True,
     ),
     "a write that is not covered is dropped": Broken(
@@ -151,14 +153,14 @@ BROKEN: dict[str, Broken] = {
         overlapping, (normal(9),), "computes something else|is read before it is written",
     ),
     "blocks of rows are longer than their scratch": Broken(
-        patched(plan, "BLOCK", 8), energy, data(), "is no place in an array", gradient=True,
+        patched(allocation, "BLOCK", 8), energy, data(), "is no place in an array", gradient=True,
     ),
     "an output takes the place of what is read again": Broken(
-        all_of(patched(in_place, "_gains", lambda *_: True), patched(in_place, "_ends_as", lambda *_: True)),
+        all_of(*(patched(Allocation, name, lambda *_: True) for name in ("_gains", "_ends_as"))),
         lambda x: pb.exp(x @ x) + (x @ x).T, (normal(12, 12),), "computes something else",
     ),
     "a running total is shared by threads": Broken(
-        patched(stages, "_can_share", lambda *_: True), lambda x: pb.cumsum(x, dim=0), (normal(60, 5),),
+        patched(tree.Scan, "may_be_shared", lambda *_: True), lambda x: pb.cumsum(x, dim=0), (normal(60, 5),),
         "is read before it is written|all parts write", parallel=True,
     ),
 }  # fmt: skip

@@ -6,6 +6,7 @@ compared with extents, and what threads would share runs in random order.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,7 @@ TOLERANCE = 1e6
 
 def run_uncompiled(program: Program, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """What a call computes; of a small program, with all that only one side of a choice writes as nan."""
-    verify(program._plan.program)
+    verify(program.lowered)
     if sum(node.spec.size for node in program.graph.nodes if not node.is_input) > MOST_ELEMENTS:
         return program.run_uncompiled(arrays)
     given = [np.array(array) for array in arrays]
@@ -44,9 +45,9 @@ def _agree(one: np.ndarray, other: np.ndarray) -> None:
 @contextmanager
 def uncompiled() -> Iterator[None]:
     """Programs are not compiled, which takes less time."""
-    compiled = Program._compile_and_run
-    Program._compile_and_run = run_uncompiled  # type: ignore[method-assign]
+    compiled = Program.runner
+    Program.runner = property(lambda program: partial(run_uncompiled, program))  # type: ignore[assignment]
     try:
         yield
     finally:
-        Program._compile_and_run = compiled  # type: ignore[method-assign]
+        Program.runner = compiled  # type: ignore[method-assign]

@@ -12,11 +12,11 @@ from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64, FromShape
 
 from .. import ir
+from ..ir.names import EXTENTS, NamePool
 from ..nests.constants import Formulas
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
-from .names import EXTENTS, NamePool
 
 LARGEST_LITERAL_OFFSET = 8
 
@@ -27,6 +27,8 @@ class Arrays:
 
     buffers: dict[Node, ir.Buffer]
     pool: NamePool
+    extent_names: dict[Symbol, str]
+    """What the extents of the program's inputs are called."""
     integers: dict[ir.Variable, int] = field(default_factory=dict)
     """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
     growing: dict[Symbol, ir.Buffer] = field(default_factory=dict)
@@ -65,10 +67,6 @@ class IndexWriter:
         self._offsets: dict[int, ir.Variable] = {}
         self._constants: dict[tuple[object, ...], ir.Variable] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
-        self.reserved: dict[Symbol, str] = {}
-        for symbol in (one for node in tree.graph.inputs for one in tree.extents[node] if one is not ONE):
-            if symbol not in self.reserved:
-                self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
         sized = (*tree.graph.inputs, *tree.graph.nodes)  # those of inputs are found first
         self._formulas = Formulas([symbol for node in sized for symbol in tree.extents[node]])
 
@@ -84,7 +82,7 @@ class IndexWriter:
         if symbol not in self._extents:
             assert not symbol.is_counted, "a number of steps is read before it is known"
             source = self._array_with(symbol)
-            name = self.reserved.get(symbol) or self.arrays.pool.take_first(EXTENTS)
+            name = self.arrays.extent_names.get(symbol) or self.arrays.pool.take_first(EXTENTS)
             variable = self._extents[symbol] = ir.Variable(name)
             if source is None and symbol.base is not None:
                 difference = symbol.value - symbol.base.value

@@ -41,7 +41,7 @@ def _is_structured(kind: Any) -> bool:
 @lru_cache(maxsize=1024)
 def _register(kind: Any) -> None:
     """Let optree know a dataclass."""
-    import optree
+    import optree  # not at start
 
     names = tuple(field.name for field in dataclasses.fields(kind))
 
@@ -64,7 +64,7 @@ def restore_dataclass(kind: type, names: Sequence[str], values: Sequence[Any]) -
 
 def flatten(value: Any) -> tuple[list[Any], Any]:
     """The leaves of nested containers, None among them, and their structure, which is hashable."""
-    import optree
+    import optree  # not at start
 
     while True:
         leaves, structure = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
@@ -79,7 +79,7 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
-    import optree
+    import optree  # not at start
 
     return optree.tree_unflatten(structure, leaves)
 

@@ -8,6 +8,7 @@ import re
 
 from pullback.tracer.spec import SUPPORTED
 
+from ..vector_math import FUNCTIONS as ELEMENTARY
 from ..whole_calls import FUNCTIONS
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
@@ -19,8 +20,6 @@ EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 @functools.cache
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name."""
-    from ..vector_math import FUNCTIONS as ELEMENTARY
-
     others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]
@@ -33,6 +32,10 @@ class NamePool:
     def __init__(self, taken: set[str]) -> None:
         self._taken = {*taken, *called_in_code(), *keyword.kwlist, *LOOP_VARIABLES}
         self._taken |= {BLOCK, BLOCK_STOP, NEEDED}
+
+    def copy(self) -> NamePool:
+        """The same names taken, and no more when this one hands out others."""
+        return NamePool(self._taken)
 
     def take(self, wanted: str) -> str:
         """`wanted`, or with the first number behind it that makes it new."""
