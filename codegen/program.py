@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import BuiltinFunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import ir
+from .account import Account
 from .blas import OneThread
+from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
@@ -30,6 +32,7 @@ from .machine.signatures import argument_types, sharing_of
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
+from .nests.accounting import account_of
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .options import Options
@@ -37,10 +40,8 @@ from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
 from .writing.brief import brief_loops
+from .writing.explain import explain
 from .writing.functions import write_program
-
-if TYPE_CHECKING:
-    from .account import Account
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -124,14 +125,10 @@ class Program:
     @property
     def account(self) -> Account:
         """The loops, what is stored and why, what calls a library."""
-        from .nests.accounting import account_of
-
         return account_of(self.title, self._plan, self.lowered, self.name, self.notes)
 
     def explain(self) -> str:
         """The account in words."""
-        from .writing.explain import explain
-
         return explain(self.account)
 
     # --- execution ----------------------------------------------------------------------------------------
@@ -198,8 +195,6 @@ class Program:
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
         program is wrong.
         """
-        from .ir.interpret import interpret
-
         plan, program = self._plan, self.lowered
         room = Room(program.counts)
 
@@ -229,9 +224,7 @@ def c_source(programs: Sequence[Program]) -> str:
     """Programs in C11: one serial file, which needs libm, and a CBLAS where matrices are multiplied."""
     from .targets.c.emit import Entry, emit  # which takes Jinja2
 
-    return emit(
-        [Entry(one.lowered, one.name, _header(one.title, one.graph, one._plan)) for one in programs]
-    )
+    return emit([Entry(one.lowered, one.name, _header(one.title, one.graph, one._plan)) for one in programs])
 
 
 def _in_one_part(function: Kernel) -> Kernel:

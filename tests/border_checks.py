@@ -32,7 +32,6 @@ from border_compare import (
 )
 
 import pullback as pb
-from pullback.codegen.program import Program as GeneratedCode
 
 SECONDS = 30
 """After which a check counts as one that hangs; compiling takes a few seconds at most."""
@@ -489,17 +488,6 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-@contextlib.contextmanager
-def uncompiled() -> Iterator[None]:
-    """Generated code is run by the interpreter, which takes less time than compiling it."""
-    compiled = GeneratedCode.runner
-    GeneratedCode.runner = property(lambda program: program.run_uncompiled)  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        GeneratedCode.runner = compiled  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

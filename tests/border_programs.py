@@ -28,6 +28,7 @@ from typing import Any
 import border_checks
 import numpy as np
 from border_checks import Case, Outcome
+from uncompiled import uncompiled
 
 LARGEST = 1e4
 """Programs whose numbers grow beyond are left: differences of large numbers are noise."""
@@ -371,7 +372,7 @@ def shrunk(program: Program, outcome: Outcome) -> tuple[Program, Outcome]:
 
 def findings_of(seed: int, machine_code: bool) -> tuple[Program, list[Outcome]]:
     program = draw(seed)
-    with contextlib.nullcontext() if machine_code else border_checks.uncompiled():
+    with contextlib.nullcontext() if machine_code else uncompiled():
         return program, border_checks.outcomes(program.case())
 
 
@@ -409,7 +410,7 @@ def run_many(seeds: Sequence[int], machine_every: int, shrinks: bool) -> int:
                 kinds[outcome.check, outcome.status] += 1
                 if outcome.status not in shown:
                     shown.add(outcome.status)
-                    with contextlib.nullcontext() if machine_code else border_checks.uncompiled():
+                    with contextlib.nullcontext() if machine_code else uncompiled():
                         smallest = shrunk(program, outcome) if shrinks else (program, outcome)
                     print(report(seed, *smallest), flush=True)
     print(f"{len(seeds)} programs in {time.perf_counter() - began:.0f} s: {dict(counts)}")
@@ -430,7 +431,7 @@ def run_each() -> int:
             if program is None:
                 print(f"--- {subject}: plain code does not run {idiom!r}\n", flush=True)
                 continue
-            with border_checks.uncompiled():
+            with uncompiled():
                 found = border_checks.outcomes(program.case())
             findings = [f"# {one.check}: {one.status}: {one.detail}" for one in found if one.is_finding]
             wrong += bool(findings)

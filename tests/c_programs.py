@@ -81,8 +81,7 @@ class CompiledByC:
         return program._explaining(call)(arrays)
 
     def _filled(self, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        ir_program = program.lowered
-        room = Room(ir_program.counts)
+        ir_program, room = program.lowered, Room(program.lowered.counts)
         function = getattr(self._library, self._names[id(program)])
         function.restype = ctypes.c_int64
         while True:

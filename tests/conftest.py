@@ -62,8 +62,8 @@ def own_programs() -> None:
 
 @pytest.fixture
 def uncompiled() -> Iterator[None]:
-    """Generated code is run by the interpreter, which takes less time than compiling it."""
-    from border_checks import uncompiled
+    """Generated code is run by interpreters, which takes less time than compiling it."""
+    from uncompiled import uncompiled
 
     with uncompiled():
         yield

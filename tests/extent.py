@@ -6,7 +6,7 @@ import os
 import zlib
 from contextlib import AbstractContextManager, nullcontext
 
-from border_checks import uncompiled
+from uncompiled import uncompiled
 
 VARIABLE = "PULLBACK_TEST_WHOLE"
 """What the option sets, so that the processes of xdist inherit it."""

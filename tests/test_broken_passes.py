@@ -18,6 +18,7 @@ import pullback as pb
 from pullback.codegen import ir
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.nests import allocation, fuse, plan, tree, updates
+from pullback.codegen.nests.allocation import Allocation
 from pullback.codegen.nests.expression import ZERO
 from pullback.codegen.program import Program
 from pullback.codegen.rewriting import slices
@@ -88,8 +89,8 @@ def in_the_other_order(tree: Any) -> Any:
     return tree
 
 
-def without_totals(sharing: Any) -> Any:
-    return sharing and replace(sharing, totals=())
+def shared_by_all(sharing: ir.Sharing | None) -> ir.Sharing | None:
+    return sharing and replace(sharing, totals=(), private=())
 
 
 def column_sums(x: Any) -> Any:
@@ -123,8 +124,8 @@ BROKEN: dict[str, Broken] = {
         lambda table, words: table[words], (normal(5, 2), np.array([0, 7])), "is no place in an array",
     ),
     "values in use at once share scratch": Broken(
-        patched(allocation.Allocation, "_others_end_before", lambda *_: 1000), used_again,
-        (normal(12, 12),), "computes something else",
+        patched(Allocation, "_may_follow", lambda own, node, array, _: own._are_alike(array, node)),
+        used_again, (normal(12, 12),), "computes something else",
     ),
     "memory that is in use is lent": Broken(
         patched(allocation._Tenant, "is_in_use", lambda *_: False), products, (normal(70, 70),),
@@ -144,7 +145,7 @@ BROKEN: dict[str, Broken] = {
         lambda x: pb.amax(x, dim=1), (normal(6, 5) - 2.0,), "computes something else",
     ),
     "totals of threads are not their own": Broken(
-        changed(plan.Plan, "sharing", without_totals), column_sums, (normal(60, 5),),
+        changed(plan.Plan, "sharing", shared_by_all), column_sums, (normal(60, 5),),
         "all parts write the same of", parallel=True,
     ),
     "a write that is not covered is dropped": Broken(
@@ -155,10 +156,7 @@ BROKEN: dict[str, Broken] = {
         patched(allocation, "BLOCK", 8), energy, data(), "is no place in an array", gradient=True,
     ),
     "an output takes the place of what is read again": Broken(
-        all_of(
-            patched(allocation.Allocation, "_gains", lambda *_: True),
-            patched(allocation.Allocation, "_ends_as", lambda *_: True),
-        ),
+        all_of(*(patched(Allocation, name, lambda *_: True) for name in ("_gains", "_ends_as"))),
         lambda x: pb.exp(x @ x) + (x @ x).T, (normal(12, 12),), "computes something else",
     ),
     "a running total is shared by threads": Broken(

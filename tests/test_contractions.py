@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from uncompiled import run_uncompiled
 
 import pullback as pb
 from pullback.codegen.rewriting.calls import form_calls
@@ -28,7 +29,7 @@ def gradient_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> s
     both = pb.value_and_grad(pb.compile(function), argnums=positions)
     program = both.programs(*arrays)[0]
     value, gradients = pb.value_and_grad(function, argnums=positions)(*arrays)
-    for found, wanted in zip(program.run_uncompiled(arrays), (value, *gradients), strict=True):
+    for found, wanted in zip(run_uncompiled(program, arrays), (value, *gradients), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
     return program.source
 
@@ -37,7 +38,7 @@ def value_source(function: Callable[..., Any], *shapes: tuple[int, ...]) -> str:
     """The source of the value alone, once compared."""
     arrays = normals(*shapes)
     program = pb.compile(function).programs(*arrays)[0]
-    (found,) = program.run_uncompiled(arrays)
+    (found,) = run_uncompiled(program, arrays)
     np.testing.assert_allclose(found, function(*arrays), rtol=1e-10, atol=1e-12)
     return program.source
 
@@ -189,7 +190,7 @@ def test_zero_times_nan_is_nan() -> None:
     """BLAS does not multiply by a factor of 0."""
     x = np.full((20, 20), np.nan)
     program = pb.compile(lambda x: 0.0 * (x @ x)).programs(x)[0]
-    assert np.isnan(program.run_uncompiled([x])[0]).all()
+    assert np.isnan(run_uncompiled(program, [x])[0]).all()
 
 
 # --- loops around calls -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from uncompiled import run_uncompiled
 
 import pullback as pb
 from pullback.codegen.program import Program
@@ -66,11 +67,10 @@ def test_paths_share_what_they_begin_with() -> None:
 
 def test_a_deviation_runs_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    run = Program.run_uncompiled
 
     def counting(program: Program, arrays: Any) -> Any:
         ran.append(program.name)
-        return run(program, arrays)
+        return run_uncompiled(program, arrays)
 
     monkeypatch.setattr(Program, "runner", property(lambda program: partial(counting, program)))
     compiled = pb.compile(deciding)

@@ -6,7 +6,6 @@ own loops are run by NumPy alone for that.
 
 import linecache
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from extent import WHOLE
 from random_python import draw_program
 
 import pullback as pb
-from pullback.codegen.program import Program
 
 Function = Callable[..., Any]
 Arrays = list[np.ndarray]
@@ -76,11 +74,10 @@ def check(seed: int) -> None:
         assert is_near(compiled(*arrays), value), text
 
 
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_a_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run by Python's interpreter or by that of the loop IR, which take less time than compiling."""
-    run = Program.run_interpreted if seed % 2 else Program.run_uncompiled
-    monkeypatch.setattr(Program, "runner", property(lambda program: partial(run, program)))
+def test_a_program(seed: int) -> None:
+    """Run by interpreters, which take less time than compiling."""
     check(seed)
 
 

@@ -122,8 +122,9 @@ def test_attributes_are_those_of_the_plain_call() -> None:
 
 
 OF_TENSORS = """
-x.roll(0) | x.roll(4) | x.repeat(1) | x.tile((1,)) | pb.nn.functional.pad(x, (0, 0)) | pb.repeat_interleave(x, 1)
-pb.rot90(x.reshape(2, 2), 0) | pb.matrix_power(x.reshape(2, 2), 1) | pb.chain_matmul(x.reshape(2, 2))
+x.roll(0) | x.roll(4) | x.repeat(1) | x.tile((1,)) | pb.nn.functional.pad(x, (0, 0))
+pb.repeat_interleave(x, 1) | pb.rot90(x.reshape(2, 2), 0) | pb.matrix_power(x.reshape(2, 2), 1)
+pb.chain_matmul(x.reshape(2, 2))
 pb.diff(x, n=0) | x.flip(0) | pb.cat([x]) | pb.clone(x) | pb.tensor(x) | pb.tril(x.reshape(2, 2), 5)
 """
 

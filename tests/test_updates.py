@@ -7,6 +7,7 @@ import pytest
 from extent import machine_code
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from uncompiled import run_uncompiled
 
 import pullback as pb
 from pullback.codegen.nests import stored as storing
@@ -34,7 +35,7 @@ def compared(program: Any, x: Array) -> str:
     ahead, behind = (loss(x + sign * step * direction, weights) for sign in (1, -1))
     assert np.sum(gradient * direction) == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-7)
     code = both.programs(x, weights)[0]
-    for found, wanted in zip(code.run_uncompiled((x, weights)), (value, gradient), strict=True):
+    for found, wanted in zip(run_uncompiled(code, (x, weights)), (value, gradient), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
     return code.source
 

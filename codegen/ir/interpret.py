@@ -68,8 +68,9 @@ def interpret(
         rows: how many there are in each group of growing buffers. Where that is too small, the last array
             says how many are needed.
 
-    Raises ProgramError for an access out of range, or of what nobody has written, IndexError where a check
-    fails and ArithmeticError where a call has no result, as generated code does.
+    Raises ProgramError for an access out of range, for reading what nobody has written other than to copy it,
+    and for an output that is not written; IndexError where a check fails and ArithmeticError where a call has
+    no result, as generated code does.
     """
     memory = {one: _Memory.of(array) for one, array in zip(program.inputs, arrays, strict=True)}
     for one in program.filled:
@@ -83,6 +84,10 @@ def interpret(
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
             _run(kernel, memory, chance)
+    is_complete = not program.growing or not memory[program.filled[-1]].values.any()
+    for one in program.filled:
+        if is_complete and one.role == "output" and not memory[one].is_written:
+            raise ProgramError(f"{one.name} is an output, and not written")
     return tuple(memory[one].values for one in program.filled)
 
 
@@ -189,6 +194,8 @@ class _Run:
         match one:
             case Let(variable, value) | Assign(variable, value):
                 self.variables[variable.name] = self.value(value)
+            case Store(target, Load() as source):
+                self._copy(target, source)
             case Store(target, value):
                 self._store(target, self.value(value))
             case Accumulate(target):
@@ -259,10 +266,19 @@ class _Run:
             self._fail(f"{buffer.name}{list(place)} is no place in an array of shape {shape}")
         return place
 
-    def _store(self, target: Load, value: Any) -> None:
+    def _store(self, target: Load, value: Any) -> tuple[int, ...]:
+        """Write an element; its place."""
         memory, place = self.memory[target.buffer], self._place(target.buffer, target.indices)
         memory.values[place] = value
         memory.marks[place] = memory.written
+        return place
+
+    def _copy(self, target: Load, source: Load) -> None:
+        """A copy of what nobody has written is as little written: of a choice the side that is not taken."""
+        memory, place = self.memory[source.buffer], self._place(source.buffer, source.indices)
+        copied = self._store(target, memory.values[place])
+        if memory.marks[place] != memory.written:
+            self.memory[target.buffer].marks[copied] = 0
 
     # --- library calls ------------------------------------------------------------------------------------
 
@@ -313,10 +329,15 @@ class _Run:
 
 
 def _applied(function: str, values: tuple[Any, ...], dtype: np.dtype) -> Any:
-    """A scalar function of numbers, or of elements; whole numbers of indices stay plain."""
-    found = OPERATIONS.get(function)
-    result = found(*values) if found else OPERATORS[function].evaluate(*values)
-    return result if dtype == INT64 or isinstance(result, np.ndarray) else dtype.type(result)
+    """A scalar function of numbers; whole numbers of indices stay plain.
+
+    NumPy has shortcuts for numbers, for which -inf ** 0.5 is nan: its functions are given arrays.
+    """
+    if function in OPERATIONS:
+        result = OPERATIONS[function](*values)
+    else:
+        (result,) = OPERATORS[function].evaluate(*(np.reshape(value, 1) for value in values))
+    return result if dtype == INT64 else dtype.type(result)
 
 
 def _reshaped(array: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:

@@ -138,6 +138,10 @@ class Inspection:
         For each program there is a function that takes the addresses of its inputs and outputs, in the shapes
         of these arguments; those that it calls serve other shapes as well. What is handed out as it is given,
         an input or a constant, is no output of it.
+
+        Example:
+            >>> print(CompiledFunction(lambda x: 2 * x).c_source(np.ones(3)))  # doctest: +ELLIPSIS
+            // Compile with cc -std=c11 ...
         """
         from ...codegen.program import c_source  # which takes llvmlite
 

@@ -10,7 +10,7 @@ WORDS = """
 alignas alignof atomic auto bool break case char complex const continue default do double else enum errno
 extern false float for generic goto if imaginary inline int long noreturn register restrict return short
 signed sizeof static struct switch true typedef union unsigned void volatile while NAN INFINITY NULL
-error free malloc rows
+M_E M_PI HUGE_VAL RAND_MAX linux unix error free malloc rows
 """
 KEYWORDS = frozenset(WORDS.split())
 """What can be no name in a file: C's own words, and those of the templates."""

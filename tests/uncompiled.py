@@ -1,0 +1,53 @@
+"""Programs without machine code: run by Python's interpreter and by that of the loop IR, which must agree.
+
+The interpreter of the loop IR finds accesses that go wrong: its scratch begins as nan, each access is
+compared with extents, and what threads would share runs in random order.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from pullback.codegen.ir.verify import verify
+from pullback.codegen.program import Program
+
+MOST_ELEMENTS = 5000
+"""Of a program's values: the interpreter of the loop IR takes some 10 microseconds for each."""
+TOLERANCE = 1e6
+"""In units of the last place, of what gradients magnify."""
+
+
+def run_uncompiled(program: Program, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """What a call computes; of a small program, with all that only one side of a choice writes as nan."""
+    verify(program.lowered)
+    if sum(node.spec.size for node in program.graph.nodes if not node.is_input) > MOST_ELEMENTS:
+        return program.run_uncompiled(arrays)
+    given = [np.array(array) for array in arrays]
+    found, checked = program.run_uncompiled(arrays), program.run_interpreted(given)
+    for node, one, other in zip(program.graph.outputs, found, checked, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        if node not in program.residuals:  # of which some may be left out
+            _agree(one, other)
+    return checked
+
+
+def _agree(one: np.ndarray, other: np.ndarray) -> None:
+    if one.dtype.kind != "f":
+        np.testing.assert_array_equal(one, other)
+        return
+    tolerance = TOLERANCE * float(np.finfo(one.dtype).eps)
+    scale = np.abs(one[np.isfinite(one)]).max(initial=1.0)
+    np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale)
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Programs are not compiled, which takes less time."""
+    compiled = Program.runner
+    Program.runner = property(lambda program: partial(run_uncompiled, program))  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        Program.runner = compiled  # type: ignore[method-assign]
