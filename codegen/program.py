@@ -277,21 +277,21 @@ def _runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
         in_order = plan.stages[0].arrays == [*plan.inputs, *plan.filled]
         if in_order:
             return _plain_runner(
-                kernels[0], specs, tuple(plan.stages[0].integers.values()), len(plan.outputs)
+                kernels[0], specs, tuple(plan.stages[0].numbers.values()), len(plan.outputs)
             )
     return _staged_runner(plan, kernels, specs)
 
 
-def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], count: int) -> Runner:
+def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
     is_small = all(spec.nbytes < SMALLEST_KEPT for spec in specs)
     if is_small and isinstance(kernel, BuiltinFunctionType) and not POISONED:
-        return caller(kernel, specs, integers, count)
+        return caller(kernel, specs, numbers, count)
     allocators = [allocator(spec) for spec in specs]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         filled = [allocate() for allocate in allocators]
-        kernel(*arrays, *filled, *integers)
+        kernel(*arrays, *filled, *numbers)
         return tuple(filled[:count])
 
     return run
@@ -371,16 +371,16 @@ def _stage_runner(
 ) -> Callable[[list[np.ndarray]], None]:
     """A closure that calls one function with its arrays, or in threads with a part of the loop each."""
     places = [position[node] for node in stage.arrays]
-    integers = tuple(stage.integers.values())
+    numbers = tuple(stage.numbers.values())
     if stage.shared is None:
-        return lambda values: kernel(*[values[place] for place in places], *integers)
+        return lambda values: kernel(*[values[place] for place in places], *numbers)
     extent, per_thread = stage.shared.value, stage.parts_per_thread
 
     def run(values: list[np.ndarray]) -> None:
         threads = max(1, min(get_num_threads(), extent))
         have_workers(threads - 1)
         parts = min(threads * per_thread, extent) if threads > 1 else 1
-        kernel(*[values[place] for place in places], *integers, extent, parts, threads)
+        kernel(*[values[place] for place in places], *numbers, extent, parts, threads)
 
     return run
 

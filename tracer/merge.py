@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .dims import formula_of
 from .graph import Node, toposort, with_operands
 from .ops.control import Body
 
@@ -38,11 +39,16 @@ class SharedNodes:
 
 def identity_of(node: Node, of_body: Callable[[Body], Any] = repr) -> Any:
     """What a node shares with nodes of the same value; of bodies of loops it is what `of_body` gives."""
-    attributes = (
-        (name, type(value), of_body(value) if isinstance(value, Body) else repr(value))  # 0.0 is not -0.0
+    attributes = (  # as text: 0.0 is not -0.0
+        (name, type(value), _formulas(value), of_body(value) if isinstance(value, Body) else repr(value))
         for name, value in sorted(node.attributes.items())
     )
     return node.operator, node.operands, tuple(attributes)
+
+
+def _formulas(value: Any) -> Any:
+    """Tells sizes apart that happen to agree."""
+    return tuple(map(formula_of, value)) if isinstance(value, tuple) else formula_of(value)
 
 
 def _structure(body: Body) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Spec:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return math.prod(self.shape)
+        return math.prod(map(int, self.shape))
 
     @property
     def nbytes(self) -> int:
@@ -113,23 +112,3 @@ def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) 
     if keepdim:
         return tuple(1 if axis in dims else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in dims)
-
-
-class FromShape(float):
-    """A number that follows from shapes, such as the 1 / n of a mean; products of it are such numbers too.
-
-    Generated code may write it as a formula in extents, and so serve other shapes.
-    """
-
-    def __mul__(self, other: Any) -> Any:
-        return FromShape(float(self) * other) if isinstance(other, float | int) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> FromShape:
-        return FromShape(-float(self))
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Beside arrays it is a Python number, which leaves their dtype alone."""
-        plain = [float(one) if isinstance(one, FromShape) else one for one in inputs]
-        return getattr(ufunc, method)(*plain, **options)

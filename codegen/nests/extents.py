@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from pullback.tracer.dims import Dim, Formula
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
@@ -39,6 +41,14 @@ class Symbol:
     """The same as index arithmetic, once the loops over steps have axes."""
     is_counted: bool = False
     """Whether generated code finds it out as it runs: the number of steps of a loop that data decides."""
+
+    def __post_init__(self) -> None:
+        self.value = int(self.value)
+
+    @property
+    def is_shape(self) -> bool:
+        """Whether it is an extent of a shape, which is the same as long as the code runs."""
+        return not self.is_counted and self.size is None
 
     def find(self) -> Symbol:
         root = self
@@ -132,6 +142,16 @@ class Extents:
         keys = ((size, part.shape[dim]) for size, dim in zip(sizes, dims))
         found = [self.sizes.setdefault(key, Symbol(key[1], size=key[0])).find() for key in keys]
         return dict(zip(dims, found))
+
+    @cached_property
+    def by_formula(self) -> dict[Formula, Symbol]:
+        """The symbols of the dimensions that a trace has named; not of those that differ between steps."""
+        found: dict[Formula, Symbol] = {}
+        for node, symbols in self.of.items():
+            for extent, symbol in zip(node.shape, symbols):
+                if isinstance(extent, Dim) and symbol.find().is_shape:
+                    found.setdefault(extent.formula, symbol.find())
+        return found
 
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
@@ -252,7 +272,7 @@ def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     """Slice, pad and the like: a dimension of unchanged size is untouched."""
     pairs = zip(node.operands[0].shape, node.shape, operands[0])
     return tuple(
-        relative(symbol if after == before else _moved(symbol), after - before)
+        relative(symbol if after == before else _moved(symbol), int(after) - int(before))
         for before, after, symbol in pairs
     )
 
@@ -325,7 +345,7 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
             if axis != dim:
                 result[axis] = unify(symbol, result[axis])
     longest = max((_moved(symbols[dim]) for symbols in operands), key=lambda symbol: symbol.value)
-    result[dim] = relative(longest, node.shape[dim] - longest.value)
+    result[dim] = relative(longest, int(node.shape[dim]) - longest.value)
     return tuple(result)
 
 

@@ -116,7 +116,7 @@ class Plan:
 
     def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
         arrays = [self._array_type(node) for node in stage.arrays]
-        return (*arrays, *(ScalarType(INT64) for _ in stage.function.parameters[len(arrays) :]))
+        return (*arrays, *(ScalarType(one.dtype) for one in stage.function.parameters[len(arrays) :]))
 
     def _array_type(self, node: Node) -> ArrayType:
         """With the extents of dimensions in which only constant positions are used: they were unrolled."""

@@ -52,8 +52,8 @@ class Stage:
     shared: Symbol | None = None
     """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
     arrays: list[Node] = field(default_factory=list)
-    integers: dict[ir.Variable, int] = field(default_factory=dict)
-    """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
+    numbers: dict[ir.Variable, int | float] = field(default_factory=dict)
+    """What no array's shape tells: extra arguments, with their values in this call."""
     partial: list[Node] = field(default_factory=list)
     """Totals that each part has for itself, to be combined."""
     private: list[Node] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Stage:
             combined = tuple((buffers[node], monoid_of(node)) for node in totals)
             private = tuple(buffers[node] for node in self.private)
             sharing = ir.Sharing(self.shared.value, combined, private)
-        return ir.Kernel(self.function, tuple(self.integers.values()), sharing)
+        return ir.Kernel(self.function, tuple(self.numbers.values()), sharing)
 
 
 def monoid_of(total: Node) -> Monoid:

@@ -37,7 +37,7 @@ def _write(stage: Stage, plan: Plan, stem: str, width: Callable[[ir.Expr], int])
     used = ir.buffers((*prologue, *body))
     stage.brief = brief_loops(body)
     stage.arrays = [node for node in (*plan.inputs, *plan.filled) if plan.buffers[node] in used]
-    stage.integers = arrays.integers
+    stage.numbers = arrays.numbers
     buffers = [plan.buffers[node] for node in stage.arrays]
     bounds = ir.PART if stage.shared else ()
-    stage.function = ir.Function("kernel", (*buffers, *stage.integers, *bounds), prologue, body)
+    stage.function = ir.Function("kernel", (*buffers, *stage.numbers, *bounds), prologue, body)
