@@ -10,25 +10,35 @@ A formula and a value belong together, so code that is written by the formula co
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
 import numpy as np
 
+EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
+"""What generated code calls sizes."""
 LARGEST_PLAIN = 8
 """Counts up to which are numbers like others if they have no formula, as those of small vectors."""
+LARGEST_CUT = 16
+"""Elements that a part may leave out of a dimension for its extent to be that of the whole less so many."""
 DEEPEST = 20
 """Operations inside one another in a formula; what takes more has an origin of its own."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Source:
     """Where a number comes from: a dimension of an array, or Python code that nobody has seen."""
 
     label: str
+    equal: Formula | None = None
+    """What an operator demands it to be equal to: the older one of two."""
+    letter: str = ""
+    """What generated code calls it."""
+    serial: int = field(default_factory=itertools.count().__next__)
 
     @property
     def depth(self) -> int:
@@ -45,6 +55,7 @@ class Computed:
 
 
 Formula = Union[Source, Computed]  # noqa: UP007  of forward references
+_FORMULAS = (Source, Computed)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -153,6 +164,48 @@ def python_type(value: Any) -> type:
     return type(value)
 
 
+def canonical(formula: Formula) -> Formula:
+    """The formula in terms of what its sources are equal to."""
+    if isinstance(formula, Source):
+        return formula if formula.equal is None else canonical(formula.equal)
+    operands = tuple([canonical(one) if isinstance(one, _FORMULAS) else one for one in formula.operands])
+    return Computed(formula.function, operands, formula.depth)
+
+
+def sources_of(formula: Formula | int | float) -> Iterator[Source]:
+    if isinstance(formula, Source):
+        yield formula
+    elif isinstance(formula, Computed):
+        for one in formula.operands:
+            yield from sources_of(one)
+
+
+def equated(first: int, second: int) -> int:
+    """One of two sizes that an operator demands to be equal; from here on they have one name."""
+    if not isinstance(first, Dim) or not isinstance(second, Dim):
+        return second if isinstance(second, Dim) else first
+    if first.formula is not second.formula:
+        one, other = canonical(first.formula), canonical(second.formula)
+        if one != other:
+            _note_equal(*sorted((one, other), key=_age))
+    return first
+
+
+def _note_equal(older: Formula, younger: Formula) -> None:
+    if isinstance(younger, Source) and younger not in sources_of(older):
+        younger.equal = older
+
+
+def _age(formula: Formula) -> float:
+    """A source that is computed otherwise is the younger one."""
+    return formula.serial if isinstance(formula, Source) else -1
+
+
+def equated_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The same of shapes that have to be equal, and are."""
+    return first if first is second else tuple(map(equated, first, second))
+
+
 def formula_of(value: Any) -> Formula | None:
     return value.formula if isinstance(value, _Sized) else None
 
@@ -167,7 +220,7 @@ def with_formula(value: Any, formula: Formula | None) -> Any:
 def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
     """What an operator gives for numbers, with a formula if one of them has one."""
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
-    inner = [one.depth for one in formulas if isinstance(one, Source | Computed)]
+    inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
     if not inner:
         return result
     if max(inner) == DEEPEST:
@@ -178,6 +231,23 @@ def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
 def lost(value: Any, label: str = "number") -> Any:
     """A number that follows from sizes nobody knows how."""
     return with_formula(plain(value), Source(label))
+
+
+def give_letters(shapes: Iterable[tuple[int, ...]], taken: Iterable[str]) -> None:
+    """Say what code calls the sizes of a function's inputs, in their order; equal ones the same."""
+    letters = iter([one for one in EXTENTS if one not in {*taken}])
+    for extent in (extent for shape in shapes for extent in shape):
+        formula = canonical(extent.formula) if isinstance(extent, Dim) else None
+        if isinstance(formula, Source) and not formula.letter:
+            formula.letter = next(letters, "")
+
+
+def part_of(whole: int, extent: int) -> int:
+    """The extent of a part of a dimension: all of it, all but a few, or so many as Python has found."""
+    if not isinstance(whole, Dim) or extent == 1:
+        return extent
+    missing = int(whole) - extent
+    return whole - missing if missing <= LARGEST_CUT else Dim(extent, Source("part"))
 
 
 def named(shape: tuple[int, ...], label: str) -> tuple[int, ...]:

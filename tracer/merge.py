@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .dims import formula_of
+from .dims import canonical, formula_of
 from .graph import Node, toposort, with_operands
 from .ops.control import Body
 
@@ -48,7 +48,10 @@ def identity_of(node: Node, of_body: Callable[[Body], Any] = repr) -> Any:
 
 def _formulas(value: Any) -> Any:
     """Tells sizes apart that happen to agree."""
-    return tuple(map(formula_of, value)) if isinstance(value, tuple) else formula_of(value)
+    if isinstance(value, tuple):
+        return tuple(map(_formulas, value))
+    formula = formula_of(value)
+    return None if formula is None else canonical(formula)
 
 
 def _structure(body: Body) -> Any:

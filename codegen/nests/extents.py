@@ -7,13 +7,11 @@ where two sizes happen to agree. Size 1 is part of a program's structure and has
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from pullback.tracer.dims import Dim, Formula
+from pullback.tracer.dims import Dim, Formula, canonical
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
@@ -21,6 +19,7 @@ from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
+from pullback.tracer.spec import reshape_groups
 
 
 @dataclass(eq=False)
@@ -143,15 +142,15 @@ class Extents:
         found = [self.sizes.setdefault(key, Symbol(key[1], size=key[0])).find() for key in keys]
         return dict(zip(dims, found))
 
-    @cached_property
-    def by_formula(self) -> dict[Formula, Symbol]:
-        """The symbols of the dimensions that a trace has named; not of those that differ between steps."""
-        found: dict[Formula, Symbol] = {}
-        for node, symbols in self.of.items():
-            for extent, symbol in zip(node.shape, symbols):
-                if isinstance(extent, Dim) and symbol.find().is_shape:
-                    found.setdefault(extent.formula, symbol.find())
-        return found
+    named: dict[Formula, Symbol] = field(default_factory=dict)
+    """The symbols of the sizes that the trace has named; not of those that differ between steps."""
+
+    def enter(self, node: Node, symbols: Symbols) -> None:
+        """Note the symbols of a node's dimensions; sizes of one name have one."""
+        self.of[node] = symbols
+        for extent, symbol in zip(node.shape, symbols):
+            if isinstance(extent, Dim) and symbol.find() is not ONE and symbol.find().is_shape:
+                unify(self.named.setdefault(canonical(extent.formula), symbol), symbol)
 
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
@@ -192,14 +191,14 @@ def _find(graph: Graph, extents: Extents) -> None:
         if node in extents.of:
             continue
         if node.operator is loop_result:
-            extents.of[node] = _loop_result(node, extents)
+            extents.enter(node, _loop_result(node, extents))
         elif node.operator is slice_at:
-            extents.of[node] = _slice_at(node, extents)
+            extents.enter(node, _slice_at(node, extents))
         elif node.operator.body is not None:
-            extents.of[node] = _composite(node, node.operator.body, extents)
+            extents.enter(node, _composite(node, node.operator.body, extents))
         else:
             operands = [extents.of[operand] for operand in node.operands]
-            extents.of[node] = _rule(node)(node, operands)
+            extents.enter(node, _rule(node)(node, operands))
         if is_loop(node):
             _enter_body(LoopNode(node), extents)
 
@@ -290,28 +289,6 @@ def _reshape(node: Node, operands: list[Symbols]) -> Symbols:
             for dim in old:
                 _moved(operands[0][dim])
     return tuple(result)
-
-
-def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """Runs of old and new dimensions (without those of size 1) that hold the same elements, in order."""
-    old_dims = [dim for dim, extent in enumerate(old) if extent != 1]
-    new_dims = [dim for dim, extent in enumerate(new) if extent != 1]
-    if math.prod(old) == 0:
-        same = [old[dim] for dim in old_dims] == [new[dim] for dim in new_dims]
-        return [([a], [b]) for a, b in zip(old_dims, new_dims)] if same else [(old_dims, new_dims)]
-    groups: list[tuple[list[int], list[int]]] = []
-    while old_dims or new_dims:
-        left, right = [old_dims.pop(0)], [new_dims.pop(0)]
-        left_size, right_size = old[left[0]], new[right[0]]
-        while left_size != right_size:
-            if left_size < right_size:
-                left.append(old_dims.pop(0))
-                left_size *= old[left[-1]]
-            else:
-                right.append(new_dims.pop(0))
-                right_size *= new[right[-1]]
-        groups.append((left, right))
-    return groups
 
 
 def _flip(node: Node, operands: list[Symbols]) -> Symbols:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pullback.tracer.dims import FUNCTIONS, Formula, Source, formula_of, plain
+from pullback.tracer.dims import EXTENTS, FUNCTIONS, Formula, Source, canonical, formula_of, plain
 from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
@@ -14,7 +14,7 @@ from .. import ir
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
-from .names import EXTENTS, NamePool
+from .names import NamePool
 
 LARGEST_LITERAL_OFFSET = 8
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
@@ -67,10 +67,12 @@ class IndexWriter:
         self._constants: dict[tuple[Formula, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
         self.reserved: dict[Symbol, str] = {}
+        for formula, symbol in tree.extents.named.items():
+            if isinstance(formula, Source) and formula.letter:
+                self.reserved.setdefault(symbol.find(), arrays.pool.take(formula.letter))
         for symbol in (one for node in tree.graph.inputs for one in tree.extents[node] if one is not ONE):
             if symbol not in self.reserved:
                 self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
-        self._sizes = tree.extents.by_formula
 
     def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ir.Expr:
         """An index may be a value that is computed."""
@@ -151,6 +153,7 @@ class IndexWriter:
         formula = formula_of(value)
         if formula is None:
             return ir.Const(value, dtype)
+        formula = canonical(formula)
         if (formula, dtype) not in self._constants:
             self._constants[formula, dtype] = self._sized(plain(value), formula, dtype)
         return self._constants[formula, dtype]
@@ -177,8 +180,8 @@ class IndexWriter:
         """A formula in extents that this function knows; None if it takes others."""
         if isinstance(formula, int | float):
             return ir.Const(formula, INT64 if isinstance(formula, int) else ir.FLOAT64)
-        if formula in self._sizes:
-            return self.extent(self._sizes[formula])
+        if formula in self.tree.extents.named:
+            return self.extent(self.tree.extents.named[formula])
         if isinstance(formula, Source) or formula.function not in FUNCTIONS:
             return None
         operands = [self._formula(one) for one in formula.operands]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import give_letters
 from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
 from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
 from ...tracer.ops.elementwise import identity
@@ -277,6 +278,7 @@ class _Run:
             tuple(outputs),
             self._origin(),
         )
+        give_letters([node.shape for node in graph.inputs], [node.name for node in graph.inputs])
         checked(graph, "the trace")
         values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *drawn)))
         needs_grad = tuple(map(self._needs_grad, values))
