@@ -34,6 +34,7 @@ class Source:
     """Where a number comes from: a dimension of an array, or Python code that nobody has seen."""
 
     label: str
+    """The same in each trace of a function."""
     equal: Formula | None = None
     """What an operator demands it to be equal to: the older one of two."""
     letter: str = ""
@@ -134,8 +135,6 @@ class Dim(_Sized, int):
         made.formula = formula
         return made
 
-    __hash__ = int.__hash__
-
 
 class Measure(_Sized, float):
     """Another number that follows from sizes, as 1 / n."""
@@ -146,8 +145,6 @@ class Measure(_Sized, float):
         made = float.__new__(cls, value)
         made.formula = formula
         return made
-
-    __hash__ = float.__hash__
 
 
 def plain(value: Any) -> Any:
@@ -170,6 +167,15 @@ def canonical(formula: Formula) -> Formula:
         return formula if formula.equal is None else canonical(formula.equal)
     operands = tuple([canonical(one) if isinstance(one, _FORMULAS) else one for one in formula.operands])
     return Computed(formula.function, operands, formula.depth)
+
+
+def spelled(formula: Formula | int | float) -> str:
+    """The formula as text: that of a size of the same place in another trace of the function is the same."""
+    if isinstance(formula, Source):
+        return formula.label
+    if isinstance(formula, Computed):
+        return f"{formula.function}({', '.join(map(spelled, formula.operands))})"
+    return repr(formula)
 
 
 def sources_of(formula: Formula | int | float) -> Iterator[Source]:
@@ -247,6 +253,8 @@ def part_of(whole: int, extent: int) -> int:
     if not isinstance(whole, Dim) or extent == 1:
         return extent
     missing = int(whole) - extent
+    if not missing:
+        return whole
     return whole - missing if missing <= LARGEST_CUT else Dim(extent, Source("part"))
 
 
@@ -261,6 +269,9 @@ def named(shape: tuple[int, ...], label: str) -> tuple[int, ...]:
 def apply(function: str, *operands: Any) -> Any:
     """A function of `FUNCTIONS`, of numbers of which any may follow from sizes, in whatever order."""
     result = FUNCTIONS[function](*map(plain, operands))
+    moved = _moved(function, *operands) if function in ("add", "subtract") else None
+    if moved is not None:
+        return with_formula(result, moved)
     neutral = NEUTRAL.get(function)
     if len(operands) == 2 and neutral is not None:
         first, second = operands
@@ -269,6 +280,28 @@ def apply(function: str, *operands: Any) -> Any:
         if function in ("add", "multiply") and formula_of(first) is None and first == neutral:
             return with_formula(result, formula_of(second))
     return result_of(function, operands, result)
+
+
+def _moved(function: str, first: Any, second: Any) -> Formula | None:
+    """The formula of a size and some more or less, in which what was added before is added up."""
+    if function == "add" and isinstance(second, Dim):
+        first, second = second, first
+    if not isinstance(first, Dim) or type(second) is not int:
+        return None
+    whole, before = base_of(first.formula)
+    difference = before + (second if function == "add" else -second)
+    if not difference:
+        return whole
+    return Computed("add" if difference > 0 else "subtract", (whole, abs(difference)), whole.depth + 1)
+
+
+def base_of(formula: Formula) -> tuple[Formula, int]:
+    """The size that another is some elements more than, and how many."""
+    if isinstance(formula, Computed) and formula.function in ("add", "subtract"):
+        whole, difference = formula.operands
+        if isinstance(whole, _FORMULAS) and isinstance(difference, int):
+            return whole, difference if formula.function == "add" else -difference
+    return formula, 0
 
 
 def known(count: Any) -> Any:

@@ -41,7 +41,8 @@ class LostNumbers:
         if any(_is_spelled(number, one) for one in frames):
             return number
         stack = tuple([(one.f_code, one.f_lasti) for one in frames if not is_own(one.f_code)])
-        source = self._by_place.setdefault((stack, number), Source("number"))
+        label = "".join(f"{code.co_name}+{instruction} " for code, instruction in stack)
+        source = self._by_place.setdefault((stack, number), Source(label))
         if isinstance(number, float):  # a new object for each that is computed
             self._by_object[id(number)] = number, source
         return with_formula(number, source)
@@ -57,8 +58,8 @@ class LostNumbers:
 def note_size_asked() -> None:
     """Note that the function which is traced has asked for a size, if it was the user's code that did."""
     numbers = current.get()
-    if numbers is not None and not is_own(sys._getframe(2).f_code):
-        numbers.sizes_are_asked = True
+    if numbers is not None and not numbers.sizes_are_asked:
+        numbers.sizes_are_asked = not is_own(sys._getframe(2).f_code)
 
 
 def traced_number(number: Any) -> Any:

@@ -118,11 +118,13 @@ def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) 
 
 def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
     """Runs of old and new dimensions (without those of size 1) that hold the same elements, in order."""
+    old, new = tuple(map(int, old)), tuple(map(int, new))
     old_dims = [dim for dim, extent in enumerate(old) if extent != 1]
     new_dims = [dim for dim, extent in enumerate(new) if extent != 1]
+    if [old[dim] for dim in old_dims] == [new[dim] for dim in new_dims]:
+        return [([a], [b]) for a, b in zip(old_dims, new_dims)]
     if math.prod(old) == 0:
-        same = [old[dim] for dim in old_dims] == [new[dim] for dim in new_dims]
-        return [([a], [b]) for a, b in zip(old_dims, new_dims)] if same else [(old_dims, new_dims)]
+        return [(old_dims, new_dims)]
     groups: list[tuple[list[int], list[int]]] = []
     while old_dims or new_dims:
         left, right = [old_dims.pop(0)], [new_dims.pop(0)]

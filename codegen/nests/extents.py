@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pullback.tracer.dims import Dim, Formula, canonical
+from pullback.tracer.dims import LARGEST_CUT, Dim, Formula, base_of, canonical
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
@@ -30,8 +30,6 @@ class Symbol:
     parent: Symbol | None = None
     base: Symbol | None = None
     """The extent that this one is some elements more or less than, as slices and pads make them."""
-    related: dict[int, Symbol] = field(default_factory=dict)
-    """The extents that differ from this one by some elements, by how many."""
     size: Node | None = None
     """Of a dimension that grows or shrinks with the steps: the value that says how far it goes in one."""
     is_moved: bool = False
@@ -60,7 +58,6 @@ class Symbol:
 
 
 ONE = Symbol(1)
-LARGEST_DIFFERENCE = 16
 Symbols = tuple[Symbol, ...]
 
 
@@ -76,8 +73,6 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
     second.parent = first
     first.is_moved |= second.is_moved
     first.is_counted |= second.is_counted
-    for difference, symbol in second.related.items():
-        unify(first.related.setdefault(difference, symbol), symbol)
     if first.base is None:
         first.base = second.base
     if _is_based_on(first, first):
@@ -92,27 +87,6 @@ def _is_based_on(symbol: Symbol, other: Symbol) -> bool:
         if symbol is other:
             return True
     return False
-
-
-def relative(symbol: Symbol, difference: int) -> Symbol:
-    """The extent that is `difference` more than another; what a stencil cuts off, padding restores."""
-    symbol = symbol.find()
-    value = symbol.value + difference
-    if symbol.size is not None and difference == 0:
-        return symbol
-    if value == 1 or symbol is ONE or symbol.size is not None or abs(difference) > LARGEST_DIFFERENCE:
-        return fresh(value)
-    if symbol.base is not None:
-        base = symbol.base.find()
-        from_base = value - base.value
-        if from_base == 0 or abs(from_base) <= LARGEST_DIFFERENCE:
-            symbol, difference = base, from_base
-    if difference == 0:
-        return symbol
-    found = symbol.related.get(difference)
-    if found is None:
-        found = symbol.related[difference] = Symbol(value, base=symbol)
-    return found.find()
 
 
 def fresh(extent: int) -> Symbol:
@@ -150,7 +124,14 @@ class Extents:
         self.of[node] = symbols
         for extent, symbol in zip(node.shape, symbols):
             if isinstance(extent, Dim) and symbol.find() is not ONE and symbol.find().is_shape:
-                unify(self.named.setdefault(canonical(extent.formula), symbol), symbol)
+                self._enter(canonical(extent.formula), symbol)
+
+    def _enter(self, formula: Formula, symbol: Symbol) -> None:
+        symbol = unify(self.named.setdefault(formula, symbol), symbol)
+        whole, difference = base_of(formula)
+        is_near = 0 < abs(difference) <= LARGEST_CUT and whole in self.named
+        if is_near and not _is_based_on(self.named[whole].find(), symbol):
+            symbol.base = self.named[whole]
 
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
@@ -271,7 +252,7 @@ def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     """Slice, pad and the like: a dimension of unchanged size is untouched."""
     pairs = zip(node.operands[0].shape, node.shape, operands[0])
     return tuple(
-        relative(symbol if after == before else _moved(symbol), int(after) - int(before))
+        symbol if after == before else fresh(_moved(symbol).value + int(after) - int(before))
         for before, after, symbol in pairs
     )
 
@@ -321,8 +302,8 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
         for axis, symbol in enumerate(symbols):
             if axis != dim:
                 result[axis] = unify(symbol, result[axis])
-    longest = max((_moved(symbols[dim]) for symbols in operands), key=lambda symbol: symbol.value)
-    result[dim] = relative(longest, int(node.shape[dim]) - longest.value)
+    for symbols in operands:
+        _moved(symbols[dim])
     return tuple(result)
 
 

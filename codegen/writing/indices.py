@@ -68,8 +68,8 @@ class IndexWriter:
         self._root_variables: dict[Axis, ir.Variable] = {}
         self.reserved: dict[Symbol, str] = {}
         for formula, symbol in tree.extents.named.items():
-            if isinstance(formula, Source) and formula.letter:
-                self.reserved.setdefault(symbol.find(), arrays.pool.take(formula.letter))
+            if isinstance(formula, Source) and formula.letter and symbol.find() not in self.reserved:
+                self.reserved[symbol.find()] = arrays.pool.take(formula.letter)
         for symbol in (one for node in tree.graph.inputs for one in tree.extents[node] if one is not ONE):
             if symbol not in self.reserved:
                 self.reserved[symbol] = arrays.pool.take_first(EXTENTS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dims import equated, equated_shapes, part_of
+from ..dims import Dim, equated, equated_shapes, part_of
 from ..errors import DTypeError, ShapeError
 from ..operator import Array, Movement, Operator, declare
 from ..spec import Spec, broadcast_shapes, reshape_groups
@@ -35,6 +35,8 @@ def _infer_reshape(x: Spec, shape: tuple[int, ...]) -> Spec:
 
 def _named_as_before(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     """The new shape, in which the dimensions that stay keep their names."""
+    if not any(isinstance(extent, Dim) for extent in old):
+        return new
     named = list(new)
     for before, after in reshape_groups(old, new):
         if len(before) == len(after) == 1:
@@ -91,7 +93,7 @@ expand = movement(
 
 
 def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
-    extents = map(len, map(range, starts, stops, steps))
+    extents = map(len, map(range, map(int, starts), map(int, stops), steps))
     return x.with_shape(tuple(map(part_of, x.shape, extents)))
 
 
