@@ -1,6 +1,8 @@
 """Sizes have names: code that computes with them serves every shape, and none is taken for another."""
 
+import copy
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +10,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.tracer.dims import Dim, Source, canonical, equated, formula_of
+from pullback.tracer.spec import broadcast_shapes
 
 SHAPES = ((40, 40), (40, 30), (33, 50), (64, 31))
 """First a coincidence of two sizes, which must change nothing."""
@@ -194,3 +198,106 @@ def test_sizes_that_agree_by_chance_are_two(program: Callable[..., Any], taken: 
         sources.add(made(compiled))
         assert "guard" not in compiled.explain(x, y)
     assert len(sources) == 1
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def test_forward_and_backward_call_a_size_alike() -> None:
+    @pb.compile
+    def loss(w, b, x, words):
+        return (pb.tanh(x[words] @ w + b).mean(dim=0) ** 2).sum()
+
+    arrays = [argument(shape) for shape in ((40, 50), (50,), (60, 40))]
+    tensors = [pb.tensor(array, requires_grad=True) for array in arrays]
+    words = np.arange(33)
+    forward, backward = loss.forward_source(*tensors, words), loss.backward_source(*tensors, words)
+    for header in ("w: float64[n, m]", "b: float64[m]", "x: float64[p, n]", "words: int64[q]"):
+        assert header in forward
+    for header in ("w: float64[n, m]", "d_w: float64[n, m]", "d_b: float64[m]", "d_x: float64[p, n]"):
+        assert header in backward
+
+
+def test_arithmetic_on_sizes_keeps_their_names() -> None:
+    n, m = Dim(5, Source("n")), Dim(7, Source("m"))
+    for found, value in ((n + m, 12), (2 * n - 3, 7), (n * m // 2, 17), (-n, -5), (n / m, 5 / 7), (1 + n, 6)):
+        assert found == value and hash(found) == hash(value) and formula_of(found) is not None
+    assert formula_of(n - 2 + 1) == formula_of(n - 1) and formula_of((n - 1) + 1) is n.formula
+    assert formula_of(n * 1) is n.formula and formula_of(n + m) != formula_of(m + n)
+    assert formula_of(n - 5) is None, "nothing is made of nothing"
+    assert type(pickle.loads(pickle.dumps(n))) is int and type(copy.deepcopy(n / m)) is float
+    long = n
+    for _ in range(3000):
+        long = long + m
+    assert hash(formula_of(long)) is not None
+
+
+def test_sizes_that_an_operator_demands_to_be_equal_have_one_name() -> None:
+    first, second, third = (Dim(5, Source(name)) for name in "abc")
+    assert broadcast_shapes((first, 1), (second, 3)) == (5, 3)
+    assert canonical(second.formula) is first.formula is not canonical(third.formula)
+    equated(third - 1, Dim(4, Source("d")))
+    assert canonical(third.formula) is third.formula
+
+
+def test_a_number_of_sizes_is_not_taken_for_another_function_of_them() -> None:
+    @pb.compile
+    def powers(x):
+        scale = pb.tensor(1.5 * len(x))
+        return scale**2 + scale**3 + x.sum()
+
+    for size in (5, 6):
+        scale = 1.5 * size
+        np.testing.assert_allclose(powers(np.ones(size)).numpy(), scale**2 + scale**3 + size)
+
+
+# --- they are Python's numbers ------------------------------------------------------------------------------
+
+
+OF_SIZES: list[Callable[[Any], Any]] = [
+    lambda x: x / x.shape[1],
+    lambda x: np.divide(x, x.size),
+    lambda x: x * (np.ones(3, np.float32) * x.shape[0]),
+    lambda x: x * (np.ones(3, np.float32) * (x.shape[0] / 3)),
+    lambda x: x * (np.float64(2) * x.shape[0]) + x.shape[0] * np.float64(2),
+    lambda x: x + np.full(3, x.shape[1]) + np.array((*x.shape, 1)),
+    lambda x: np.where(x > 2, x.shape[0], x) + np.clip(x, 0, x.shape[0]),
+    lambda x: (x // x.shape[0]) + x ** x.shape[0] + x.shape[0] ** x,
+    lambda x: x * (1 if type(x.shape[0]) is int and type(x.shape[0] / 2) == float else 2),  # noqa: E721
+    lambda x: [x.shape[0], x.shape, len(x), x.size / 4, {"n": x.shape[1] - 1}, x.sum()],
+]
+
+
+@pytest.mark.parametrize("place", range(len(OF_SIZES)))
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+def test_sizes_compute_as_pythons_numbers(place: int, dtype: str) -> None:
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    expected, actual = OF_SIZES[place](x), pb.compile(OF_SIZES[place])(x)
+    if isinstance(expected, list):
+        np.testing.assert_array_equal(actual.pop(), expected.pop())
+        assert repr(actual) == repr(expected)
+        assert [type(one) for one in actual] == [type(one) for one in expected]
+        assert type(actual[1][0]) is type(actual[4]["n"]) is int
+        return
+    assert actual.dtype == expected.dtype
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_sizes_that_a_function_keeps_are_plain_numbers() -> None:
+    class Model:
+        seen = 0
+
+    model, log = Model(), []
+
+    @pb.compile
+    def step(x):
+        model.seen += len(x) + x.shape[1]
+        model.last, model.share = x.shape[0], 1 / x.shape[0]
+        log.append(x.shape[0])
+        return x * 2
+
+    for _ in range(2):
+        step(np.ones((2, 3)))
+    kept = (model.seen, model.last, model.share, log[0])
+    assert kept == (10, 2, 0.5, 2)
+    assert [type(one) for one in kept] == [int, int, float, int]

@@ -65,14 +65,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor_divide": operator.floordiv,
     "negative": operator.neg,
 }
-
-
 NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 """The second operand that changes nothing."""
 
 
 class _Sized:
-    """What a `Dim` and a `Measure` have in common: arithmetic that keeps account."""
+    """What a `Dim` and a `Measure` have in common: arithmetic that keeps account of what is done."""
 
     __slots__ = ()
     formula: Formula
@@ -224,7 +222,7 @@ def with_formula(value: Any, formula: Formula | None) -> Any:
 
 
 def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
-    """What an operator gives for numbers, with a formula if one of them has one."""
+    """What a function gives for numbers, with a formula if one of them has one."""
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
     inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
     if not inner:
@@ -315,6 +313,6 @@ def share(count: Any, of: float = 1.0) -> Any:
 
 
 def _combined(function: str, *operands: Any) -> Any:
-    if not all(isinstance(one, int | float) for one in operands):
+    if any(python_type(one) not in (int, float, bool) for one in operands):  # NumPy's compute on their own
         return NotImplemented
     return apply(function, *operands)

@@ -1,8 +1,9 @@
 """Which dimensions of a graph are the same one: symbols for extents, so that code is generic in shapes.
 
-Each dimension of each value gets a symbol. Operators unify them (operands of an elementwise operator have
-equal dimensions, or size 1), so two dimensions share a symbol only where the program makes them equal, not
-where two sizes happen to agree. Size 1 is part of a program's structure and has no symbol.
+Each dimension of each value gets a symbol; those that the trace gave one name share it. Operators unify them
+(operands of an elementwise operator have equal dimensions, or size 1), so two dimensions share a symbol only
+where the program makes them equal, not where two sizes happen to agree. Size 1 is part of a program's
+structure and has no symbol.
 """
 
 from __future__ import annotations

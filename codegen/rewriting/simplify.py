@@ -160,7 +160,8 @@ def _fold_constants(node: Node) -> Node | None:
         arrays = [np.asarray(value, operand.dtype) for value, operand in zip(values, node.operands)]
         with np.errstate(all="ignore"):
             result = np.asarray(node.operator.evaluate(*arrays, **node.attributes)).item()
-        return constant(dims.result_of(node.operator.name, values, result), node.spec)
+        function = f"{node.operator.name}{dict(node.attributes)}" if node.attributes else node.operator.name
+        return constant(dims.result_of(function, values, result), node.spec)
     is_one_value = node.operator is m.concatenate and len(set(map(repr, values))) == 1
     if is_one_value or node.operator.movement.rearranges:
         return constant(values[0], node.spec)

@@ -64,7 +64,7 @@ class IndexWriter:
         self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
         self._offsets: dict[int, ir.Variable] = {}
-        self._constants: dict[tuple[Formula, np.dtype], ir.Expr] = {}
+        self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
         self.reserved: dict[Symbol, str] = {}
         for formula, symbol in tree.extents.named.items():
@@ -153,10 +153,10 @@ class IndexWriter:
         formula = formula_of(value)
         if formula is None:
             return ir.Const(value, dtype)
-        formula = canonical(formula)
-        if (formula, dtype) not in self._constants:
-            self._constants[formula, dtype] = self._sized(plain(value), formula, dtype)
-        return self._constants[formula, dtype]
+        key = canonical(formula), value, dtype
+        if key not in self._constants:
+            self._constants[key] = self._sized(plain(value), key[0], dtype)
+        return self._constants[key]
 
     def _sized(self, value: int | float, formula: Formula, dtype: np.dtype) -> ir.Expr:
         written = self._formula(formula)
