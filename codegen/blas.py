@@ -222,7 +222,7 @@ def _cython_blas() -> ModuleType:
     name = "scipy.linalg.cython_blas"
     if "scipy.linalg" in sys.modules:
         return importlib.import_module(name)
-    import scipy
+    import scipy  # not before it is needed
 
     spec = PathFinder.find_spec(name, [str(Path(scipy.__file__).parent / "linalg")])
     if spec is None or spec.loader is None:

@@ -11,8 +11,9 @@ from pullback.tracer.verify import checked
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
 from .machine.compile import statistics
+from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
-from .program import DEFAULT_OPTIONS, Options, Program
+from .program import Program
 from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls

@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import BuiltinFunctionType
@@ -36,6 +36,7 @@ from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
 from .nests.stages import Stage, stage_names
+from .options import Options
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
@@ -46,19 +47,6 @@ RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How programs are generated and compiled."""
-
-    fastmath: bool = True
-    """Sums may be reordered and products fused into sums; nan and inf stay what they are."""
-    parallel: bool | None = None
-    """Loops over threads: always, never, or (None) above a measured size."""
-
-
-DEFAULT_OPTIONS = Options()
 
 
 class Program:
@@ -79,8 +67,6 @@ class Program:
         self.title = title
         self.notes = tuple(notes)
         self.stem = stem or graph.name
-        self.compiled = False
-        self._run: Runner = self._compile_and_run
         _require_compilable(graph)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -89,7 +75,7 @@ class Program:
         Raises DimensionError for an index array with a position outside of what it indexes,
         LinearAlgebraError where a matrix is singular, or not positive definite.
         """
-        return self._run(arrays)
+        return self.runner(arrays)
 
     # --- generation ---------------------------------------------------------------------------------------
 
@@ -142,13 +128,13 @@ class Program:
 
     # --- execution ----------------------------------------------------------------------------------------
 
-    def _compile_and_run(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    @cached_property
+    def runner(self) -> Runner:
+        """What a call runs; asked for the first time, it is compiled."""
         kernels = self._compiled_kernels()
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
-        self._run = self._explaining(make_runner(self._plan, kernels))
-        self.compiled = True
-        return self._run(arrays)
+        return self._explaining(make_runner(self._plan, kernels))
 
     def _compiled_kernels(self) -> list[Kernel]:
         plan = self._plan

@@ -61,7 +61,7 @@ from pullback.runtime.functions.statistics import (
 )  # fmt: skip
 from pullback.runtime.functions.movement import (
     adjoint, atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, expand, expand_as, flatten,
-    moveaxis, movedim, permute, ravel, repeat, repeat_interleave, reshape, reshape_as, squeeze, swapaxes,
+    moveaxis, movedim, permute, ravel, repeat, reshape, reshape_as, squeeze, swapaxes,
     swapdims, t, tile, transpose, unflatten, unsqueeze, view, view_as,
 )  # fmt: skip
 from pullback.runtime.functions.parts import (
@@ -73,8 +73,8 @@ from pullback.runtime.functions.joining import (
 )  # fmt: skip
 from pullback.runtime.functions.selection import (
     argwhere, gather, index_add, index_copy, index_fill, index_put, index_select, masked_fill,
-    masked_scatter, masked_select, nonzero, nonzero_static, one_hot, scatter, scatter_add, take,
-    take_along_dim,
+    masked_scatter, masked_select, nonzero, nonzero_static, one_hot, repeat_interleave, scatter_add,
+    take, take_along_dim,
 )  # fmt: skip
 from pullback.runtime.functions.ordering import (
     argsort, bincount, kthvalue, median, msort, nanmedian, nanquantile, quantile, sort, topk,
@@ -99,8 +99,8 @@ from pullback.runtime.functions.counting import (
     bucketize, histc, histogram, isin, mode, searchsorted, unique, unique_consecutive,
 )  # fmt: skip
 from pullback.runtime.functions.scattering import (
-    as_strided, as_strided_scatter, diagonal_scatter, index_reduce, put, renorm, scatter_reduce,
-    select_scatter, slice_scatter,
+    as_strided, as_strided_scatter, diagonal_scatter, index_reduce, put, renorm, scatter,
+    scatter_reduce, select_scatter, slice_scatter,
 )  # fmt: skip
 from pullback.runtime.functions.kinds import (
     alias_copy, angle, as_strided_copy, conj, conj_physical, detach_copy, diagonal_copy, expand_copy,
@@ -111,10 +111,10 @@ from pullback.runtime.functions.kinds import (
 )  # fmt: skip
 from pullback.runtime.functions.padding import constant_pad_nd, pad
 from pullback.runtime.functions.contraction import (
-    addbmm, addmm, addmv, addr, baddbmm, bilinear, bmm, chain_matmul, cross, dot, ger, inner, kron, linear,
-    matmul, mm, multi_dot, mv, outer, tensordot, trace, vdot,
+    addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, ger, inner, kron, linear,
+    matmul, mm, mv, outer, tensordot, trace, vdot,
 )  # fmt: skip
-from pullback.runtime.functions.einsum import einsum
+from pullback.runtime.functions.einsum import bilinear, chain_matmul, einsum, multi_dot
 from pullback.runtime.functions.linalg import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_power, slogdet,
 )  # fmt: skip

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo(options: argparse.Namespace) -> None:
-    from .examples import digits
+    from .examples import digits  # each command loads what it needs
 
     digits.main()
 

@@ -1,7 +1,7 @@
 """Linear algebra under the names of torch.linalg."""
 
 from pullback.runtime.functions.contraction import linalg_cross as cross
-from pullback.runtime.functions.contraction import matmul, multi_dot, outer, vdot
+from pullback.runtime.functions.contraction import matmul, outer, vdot
 from pullback.runtime.functions.decompositions import (
     eig,
     eigh,
@@ -12,6 +12,7 @@ from pullback.runtime.functions.decompositions import (
 )  # fmt: skip
 from pullback.runtime.functions.decompositions import linalg_qr as qr
 from pullback.runtime.functions.decompositions import linalg_svd as svd
+from pullback.runtime.functions.einsum import multi_dot
 from pullback.runtime.functions.elimination import cholesky_ex, inv_ex, lu_factor, lu_factor_ex, solve_ex
 from pullback.runtime.functions.elimination import linalg_lu as lu
 from pullback.runtime.functions.elimination import linalg_lu_solve as lu_solve

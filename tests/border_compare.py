@@ -105,6 +105,11 @@ def array_of(value: Any) -> np.ndarray:
     return value.detach().numpy() if isinstance(value, pb.Tensor) else np.asarray(value)
 
 
+def kind_of(value: Any) -> type:
+    """A Tensor, an array (0-d ones are arrays), one of NumPy's numbers, or one of Python's."""
+    return next((kind for kind in (pb.Tensor, np.ndarray, np.generic) if isinstance(value, kind)), float)
+
+
 def compare(expected: Any, found: Any, tolerance: float, where: str = "") -> None:
     """Raises Differs where `found` is not what plain code gives."""
 
@@ -137,7 +142,7 @@ def compare(expected: Any, found: Any, tolerance: float, where: str = "") -> Non
             differ("dtype")
         if not is_near(one, other, tolerance):
             differ("value")
-        if isinstance(expected, pb.Tensor) != isinstance(found, pb.Tensor):
+        if kind_of(expected) is not kind_of(found):
             differ("kind")
 
 

@@ -10,22 +10,31 @@ from typing import Any
 
 import numpy as np
 
-sin, cos, tan, exp, log, log1p, expm1, sqrt, tanh = (
-    np.sin, np.cos, np.tan, np.exp, np.log, np.log1p, np.expm1, np.sqrt, np.tanh,
+
+def _of_any_number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function, which gives a Python number for Python numbers."""
+
+    def call(*arguments: Any) -> Any:
+        found = function(*arguments)
+        return found.item() if all(type(one) in (int, float) for one in arguments) else found
+
+    return call
+
+
+sin, cos, tan, exp, log, log1p, expm1, sqrt, tanh, abs, sign, floor, ceil, square, arctan, hypot = map(
+    _of_any_number,
+    (
+        np.sin, np.cos, np.tan, np.exp, np.log, np.log1p, np.expm1, np.sqrt, np.tanh, np.abs, np.sign,
+        np.floor, np.ceil, np.square, np.arctan, np.hypot,
+    ),
 )  # fmt: skip
-abs, sign, floor, ceil, square, arctan, hypot = (
-    np.abs,
-    np.sign,
-    np.floor,
-    np.ceil,
-    np.square,
-    np.arctan,
-    np.hypot,
+maximum, minimum, add, multiply, subtract = map(
+    _of_any_number, (np.maximum, np.minimum, np.add, np.multiply, np.subtract)
 )
-round, maximum, minimum, where, matmul, outer, einsum, dot, clip, clamp = (
-    np.round, np.maximum, np.minimum, np.where, np.matmul, np.outer, np.einsum, np.dot, np.clip, np.clip,
+round, where, matmul, outer, einsum, dot, clip, clamp = (
+    np.round, np.where, np.matmul, np.outer, np.einsum, np.dot, np.clip, np.clip,
 )  # fmt: skip
-add, multiply, subtract, allclose, isfinite = np.add, np.multiply, np.subtract, np.allclose, np.isfinite
+allclose, isfinite = np.allclose, np.isfinite
 
 
 def sigmoid(x: Any) -> Any:

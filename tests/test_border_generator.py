@@ -39,7 +39,7 @@ def test_plain_code_runs_idioms(subject: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        (1.0, np.float64(1.0), ""), (np.float64(1.0), np.array(1.0), ""), (True, np.True_, ""),
+        (1.0, np.float64(1.0), "kind"), (np.float64(1.0), np.array(1.0), "kind"), (True, np.True_, "kind"),
         (1, 1.0, "dtype"), (np.float32(1), 1.0, "dtype"), (np.ones(2), np.ones(3), "shape"),
         (1.0, 1.0 + 1e-6, "value"), (np.ones(2), pb.ones(2, dtype=pb.float64), "kind"),
         ([1.0], (1.0,), "structure"), ({"a": 1.0}, {"b": 1.0}, "structure"), ("1.5", "1.6", "value"),

@@ -1,7 +1,10 @@
-"""The ends of a call in machine code: what matches the last one, and the arrays made for a kernel."""
+"""The ends of a call in machine code: which row serves it, and the arrays made for a kernel."""
 
+import ctypes
 import gc
 import sys
+from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ import pullback as pb
 from pullback.codegen.machine import store
 from pullback.codegen.machine.compile import compile_function
 from pullback.codegen.machine.kernel_types import ArrayType, ScalarType
-from pullback.codegen.machine.small_calls import caller, matcher, numbers_as_arrays
+from pullback.codegen.machine.small_calls import Argument, Row, Surroundings, caller, dispatcher
 from pullback.tracer.spec import Spec
 
 FLOAT64, INT64, INTEGER = np.dtype("float64"), np.dtype("int64"), np.asarray(0).dtype
@@ -33,10 +36,47 @@ def readonly(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def test_arrays_like_the_first_ones_match() -> None:
-    matches = matcher([np.ones((2, 3)), np.ones((), "int64")])
-    assert matches(np.zeros((2, 3)), np.array(4)) is True
-    assert matcher([])() is True
+class Carrier:
+    """As a Tensor: an array, perhaps a view, and whether a gradient is asked of it."""
+
+    __slots__ = ("asked", "value", "view")
+
+    def __init__(self, value: Any, asked: bool = False, view: Any = None) -> None:
+        self.value, self.asked, self.view = value, asked, view
+
+
+DEFAULT = np.dtype("float32")
+UNKNOWN, LOST = object(), object()
+RECORDING = ContextVar("recording", default=True)
+MATRIX, SCALAR = Argument.array(FLOAT64, (2, 3)), Argument.array(INT64, ())
+
+
+def refresh(carrier: Carrier) -> None:
+    if carrier.view is LOST:
+        raise LookupError("lost")
+    carrier.value = carrier.view
+
+
+def table(*rows: tuple[tuple[Argument, ...], Any], default: np.dtype = DEFAULT) -> Any:
+    """The function of arguments that gives what the row that fits is called with."""
+    slots = (vars(Carrier)[name] for name in ("value", "view", "asked"))
+    around = Surroundings(UNKNOWN, list, refresh, RECORDING, *slots, 2**53)
+    run = dispatcher([Row(default, row, given, ctypes.c_int64()) for row, given in rows], around)
+    return lambda *arguments: run(arguments, DEFAULT)
+
+
+def given(leaves: Any) -> Any:
+    return leaves
+
+
+def test_arrays_of_the_same_kind_are_handed_on() -> None:
+    find = table(((MATRIX, SCALAR), given))
+    matrix, scalar = np.zeros((2, 3)), np.array(4)
+    found = find(matrix, scalar)
+    assert type(found) is tuple and found[0] is matrix and found[1] is scalar
+    assert table(((), given))() == ()
+    assert table()() is UNKNOWN
+    assert table(((), given), default=FLOAT64)() is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -46,20 +86,73 @@ def test_arrays_like_the_first_ones_match() -> None:
         (np.ones((2, 3)),),
         (np.ones((2, 3)), np.ones((), "int64"), np.ones(())),
         (np.ones((2, 4)), np.ones((), "int64")),
-        (np.ones((3, 2)).T, np.ones((), "int64")),
         (np.ones((2, 3, 1)), np.ones((), "int64")),
         (np.ones(6), np.ones((), "int64")),
         (np.ones((2, 3), "float32"), np.ones((), "int64")),
         (np.ones((2, 3), ">f8"), np.ones((), "int64")),
-        (readonly(np.ones((2, 3))), np.ones((), "int64")),
         (np.ones((2, 3)).view(Other), np.ones((), "int64")),
         (np.ones((2, 3)), 1),
         (np.ones((2, 3)), None),
     ],
     ids=str,
 )
-def test_others_do_not(arguments) -> None:
-    assert matcher([np.ones((2, 3)), np.ones((), "int64")])(*arguments) is False
+def test_others_are_not(arguments) -> None:
+    find = table(((MATRIX, SCALAR), given))
+    assert find(*arguments) is UNKNOWN
+
+
+def test_arrays_of_another_layout_are_conformed() -> None:
+    find = table(((MATRIX, SCALAR), given))
+    for matrix in (np.ones((3, 2)).T, readonly(np.ones((2, 3)))):
+        found = find(matrix, np.array(4))
+        assert type(found) is list and found[0] is matrix
+
+
+def test_the_first_row_that_fits_runs() -> None:
+    rows = [((Argument.array(FLOAT64, (size,)),), lambda leaves, size=size: size) for size in (3, 4, 5, 4)]
+    find = table(*rows, ((MATRIX,), lambda leaves: UNKNOWN))
+    assert [find(np.ones(size)) for size in (5, 4, 3)] == [5, 4, 3]
+    assert find(np.ones(6)) is UNKNOWN and find(np.ones((2, 3))) is UNKNOWN
+
+
+def test_calls_are_counted_unless_they_are_not_served() -> None:
+    calls, answer = ctypes.c_int64(), [1, UNKNOWN, 2]
+    around = Surroundings(UNKNOWN, list, refresh, RECORDING, *map(vars(Carrier).get, Carrier.__slots__), 1)
+    run = dispatcher([Row(DEFAULT, (), lambda leaves: answer.pop(), calls)], around)
+    assert [run((), DEFAULT) for _ in range(3)] == [2, UNKNOWN, 1] and calls.value == 2
+    with pytest.raises(IndexError):
+        run((), DEFAULT)
+    assert calls.value == 3
+
+
+def test_what_is_static_is_the_same_object_and_not_handed_on() -> None:
+    wanted, x = object(), np.ones((2, 3))
+    find = table(((Argument.same(None), MATRIX, Argument.same(wanted)), given))
+    (found,) = find(None, x, wanted)
+    assert found is x
+    assert find(None, x, object()) is UNKNOWN and find(x, x, wanted) is UNKNOWN
+
+
+def test_tensors_count_with_whether_a_gradient_is_asked() -> None:
+    x = np.ones((2, 3))
+    plain, asking = (Argument.tensor(Carrier, asked, FLOAT64, (2, 3)) for asked in (False, True))
+    find = table(((plain,), lambda leaves: "plain"), ((asking,), lambda leaves: "asking"))
+    assert find(Carrier(x)) == "plain" and find(Carrier(x, asked=True)) == "asking"
+    token = RECORDING.set(False)
+    assert find(Carrier(x, asked=True)) == "plain"
+    RECORDING.reset(token)
+    assert find(Carrier(x.T)) is UNKNOWN and find(Carrier(1.0)) is UNKNOWN and find(x) is UNKNOWN
+    unset = Carrier(x)
+    del unset.value
+    assert find(unset) is UNKNOWN
+
+
+def test_views_are_looked_at_first() -> None:
+    find = table(((Argument.tensor(Carrier, False, FLOAT64, (3, 2)),), given))
+    view = Carrier(np.ones((2, 3)), view=np.ones((2, 3)).T)
+    assert find(view)[0] is view and view.value is view.view
+    with pytest.raises(LookupError, match="lost"):
+        find(Carrier(np.ones((3, 2)), view=LOST))
 
 
 def shifted():
@@ -109,17 +202,17 @@ def test_calls_of_several_kinds_take_turns() -> None:
 
 
 def test_arrays_take_the_places_of_numbers() -> None:
-    x = np.ones(3)
-    convert = numbers_as_arrays((np.ndarray, float, int), 2**53)
+    x = np.ones((2, 3))
+    convert = table(((MATRIX, Argument.number(float), Argument.number(int)), given))
     before = sys.getrefcount(x)
     for number, integer in ((2.5, -3), (-0.0, 2**53), (float("inf"), -(2**53)), (1e-320, 0)):
-        given, first, second = convert((x, number, integer))
-        assert given is x and type(first) is np.ndarray and type(second) is np.ndarray
+        given_array, first, second = convert(x, number, integer)
+        assert given_array is x and type(first) is np.ndarray and type(second) is np.ndarray
         assert (first.dtype, first.shape, second.dtype, second.shape) == (FLOAT64, (), INTEGER, ())
         assert repr(first.item()) == repr(number) and second.item() == integer
         assert first.flags.carray and first.flags.owndata and second.flags.carray
-    assert np.isnan(convert((x, float("nan"), 1))[1])
-    del given
+    assert np.isnan(convert(x, float("nan"), 1)[1])
+    del given_array
     assert sys.getrefcount(x) == before
 
 
@@ -131,15 +224,24 @@ def test_arrays_take_the_places_of_numbers() -> None:
     ],
 )  # fmt: skip
 def test_other_arguments_than_those_numbers(arguments) -> None:
-    convert = numbers_as_arrays((float, int), 2**53)
-    nothing = convert(arguments)
-    assert nothing == () and convert((1.0, 2)) == (1.0, 2)
+    convert = table(((Argument.number(float), Argument.number(int)), given))
+    assert convert(*arguments) is UNKNOWN and convert(1.0, 2) == (1.0, 2)
 
 
-def test_dtypes_of_numbers_are_kept() -> None:
-    convert = numbers_as_arrays((float, float), 2**53)
-    count = sys.getrefcount(FLOAT64)
+def test_references_are_kept() -> None:
+    x, turned, carried = np.ones((2, 3)), np.ones((3, 2)).T, Carrier(np.ones((2, 3)))
+    numbers = (Argument.number(float), MATRIX, Argument.tensor(Carrier, False, FLOAT64, (2, 3)))
+
+    def failing(leaves: Any) -> None:
+        raise ValueError
+
+    find, fail = table((numbers, given)), table((numbers, failing))
+    counted = (FLOAT64, x, turned, carried, None, True, UNKNOWN, find)
+    before = [sys.getrefcount(one) for one in counted]
     for _ in range(1000):
-        convert((1.0, 2.0))
-        convert((1.0, 2))
-    assert abs(sys.getrefcount(FLOAT64) - count) < 100
+        find(1.0, x, carried)
+        find(1.0, turned, carried)
+        find(1.0, x, None)
+        with pytest.raises(ValueError):
+            fail(1.0, x, carried)
+    assert all(abs(sys.getrefcount(one) - count) < 100 for one, count in zip(counted, before))

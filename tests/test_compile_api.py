@@ -14,6 +14,7 @@ import pytest
 
 import pullback as pb
 from pullback.runtime.dispatch.compiled import CompiledFunction
+from pullback.runtime.dispatch.table import Table
 from pullback.tracer.errors import ArgumentError, GradientError
 from pullback.tracer.graph import Graph
 from pullback.tracer.verify import verify
@@ -508,7 +509,7 @@ def test_the_cache_is_bounded_and_keeps_what_is_used(monkeypatch: pytest.MonkeyP
     def shifted(x: Any, by: str) -> Any:
         return x + len(by)
 
-    monkeypatch.setattr(type(shifted), "maxsize", 3)
+    monkeypatch.setattr(Table, "maxsize", 3)
     for by in (0, 1, 2, 0, 3, 0, 4, 0, 5, 0):
         np.testing.assert_allclose(shifted(X, "." * by), X + by)
     assert shifted.cache_info().traces == 6 and shifted.cache_info().size == 3

@@ -136,6 +136,24 @@ def test_an_allowed_import_passes(module: str, source: str) -> None:
     assert violations(module, source) == []
 
 
+def test_few_files_import_each_other() -> None:
+    """Imports inside functions count as well."""
+    files = {name: path for name, path in MODULES.items() if path.name != "__init__.py"}
+    reached = {
+        name: {target for _, target in imports(name, path.read_text(encoding="utf-8")) if target in files}
+        for name, path in files.items()
+    }
+    grown = True
+    while grown:
+        grown = False
+        for found in reached.values():
+            further = set[str]().union(*(reached[target] for target in found)) - found
+            found |= further
+            grown = grown or bool(further)
+    cycles = [{other for other in found if name in reached[other]} for name, found in reached.items()]
+    assert [sorted(cycle) for cycle in cycles if len(cycle) > 3] == []
+
+
 def test_import_pullback_loads_no_compiler(tmp_path: Path) -> None:
     heavy = {"numba", "llvmlite", "jinja2", "rich"}
     program = f"import sys, pullback; print(sorted({heavy} & sys.modules.keys()))"

@@ -392,3 +392,58 @@ def test_shared_memory_of_traced_arrays() -> None:
     assert pb.compile(compared)(x) == compared(x)
     with pytest.raises(UnsupportedError, match="parts of one array"):
         pb.compile(lambda x: x.sum() * np.shares_memory(x[1:], x[:1]))(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.median(x, 0, None, False, True), lambda x: np.nanmedian(x, 1, overwrite_input=False),
+        lambda x: np.take(x, [0, 1], 1, None, "wrap"), lambda x: np.cross(x, x[::-1], -1, -1, -1),
+        lambda x: np.std(x, 0, None, None, 1), lambda x: np.quantile(x, 0.3, 0, None, False),
+    ],
+)  # fmt: skip
+def test_arguments_by_position_and_defaults_are_numpy_s(function: Any) -> None:
+    x = np.array([[1.0, 5.0, 2.0], [3.0, 0.5, 7.0]])
+    np.testing.assert_allclose(pb.compile(function)(x), function(x), rtol=1e-14)
+
+
+WRONG_USES = """
+np.median(x, axis=2) | np.quantile(x, 0.5, axis=2, method="nearest") | np.nanquantile(x, 1.5)
+np.expand_dims(x, 5)
+np.expand_dims(x, (0, 0)) | np.delete(x, 0, axis=2) | np.insert(x, 0, 1.0, axis=2) | np.gradient(x, axis=2)
+np.cumulative_sum(x) | np.cumulative_sum(x, axis=2) | np.sort(x, kind="left") | np.partition(x, 9)
+np.interp(x, x[0], x[0, :2]) | np.searchsorted(x, 1.0) | np.pad(x, -1) | np.pad(x, 0.5) | np.histogram(x, -1)
+np.convolve(x, x[0]) | np.correlate(x, x[0]) | np.take(x, 0, mode="left") | np.choose(x, [x, x])
+np.vander(x)
+np.vsplit(x[0], 1) | np.flip(x, (0, 0)) | np.rot90(x, axes=(0, 0))
+np.linalg.outer(x, x[0]) | np.linalg.vecdot(x, x[:, :2]) | np.trim_zeros(x[0], "left")
+np.average(x, weights=x[0])
+np.lib.stride_tricks.sliding_window_view(x, 2) | np.apply_along_axis(np.sum, 2, x) | np.transpose(x, (0, 0))
+np.compress([True], x, axis=2) | np.vecdot(x, x[:, :2]) | np.linalg.norm(x, axis=2) | np.unwrap(x, axis=2)
+"""
+
+
+@pytest.mark.parametrize(
+    "use", [one.strip() for one in WRONG_USES.replace("\n", "|").split("|") if one.strip()]
+)
+def test_what_numpy_refuses_is_refused(use: str) -> None:
+    function = eval(f"lambda x: {use}")
+    x = np.array([[1.0, 5.0, 2.0], [3.0, 0.5, 7.0]])
+    with pytest.raises((ValueError, TypeError, IndexError)):
+        function(x)
+    for way in (pb.compile(function), lambda x: pb.vjp(function, x)):
+        with pytest.raises(pb.errors.PullbackError):
+            way(x)
+
+
+@pytest.mark.parametrize("convert", [float, int, complex, bool])
+def test_an_array_is_no_number(convert: Any) -> None:
+    def tried(x: Any) -> Any:
+        try:
+            return convert(x)
+        except (TypeError, ValueError) as error:
+            return np.sum(x) * (2.0 if isinstance(error, TypeError) else 3.0)
+
+    x = np.array([1.0, 2.0])
+    assert pb.compile(tried)(x) == 6.0 or convert is bool
+    assert pb.grad(tried)(x)[0] in (2.0, 3.0)

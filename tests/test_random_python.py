@@ -6,6 +6,7 @@ own loops are run by NumPy alone for that.
 
 import linecache
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def check(seed: int) -> None:
 def test_a_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run by Python's interpreter or by that of the loop IR, which take less time than compiling."""
     run = Program.run_interpreted if seed % 2 else Program.run_uncompiled
-    monkeypatch.setattr(Program, "_compile_and_run", run)
+    monkeypatch.setattr(Program, "runner", property(lambda program: partial(run, program)))
     check(seed)
 
 

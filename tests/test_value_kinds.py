@@ -215,3 +215,86 @@ def test_type_is_that_of_the_plain_call(a: Any) -> None:
 
 def test_type_of_a_differentiated_number() -> None:
     assert pb.grad(lambda a: (X * a * (2 if type(a) is float else 3)).sum())(0.5) == 14
+
+
+OF_ALL = {
+    "median": np.median, "quantile": lambda x: np.quantile(x, 0.3),
+    "nearest quantile": lambda x: np.quantile(x, 0.3, method="nearest"),
+    "percentile": lambda x: np.percentile(x, 30), "nanquantile": lambda x: np.nanquantile(x, 0.3),
+    "nanpercentile": lambda x: np.nanpercentile(x, 30), "nanmedian": np.nanmedian,
+    "tensordot": lambda x: np.tensordot(x, x, 1), "dot": lambda x: np.dot(x, x), "cov": np.cov,
+    "where": lambda x: np.where(x[0] > 0, x[0], 1.0), "select": lambda x: np.select([x[0] > 0], [x[0]]),
+    "array": lambda x: np.array(x[0]), "copy": lambda x: np.copy(x[0]),
+    "squeeze": lambda x: np.squeeze(x[:1]), "reshape": lambda x: x[:1].reshape(()),
+    "element": lambda x: x[1], "sum": np.sum,
+    "average": lambda x: np.average(x, axis=()),
+    "along an axis": lambda x: np.apply_along_axis(np.sum, 0, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ALL)
+def test_what_has_no_dimensions_is_an_array_where_numpy_gives_one(name: str) -> None:
+    function = OF_ALL[name]
+    expected = function(X)
+
+    def weighed(x: Any) -> Any:
+        return (2.0 if isinstance(function(x), np.ndarray) else 3.0) * np.sum(x)
+
+    assert type(pb.compile(function)(X)) is type(expected)
+    assert pb.compile(weighed)(X) == weighed(X)
+    assert pb.grad(weighed)(X)[0] == (2.0 if isinstance(expected, np.ndarray) else 3.0)
+
+
+TENSORS = (
+    pb.tensor([[1.0, 2.0], [3.0, 5.0]]), pb.tensor([1.0, 2.0, 2.0]), pb.tensor([1, 2, 2]), pb.tensor(1.5),
+    pb.tensor([True, False]),
+)  # fmt: skip
+CALLS = (
+    *((one,) for one in TENSORS), *((one, one) for one in TENSORS), *((one, 0) for one in TENSORS),
+    *((one, 1) for one in TENSORS), *((one, 0.5) for one in TENSORS),
+    (TENSORS[0], 0, 1), (TENSORS[0], 0, pb.tensor([1, 0])), (TENSORS[0], 0, pb.tensor([[1, 0]])),
+)  # fmt: skip
+
+
+def kinds_given(call: Callable[..., Any], arguments: tuple[Any, ...]) -> set[str]:
+    """The classes of the tensors that a call gives, if it works."""
+    try:
+        found = call(*(one.clone() if isinstance(one, pb.Tensor) else one for one in arguments))
+    except Exception:
+        return set()
+    flat = found if isinstance(found, list | tuple) else [found]
+    return {type(one).__qualname__ for one in flat if isinstance(one, pb.Tensor)}
+
+
+def test_what_is_made_of_tensors_alone_is_a_tensor() -> None:
+    """Positions, counts, bins and the like are of the kind of what they belong to."""
+    spaces = (pb, pb.linalg, pb.special, pb.nn.functional)
+    functions = {
+        f"{space.__name__}.{name}": value
+        for space in spaces for name, value in vars(space).items()
+        if getattr(value, "__module__", "") == space.__name__ and not isinstance(value, type)
+    }  # fmt: skip
+    methods = {
+        f"Tensor.{name}": getattr(pb.Tensor, name) for name in dir(pb.Tensor) if not name.startswith("_")
+    }
+    given = {
+        name: set().union(*(kinds_given(call, one) for one in CALLS))
+        for name, call in (functions | methods).items()
+        if callable(call)
+    }
+    assert sum(map(bool, given.values())) > 400
+    assert {name: kinds for name, kinds in given.items() if not kinds <= {"Tensor", "Parameter"}} == {}
+
+
+@pytest.mark.parametrize("given", [X32, pb.tensor(X32)], ids=["array", "Tensor"])
+def test_coefficients_in_a_list_are_an_array_of_float64(given: Any) -> None:
+    for function in (lambda x: np.polyval([1.0, 2.0], x), lambda x: np.polyval([1, x[0], 2.0], x)):
+        require_same(pb.compile(function)(given), function(given))
+
+
+def test_equal_factors_keep_the_shape_of_the_larger() -> None:
+    def weighted(x: Any) -> Any:
+        return (np.full(2, 1.5) * x.mean()).sum() + (x.sum() * 0.5 * np.full((2, 3), 3.0)).max(axis=0).sum()
+
+    require_same(pb.compile(weighted)(X), weighted(X))
+    np.testing.assert_allclose(pb.grad(pb.compile(weighted))(X), 1.0 + 4.5)

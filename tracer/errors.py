@@ -19,7 +19,7 @@ class DTypeError(PullbackError, RuntimeError, TypeError):
     """A dtype that is not supported, or not by this operator."""
 
 
-class DimensionError(PullbackError, IndexError):
+class DimensionError(PullbackError, IndexError, ValueError):
     """A dimension or an index out of range."""
 
 

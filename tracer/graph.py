@@ -252,7 +252,7 @@ def _lift_one(operand: Any, dtype: np.dtype) -> Node:
     if isinstance(operand, SCALARS):
         return constant(traced_number(operand), Spec((), BOOL if kind is bool else dtype))
     if isinstance(operand, np.ndarray):
-        from .trace import current_trace
+        from .trace import current_trace  # which holds nodes
 
         return current_trace().capture(operand)
     raise GraphError(f"{kind.__name__} {operand!r} is no operand")

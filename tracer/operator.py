@@ -195,9 +195,6 @@ class Operator:
     def rule_for(self, position: int) -> Rule | None:
         return self.rules.get(self.operand_name(position))
 
-    def is_differentiable(self) -> bool:
-        return bool(self.rules)
-
     def needs(self, positions: Sequence[int], count: int) -> tuple[frozenset[int], bool]:
         """(operand positions, whether the result) that the rules of these operands, of `count`, read.
 

@@ -93,7 +93,7 @@ def _active_results(loop: Node, active: set[Node]) -> set[int]:
 
 
 def _visit_loop(node: Node, cotangents: dict[int, Node], total: dict[Node, Node], active: set[Node]) -> None:
-    from .reverse import pull_back_loop
+    from .reverse import pull_back_loop  # as above
 
     with backward_of(node.origin, "loop"):
         for position, contribution in pull_back_loop(LoopNode(node), cotangents, active).items():

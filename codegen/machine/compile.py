@@ -111,7 +111,7 @@ def _compile(
     symbol: str,
 ) -> bytes:
     """What `_load` reads: the names of the symbols the code needs, a line feed, the object code."""
-    from . import numba_backend
+    from . import numba_backend  # Numba, which code from disk does not need
 
     try:
         code, needed = numba_backend.compile_kernel(getattr(module, name), argument_types, options, symbol)
@@ -132,12 +132,12 @@ def _load(
     needed = json.loads(header)
     blas.register_symbols(needed)
     if any(one.startswith(("numba_", "NRT_")) for one in needed):
-        from . import numba_backend
+        from . import numba_backend  # as above
 
         numba_backend.register_symbols()
     memory = engine()
     if SHARE in needed:
-        from . import workers
+        from . import workers  # threads, which few programs need
 
         workers.load()
     memory.add_object_file(llvm.ObjectFileRef.from_data(object_code))

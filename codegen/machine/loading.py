@@ -67,7 +67,7 @@ def target_machine() -> llvm.TargetMachine:
 @functools.cache
 def engine() -> llvm.ExecutionEngine:
     """Where loaded code lives, until the process ends."""
-    objects: dict[str, object] = {"None": None, "True": True, "False": False}
+    objects: dict[str, object] = {"None": None, "True": True}
     objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
     for name, value in objects.items():
         llvm.add_symbol(f"{OBJECT_PREFIX}{name}", id(value))

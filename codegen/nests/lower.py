@@ -149,9 +149,6 @@ class Lowering:
             found.formula = None
             (found.formula,) = self.places([found.size])
 
-    def symbol_sum(self, symbols: list[Symbol]) -> Index:
-        return plus(*(of_symbol(symbol) for symbol in symbols)) if symbols else ZERO
-
 
 def _elementwise(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     return Compute(node, tuple(_broadcast(lowering, one, indices) for one in node.operands))

@@ -78,7 +78,7 @@ def _multiply(node: Node) -> Node | None:
 
 
 def _merge_constants(node: Node) -> Node | None:
-    """(x * c) * d is x * (c * d), and (x * c) * y is (x * y) * c: constants travel outwards and merge."""
+    """(x * c) * d is x * (c * d), also where d is an array of equal elements."""
     a, b = node.operands
     if not node.spec.is_float or a.operator is not e.multiply or a.operands[1].scalar_value is None:
         return None
@@ -86,7 +86,7 @@ def _merge_constants(node: Node) -> Node | None:
     if b.scalar_value is not None and first.scalar_value is not None:
         product = first.scalar_value * b.scalar_value
         if math.isfinite(product) and product != 0:
-            return e.multiply(inner, constant(product, b.spec.with_shape(())))
+            return _same_shape(e.multiply(inner, constant(product, b.spec.with_shape(()))), node)
     return None
 
 

@@ -87,7 +87,7 @@ class Staged(Symbol):
     def replace_rare(
         self, usual: Any, is_rare: Callable[[Number], Condition], slow: Callable[[Number], Number]
     ) -> Staged:
-        from . import rare
+        from . import rare  # which stages what it defines
 
         kind = self.value.type
         function = rare.define(self.builder.module, _element_type(kind), is_rare, slow)

@@ -8,6 +8,7 @@ import re
 
 from pullback.tracer.spec import SUPPORTED
 
+from ..vector_math import FUNCTIONS as ELEMENTARY
 from ..whole_calls import FUNCTIONS
 
 LOOP_VARIABLES = ("i", "j", "k", "l")
@@ -18,8 +19,6 @@ BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 @functools.cache
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name."""
-    from ..vector_math import FUNCTIONS as ELEMENTARY
-
     others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]

@@ -22,10 +22,11 @@ from pullback.runtime.functions.classification import (
     cross_entropy,
     nll_loss,
 )  # fmt: skip
-from pullback.runtime.functions.contraction import bilinear, linear
+from pullback.runtime.functions.contraction import linear
 from pullback.runtime.functions.ctc import ctc_loss
 from pullback.runtime.functions.declared_functional import *  # noqa: F403  sigmoid, tanh
 from pullback.runtime.functions.distances import pairwise_distance, pdist
+from pullback.runtime.functions.einsum import bilinear
 from pullback.runtime.functions.embedding import embedding, embedding_bag
 from pullback.runtime.functions.losses import (
     gaussian_nll_loss,

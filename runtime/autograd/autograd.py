@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError, ShapeError
 from ...tracer.graph import Node
+from ..functions.joining import stack
 from ..tape.engine import Pass
 from ..tensors.creation import ones_like, zeros_like
 from ..values.nodes import Edge, edge_of, hooks_of, hooks_of_leaf
@@ -138,8 +139,6 @@ def _batched_grad(
     options: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     """The gradients for each of a batch of cotangents, stacked."""
-    from ..functions.joining import stack
-
     counts = {one.shape[0] for one in cotangents or () if one is not None and one.ndim}
     if len(counts) != 1:
         raise ArgumentError("grad(): is_grads_batched needs grad_outputs with one leading dimension.")

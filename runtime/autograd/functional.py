@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
+from ..functions import PUBLIC
 from ..tensors.creation import ones_like, zeros_like
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor, make
@@ -129,8 +130,6 @@ def jacobian(
         tensor([[2., 0.],
                 [0., 4.]])
     """
-    from ..functions import PUBLIC
-
     stack = PUBLIC["stack"]
     with enable_grad():
         variables = _variables(inputs, create_graph)

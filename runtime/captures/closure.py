@@ -30,7 +30,7 @@ from ...tracer.errors import TraceError
 from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
-from ..tracing.asked_types import TYPE
+from ..tracing.asked_types import ASKED, REAL
 from ..tracing.stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from ..values.dtypes import DType
 from ..values.modes import is_grad_enabled
@@ -492,10 +492,10 @@ class _Explorer:
             return
         variables = self.reader.bound(namespace, f"{variable}.__globals__")
         for name in loaded:
-            if name == "type" and namespace.get(name, type) in (type, TYPE):  # perhaps `TYPE` for some time
-                known = self.reader.constant(type)
+            if name in ASKED and namespace.get(name, ASKED[name]) in (REAL[name], ASKED[name]):
+                known = self.reader.constant(REAL[name])
                 self.reader.guard(f"{variables}.get({name!r}, {known}) != {known}")
-                holder.children.append((("global", name), StandIn(TYPE)))
+                holder.children.append((("global", name), StandIn(ASKED[name])))
                 continue
             if name in namespace:
                 at = namespace, name

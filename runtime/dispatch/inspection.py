@@ -20,11 +20,12 @@ from ..tracing.tracing import Traced
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor, make
+from .paths import Paths
+from .siblings import Path
 from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
     from ...codegen.pipeline import Pair, Program
-    from .paths import Path, Paths
 
 
 @dataclass(frozen=True)

@@ -8,52 +8,27 @@ like that are searched (`siblings.py`). A call with answers that no known path b
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import EagerOnlyError, GradientError
 from ...tracer.forks import before_forks
-from ...tracer.origin import user_frame
 from ...tracer.trace import ConstantNeeded, Guard, Stream
 from ..tracing.guards import Deviated
 from ..tracing.signature import Call
-from ..tracing.tracing import Traced
 from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
 from .prefixes import Prefix, Prefixes
-from .siblings import Siblings, UnknownPath
+from .siblings import Path, Siblings, UnknownPath
+from .table import STALE, Runs
+from .traced_function import TracedFunction
 from .uncompiled import run_uncompiled
-from .variant import STALE, Variant, check_guards
-
-if TYPE_CHECKING:
-    from .compiled import CompiledFunction
+from .variant import Variant, check_guards
 
 
-class Path:
-    """One way through a function, and how many calls took it."""
-
-    def __init__(self, function: CompiledFunction, traced: Traced, calls: int = 0) -> None:
-        self.function = function
-        self.traced = traced
-        self.calls = calls
-        self.answers = [guard.answer for guard in traced.guards.guards]
-        self.key = tuple(answer.tobytes() for answer in self.answers)
-        self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
-
-    @cached_property
-    def variant(self) -> Variant:
-        """The whole path as one program."""
-        return self.function._variant(self.traced)
-
-    def begins_with(self, answers: Sequence[np.ndarray]) -> bool:
-        return self.key[: len(answers)] == tuple(answer.tobytes() for answer in answers)
-
-
-class Paths:
+class Paths(Runs):
     """The paths for one kind of arguments; `run` takes the array leaves of a call, as that of a Variant.
 
     Args:
@@ -63,12 +38,11 @@ class Paths:
         calls: how often it has run.
     """
 
-    is_settled = True
     paths: list[Path]
     start: Prefix | Siblings
     """What a call runs first."""
 
-    def __init__(self, function: CompiledFunction, call: Call, variant: Variant, calls: int) -> None:
+    def __init__(self, function: TracedFunction, call: Call, variant: Variant, calls: int) -> None:
         self.function = function
         self.call = call.with_arrays([None] * len(call.arrays))
         self.traces = 0
@@ -77,20 +51,20 @@ class Paths:
         """What the paths draw random numbers from."""
         self.drops_gradients = False
         """Whether some path drops a gradient as PyTorch does, for which a transform is refused."""
-        self._prefixes = Prefixes(function._variant)
+        self._prefixes = Prefixes(function.variant)
         self.identities_hold = variant.traced.identities_hold
-        first = Path(function, variant.traced, calls)
+        first = Path(variant.traced, function.variant, calls)
         first.variant = variant
         self._enter(first, [first], self._prefixes.plan([first]))
 
-    def copied(self, function: CompiledFunction | None, call: Call, paths: list[Path]) -> Paths:
+    def copied(self, function: TracedFunction | None, call: Call, paths: list[Path]) -> Paths:
         """The same for another function object, or for none, by `paths` of its own; `start` is set later."""
         other: Any = copy.copy(self)
         other.function, other.paths, other.traces = function, paths, len(paths)
         other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
         other.streams = dict(self.streams)
         other.identities_hold = paths[-1].traced.identities_hold
-        other._prefixes = None if function is None else Prefixes(function._variant)
+        other._prefixes = None if function is None else Prefixes(function.variant)
         return other
 
     def is_valid(self) -> bool:
@@ -105,10 +79,9 @@ class Paths:
     # --- calls --------------------------------------------------------------------------------------------
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """The results of a call, by its path; STALE where what the function reaches has changed."""
         if not self.streams:
             return self._run(leaves)
-        with self.function._lock:  # a wrong path puts back what it has drawn
+        with self.function.lock:  # a wrong path puts back what it has drawn
             return self._run(leaves)
 
     def _run(self, leaves: Sequence[Any]) -> Any:
@@ -126,20 +99,20 @@ class Paths:
     def _run_anew(self, leaves: Sequence[Any], unknown: UnknownPath, known: int) -> Any:
         """Trace the path that begins with the answers found, and run it; `known` paths have been searched."""
         function = self.function
-        with before_forks(), function._lock:
+        with before_forks(), function.lock:
             if self.traces != known:  # another thread was quicker, perhaps with this path
                 return self.run(leaves)
-            function._later_misses += 1
+            function.later_misses += 1
             if self.traces < function.max_paths:
                 try:
-                    traced = function._trace(self.call.with_arrays(leaves), unknown.answers)
+                    traced = function.trace(self.call.with_arrays(leaves), unknown.answers)
                 except EagerOnlyError as error:
                     function.warn_uncompiled(error)
                     self.traces += 1
                     return self._run_uncompiled(leaves)
                 except ConstantNeeded as needed:
                     return function.call_with_constants(self.call.with_arrays(leaves), needed)
-                path = Path(function, traced)
+                path = Path(traced, function.variant)
                 paths = self._paths_with(path)
                 start = self._prefixes.plan(paths)
                 try:
@@ -150,29 +123,26 @@ class Paths:
                 if result is not STALE:
                     self._enter(path, paths, start)
                     self._stay()
-                    function._share(self.call, self)
+                    function.share(self.call, self)
                 return result
-        if unknown.guard is not None and not function._warned:
-            function._warned = True
-            self._warn(unknown.guard)
+        if unknown.guard is not None:
+            function.warn(self._too_many(unknown.guard))
         return self._run_uncompiled(leaves)
 
     def _run_uncompiled(self, leaves: Sequence[Any]) -> Any:
         given = getattr(leaves, "given", leaves)  # which it may write into
-        return run_uncompiled(self.function.__wrapped__, self.call.with_arrays(given), self.function.name)
+        return run_uncompiled(self.function.function, self.call.with_arrays(given), self.function.name)
 
-    def _warn(self, guard: Guard) -> None:
-        function, frame = self.function, user_frame()
+    def _too_many(self, guard: Guard) -> str:
+        function = self.function
         remedy = "keep what decides in the graph (pullback.where, pullback.cond, pullback.while_loop)"
         if guard.question in ("float()", "item()"):
             remedy = "compare tensors, not numbers (`t > 1`, not `t.item() > 1`)"
-        message = (
+        return (
             f"{function.name} takes more than max_paths={function.max_paths} paths; values decide at "
             f"{guard.origin.place}  {guard.origin.text}\nCalls with an unknown path run uncompiled from now "
             f"on. To avoid it, {remedy}, pass what decides as a static argument, or raise max_paths."
         )
-        place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-        warnings.warn_explicit(message, UserWarning, *place)
 
     def _refuse_drop(self, leaves: Sequence[Any]) -> None:
         """Raise what a trace under the transform raises, where the path has been traced for `backward()`."""
@@ -190,7 +160,7 @@ class Paths:
 
         None but this one, if it is the first to change a container that the others may have read.
         """
-        if not self.function.holds(self.call, self):
+        if not self.function.table.holds(self.call, self):
             return [path]
         for former in (one for one in self.paths if one.key == path.key):
             path.calls += former.calls
@@ -204,18 +174,19 @@ class Paths:
 
     def _stay(self) -> None:
         """Be found by calls, also after the other paths have gone."""
-        if not self.function.holds(self.call, self):
-            self.function._keep(self.call, self)
+        if not self.function.table.holds(self.call, self):
+            self.function.keep(self.call, self)
 
     # --- inspection ---------------------------------------------------------------------------------------
 
     def path_of(self, leaves: Sequence[Any]) -> Path:
         """The path that a call takes, traced if need be; nothing is compiled, and nothing stays drawn."""
-        with before_forks(), self.function._lock:
+        with before_forks(), self.function.lock:
             known = self._known_path_of(leaves)
             if known is not None:
                 return known
-            path = Path(self.function, self.function._trace_only(self.call.with_arrays(leaves)))
+            function = self.function
+            path = Path(function.trace_only(self.call.with_arrays(leaves)), function.variant)
             if self.traces < self.function.max_paths:
                 paths = self._paths_with(path)
                 self._enter(path, paths, self._prefixes.plan(paths))

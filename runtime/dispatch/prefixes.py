@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +28,9 @@ from ..tracing.tracing import Traced
 from ..values.flatten import Results
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import kind_of_value
-from .siblings import Sibling, Siblings, UnknownPath
-from .variant import STALE, Variant
-
-if TYPE_CHECKING:
-    from .paths import Path
+from .siblings import Path, Sibling, Siblings, UnknownPath
+from .table import STALE
+from .variant import Variant
 
 
 @dataclass(eq=False)
@@ -68,7 +66,7 @@ class Prefix:
         """
         unknown: UnknownPath | None = None
         try:
-            results = self.variant.run(leaves)
+            results = self.variant.runner(leaves)
         except Deviated as other:
             guard = self.variant.traced.guards.guards[other.position]
             unknown = UnknownPath([*self._answers[: other.position], other.answer], guard)
@@ -92,7 +90,7 @@ class Prefix:
 
     def run_traced(self, leaves: Sequence[Any], path: Path) -> Any:
         """The results of the call that was traced, along the path that the trace has found."""
-        results = self.variant.run(leaves)
+        results = self.variant.runner(leaves)
         return STALE if results is STALE else self._after(path).run_traced([*leaves, *results[1:]], path)
 
     def _after(self, path: Path) -> Prefix | Siblings:
@@ -223,7 +221,7 @@ class Prefixes:
         self, members: Sequence[_Merged], begin: int, fork: int, live: Sequence[Node]
     ) -> tuple[Node, ...]:
         """What all of the paths make before they part, and need later, unless it is cheaper made again."""
-        from ...codegen.derivatives.partition import partition
+        from ...codegen.derivatives.partition import partition  # not at start
 
         first = members[0]
         common = {
@@ -341,7 +339,6 @@ class Prefixes:
 
 
 def _name_of(node: Node) -> str:
-
     return node.name or node.operator.noun
 
 

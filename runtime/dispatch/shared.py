@@ -16,20 +16,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..captures.objects import is_instance, wrapped_by
 from ..captures.places import Reading, Source
 from ..tensors.sampling import default_generator
 from ..tracing.signature import Call
 from ..tracing.tracing import Traced, explored_leaves
-from .paths import Path, Paths
+from .paths import Paths
 from .prefixes import Prefix
-from .siblings import Sibling, Siblings
+from .siblings import Path, Sibling, Siblings
+from .traced_function import TracedFunction
 from .variant import Variant
-
-if TYPE_CHECKING:
-    from .compiled import CompiledFunction
 
 MOST_KEYS = 256
 MOST_ALIKE = 8
@@ -45,12 +43,12 @@ class SharedPrograms:
         """Of which numbers functions of a kind have turned out to need the value."""
         self._lock = threading.Lock()
 
-    def constants_of(self, function: CompiledFunction) -> frozenset[str]:
+    def constants_of(self, function: TracedFunction) -> frozenset[str]:
         """The numbers that were constants in programs of functions that are made of the same code."""
         with self._lock:
-            return self._constants.get(kind_of(function.__wrapped__), frozenset())
+            return self._constants.get(kind_of(function.function), frozenset())
 
-    def find(self, function: CompiledFunction, call: Call) -> Variant | Paths | None:
+    def find(self, function: TracedFunction, call: Call) -> Variant | Paths | None:
         """What another function object has left for a call like this one, for this function object."""
         key = _key(function, call)
         with self._lock:
@@ -64,7 +62,7 @@ class SharedPrograms:
                 return _rebuilt(made, function, call, functools.partial(_with_reading, reading=bound))
         return None
 
-    def keep(self, function: CompiledFunction, call: Call, made: Variant | Paths) -> None:
+    def keep(self, function: TracedFunction, call: Call, made: Variant | Paths) -> None:
         """Leave for others what was made for a call, if nothing in it is this function object's own."""
         if not all(map(_is_shareable, _all_traced(made))):
             return
@@ -87,9 +85,9 @@ class SharedPrograms:
                 while len(one) > MOST_KEYS:
                     one.popitem(last=False)
 
-    def forget(self, function: CompiledFunction) -> None:
+    def forget(self, function: TracedFunction) -> None:
         """Drop what functions like this one have left."""
-        kind = kind_of(function.__wrapped__)
+        kind = kind_of(function.function)
         with self._lock:
             for key in [key for key in self._shelves if key[0] == kind]:
                 del self._shelves[key]
@@ -107,10 +105,10 @@ shared_programs = SharedPrograms()
 # --- which functions are alike ------------------------------------------------------------------------
 
 
-def _key(function: CompiledFunction, call: Call) -> Any:
+def _key(function: TracedFunction, call: Call) -> Any:
     explored = {id(call.leaves[index]) for index in explored_leaves(call)}
     places = tuple(kind_of(one) if id(one) in explored else one for one in call.key)
-    return kind_of(function.__wrapped__), function.name, function.options, function.max_paths, places
+    return kind_of(function.function), function.name, function.options, function.max_paths, places
 
 
 def kind_of(value: Any) -> Any:
@@ -128,8 +126,8 @@ def kind_of(value: Any) -> Any:
     return type(value) if is_instance(value) and not isinstance(value, enum.Enum) else value
 
 
-def _roots(function: CompiledFunction, call: Call) -> list[Any]:
-    return [function.__wrapped__, *(call.leaves[index] for index in explored_leaves(call))]
+def _roots(function: TracedFunction, call: Call) -> list[Any]:
+    return [function.function, *(call.leaves[index] for index in explored_leaves(call))]
 
 
 # --- readings -----------------------------------------------------------------------------------------
@@ -183,7 +181,7 @@ def _all_traced(made: Variant | Paths) -> list[Traced]:
 
 
 def _rebuilt(
-    made: Variant | Paths, function: CompiledFunction | None, call: Call, change: Callable[[Traced], Traced]
+    made: Variant | Paths, function: TracedFunction | None, call: Call, change: Callable[[Traced], Traced]
 ) -> Variant | Paths:
     """The same programs for a function object, or for none; `change` gives its form of what was traced."""
     copies = _Copies(function, change)
@@ -193,7 +191,7 @@ def _rebuilt(
 class _Copies:
     """Copies of variants and of what leads to them, made once each."""
 
-    def __init__(self, function: CompiledFunction | None, change: Callable[[Traced], Traced]) -> None:
+    def __init__(self, function: TracedFunction | None, change: Callable[[Traced], Traced]) -> None:
         self.function: Any = function
         self.change = change
         self._variants: dict[int, Variant] = {}
@@ -207,13 +205,14 @@ class _Copies:
 
     def of_variant(self, variant: Variant) -> Variant:
         if id(variant) not in self._variants:
-            counters = None if self.function is None else self.function._counters
+            counters = None if self.function is None else self.function.counters
             self._variants[id(variant)] = variant.copied(self.of_traced(variant.traced), counters)
         return self._variants[id(variant)]
 
     def of_path(self, path: Path) -> Path:
         if id(path) not in self._paths:
-            copied = self._paths[id(path)] = Path(self.function, self.of_traced(path.traced))
+            make_variant = None if self.function is None else self.function.variant
+            copied = self._paths[id(path)] = Path(self.of_traced(path.traced), make_variant)
             if "variant" in path.__dict__:
                 copied.__dict__["variant"] = self.of_variant(path.variant)
         return self._paths[id(path)]

@@ -7,18 +7,47 @@ what it drew from a stream of random numbers is put back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...tracer.trace import Guard, Stream
 from ..tracing.guards import Deviated, is_close
-from .variant import STALE, Variant
+from ..tracing.tracing import Traced
+from .table import STALE
+from .variant import Variant
 
-if TYPE_CHECKING:
-    from .paths import Path
+
+class Path:
+    """One way through a function, and how many calls took it.
+
+    Args:
+        traced: the trace of this way.
+        make_variant: gives a traced graph its programs; None for a path that belongs to no function.
+        calls: how many calls took it so far.
+    """
+
+    def __init__(
+        self, traced: Traced, make_variant: Callable[[Traced], Variant] | None, calls: int = 0
+    ) -> None:
+        self.traced = traced
+        self.make_variant = make_variant
+        self.calls = calls
+        self.answers = [guard.answer for guard in traced.guards.guards]
+        self.key = tuple(answer.tobytes() for answer in self.answers)
+        self.lines = [(guard.origin.filename, guard.origin.line) for guard in traced.guards.guards]
+
+    @cached_property
+    def variant(self) -> Variant:
+        """The whole path as one program."""
+        assert self.make_variant is not None
+        return self.make_variant(self.traced)
+
+    def begins_with(self, answers: Sequence[np.ndarray]) -> bool:
+        return self.key[: len(answers)] == tuple(answer.tobytes() for answer in answers)
 
 
 class UnknownPath(Exception):
@@ -101,7 +130,7 @@ class Siblings:
         if self.streams:
             return self._search(latest, leaves)
         try:
-            result = latest.variant.run(leaves)
+            result = latest.variant.runner(leaves)
         except Exception as raised:  # Deviated, or what the kernel of a wrong path met
             error = raised
         else:
@@ -127,7 +156,7 @@ class Siblings:
         result: Any = STALE
         while search.sibling is not None:
             try:
-                result = search.sibling.variant.run(leaves)
+                result = search.sibling.variant.runner(leaves)
                 break
             except Exception as raised:
                 search.go_on(raised)

@@ -17,6 +17,7 @@ from ..values.flatten import Results
 from ..values.refusals import explaining_errors
 from ..values.tensor import Tensor
 from ..values.value_kinds import plain
+from .table import Runs
 
 
 def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
@@ -48,11 +49,12 @@ def run_uncompiled(function: Callable[..., Any], call: Call, name: str) -> Any:
     return results.builder(lambda found: [_own_result(one, memory) for one in found])(results.leaves)
 
 
-class Uncompiled:
+class Uncompiled(Runs):
     """What runs in the place of code for calls that cannot be compiled."""
 
-    is_settled = True
-    size = 0
+    @property
+    def size(self) -> int:
+        return 0
 
     def __init__(self, function: Callable[..., Any], call: Call, name: str) -> None:
         self.function, self.name = function, name
@@ -75,11 +77,8 @@ def _as_before(value: Any, reading: Reading) -> Any:
 
 
 def _own_result(leaf: Any, memory: list[np.ndarray]) -> Any:
-    """A result as the function returns it: arrays share no memory with arguments, 0-d ones are numbers."""
+    """A result as the function returns it: arrays share no memory with arguments."""
     value = plain(leaf)
-    if not isinstance(value, np.ndarray | np.generic):
+    if not isinstance(value, np.ndarray):
         return value
-    array = np.asarray(value)
-    if any(np.may_share_memory(array, one) for one in memory):
-        array = array.copy()
-    return array if array.ndim else array[()]
+    return value.copy() if any(np.may_share_memory(value, one) for one in memory) else value

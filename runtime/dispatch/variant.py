@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...codegen.options import Options
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
 from ...tracer.interpret import evaluate_graph
@@ -25,18 +26,16 @@ from ..tracing.tracing import Traced
 from ..values.modes import is_recording
 from ..values.nodes import FREED, GradNode, next_sequence, overwritten_message, tensor_at
 from ..values.tensor import Tensor, TorchTensor, make, mark_written
-from ..values.value_kinds import NumpyTensor, PythonNumber, plain
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, plain
+from .table import STALE, Runner, Runs
 
 if TYPE_CHECKING:
-    from ...codegen.pipeline import Options, Pair, Program
+    from ...codegen.pipeline import Pair, Program
 
 ndarray = np.ndarray
 NEVER_WRITTEN: tuple[Any, int] = ([0, None], 0)
 """The version cell of an array that is no Tensor's."""
-Runner = Callable[[Sequence[Any]], Any]
 Kernel = Callable[[Sequence[ndarray]], tuple[ndarray, ...]]
-STALE: Any = object()
-"""What a runner returns where a guard does not hold any more."""
 
 
 @dataclass
@@ -59,48 +58,30 @@ class TapePair:
     connected: tuple[bool, ...]
 
 
-class Variant:
+class Variant(Runs):
     """A traced function with its programs; `run` takes the array leaves of a call.
 
     Args:
         traced: the graph, and where its inputs come from.
         options: how to generate code.
         counters: where to count what is compiled.
+        compile: makes a compiled function, as which the gradient is differentiated again.
     """
 
-    size = 1
-    """How many paths this is."""
-
-    def __init__(self, traced: Traced, options: Options, counters: Counters) -> None:
+    def __init__(
+        self, traced: Traced, options: Options, counters: Counters, compile: Callable[..., Any]
+    ) -> None:
         self.traced = traced
         self.options = options
         self.counters = counters
+        self.compile = compile
         self.wrt = tuple(position for position, asked in enumerate(traced.needs_grad) if asked)
+        self.forward = self.pair.forward if self.differentiable else self._build_forward()
         self._lock = new_lock()
-        if self.differentiable:
-            self.forward: Program = self.pair.forward
-            self.node_class = _node_class(self)
-            self.run_backward = self._counting_backward = self._counted(self.pair.backward, "run_backward")
-            self.all_connected = all(self.pair.connected)
-            gradients = self.pair.backward.graph.outputs
-            self.gives_fresh = len(set(gradients)) == len(gradients) and not any(
-                node.operator is reshape for node in gradients
-            )
-            """Whether no two gradients may share their memory."""
-            count = len(traced.graph.outputs)
-            self.backward_inputs = tuple(
-                (kind, index + count if kind == "residual" else index)
-                for kind, index in self.pair.backward_inputs
-            )
-            """As `pair.backward_inputs`, residuals counted behind the results."""
-        else:
-            self.forward = self._build_forward()
-        self.run_forward = self._counting = self._counted(self.forward, "run_forward")
-        self.run: Runner = self._first_run
 
     @cached_property
     def pair(self) -> Pair | TapePair:
-        from ...codegen.pipeline import build_forward, build_pair
+        from ...codegen.pipeline import build_forward, build_pair  # not at start
 
         graph, gradient = self.traced.graph, self.traced.gradient
         if gradient is None:
@@ -119,7 +100,7 @@ class Variant:
         return read is None or read() is not None
 
     def _build_forward(self) -> Program:
-        from ...codegen.pipeline import build_forward
+        from ...codegen.pipeline import build_forward  # not at start
 
         return build_forward(self.traced.graph, self.options)
 
@@ -128,63 +109,50 @@ class Variant:
         """Whether a gradient is asked for, and some output has one."""
         return bool(self.wrt) and any(self.pair.connected) and bool(self.pair.cotangent_outputs)
 
-    def _counted(self, program: Program, attribute: str) -> Kernel:
-        """The program; its first run, which may compile, is counted."""
+    # --- calls --------------------------------------------------------------------------------------------
 
-        def first(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
-            from ...codegen.pipeline import statistics
-
-            with before_forks(), self._lock:
-                before = (statistics.compilations, statistics.source_hits, statistics.disk_hits)
-                results = program(arrays)
-                if getattr(self, attribute) is first:
-                    self.counters.compilations += statistics.compilations - before[0]
-                    self.counters.source_hits += statistics.source_hits - before[1]
-                    self.counters.disk_hits += statistics.disk_hits - before[2]
-                    # Past the slot of `__call__`, which costs 0.1 us.
-                    setattr(self, attribute, getattr(program, "_run", program))
-            return results
-
-        return first
-
-    def _first_run(self, leaves: Sequence[Any]) -> Any:
-        """Through the counted program; the runner for later calls is made once that has worked."""
-        try:
-            return self._make_runner()(leaves)
-        finally:
-            if self.run_forward is not self._counting:
-                self.run = self._make_runner()
+    def run(self, leaves: Sequence[Any]) -> Any:
+        return self.runner(leaves)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether `run` stays what it is."""
-        return self.run != self._first_run
+    def direct(self) -> Runner:
+        return self.__dict__.get("runner", self.run)
 
     def run_traced(self, leaves: Sequence[Any]) -> Any:
         """`run` for the call that was traced: it takes this path, whatever the code makes of the guards."""
         self.traced.guards.expected, self.traced.guards.has_run = None, False
-        return self.run(leaves)
+        return self.runner(leaves)
+
+    def _compiled(self, program: Program) -> Kernel:
+        """What runs a program; where it has to be compiled, this is counted."""
+        from ...codegen.machine.compile import statistics  # not at start
+
+        with before_forks(), self._lock:
+            before = statistics.compilations, statistics.source_hits, statistics.disk_hits
+            run = program.runner
+            self.counters.compilations += statistics.compilations - before[0]
+            self.counters.source_hits += statistics.source_hits - before[1]
+            self.counters.disk_hits += statistics.disk_hits - before[2]
+        return run
+
+    @cached_property
+    def run_backward(self) -> Kernel:
+        return self._compiled(self.pair.backward)
 
     def copied(self, traced: Traced, counters: Counters | None) -> Variant:
         """The same programs for the same graph, of which another function object has other arrays."""
         other = copy.copy(self)
         other.traced, other.counters = traced, counters or Counters()
         other._lock = new_lock()
-        if self.differentiable:
-            other.node_class = _node_class(other)
-            if self.run_backward is self._counting_backward:
-                other.run_backward = other._counted(self.pair.backward, "run_backward")
-            other._counting_backward = other.run_backward
-        if self.run_forward is self._counting:
-            other.run_forward = other._counted(self.forward, "run_forward")
-        other._counting = other.run_forward
-        has_run = self.run_forward is not self._counting
-        other.run = other._make_runner() if has_run else other._first_run
+        for name in ("runner", "run_backward", "node_class"):
+            other.__dict__.pop(name, None)
         return other
 
     # --- runners: closures with everything that a call needs in local variables -------------------------
 
-    def _make_runner(self) -> Runner:
+    @cached_property
+    def runner(self) -> Runner:
+        """What `run` calls; asked for the first time, the forward function is compiled."""
         run = self._unasked_runner()
         held = self.traced.identities_hold
         if held is None:
@@ -199,7 +167,7 @@ class Variant:
         constants, drawn, takes_tensors = traced.constants, traced.drawn, traced.takes_tensors
         if traced.written:
             core = self._writing(core)
-        updates = traced.updates
+        updates = None if reading is None else traced.updates
         if not sources and not constants and not drawn and updates is None:
             if reading is None:
                 return core
@@ -212,27 +180,16 @@ class Variant:
         joined = _joined_with_given if traced.written else _joined
 
         def run_with_sources(leaves: Sequence[Any]) -> Any:
-            extra: list[Any] = []
-            if reading is not None:
-                values = reading()
-                if values is None:
-                    return STALE
-                extra = reached(values)
-            return core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
-
-        if updates is None or reading is None:
-            return run_with_sources
-
-        def run_with_updates(leaves: Sequence[Any]) -> Any:
-            values = reading()
-            if values is None or not updates.holds(values):
+            values = () if reading is None else reading()
+            if values is None or (updates is not None and not updates.holds(values)):
                 return STALE
             extra = reached(values)
             result = core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
-            updates.write(values)
+            if updates is not None:
+                updates.write(values)
             return result
 
-        return run_with_updates
+        return run_with_sources
 
     def _written_places(self) -> list[tuple[int, int]]:
         """Of each argument that the function writes into: its position, and that of the output for it."""
@@ -259,7 +216,7 @@ class Variant:
 
     def _checked_forward(self) -> Kernel:
         """The forward function, which raises Deviated where the guards have other answers."""
-        forward, guards = self.run_forward, self.traced.guards
+        forward, guards = self._compiled(self.forward), self.traced.guards
         if not guards:
             return forward
         first = self.traced.first_guard
@@ -289,8 +246,7 @@ class Variant:
         forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
         if self.traced.hands_on:
             return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
-        shapes = [node.shape for node in self.traced.graph.outputs[:count]]
-        forms = [_form(kind, shape) for kind, shape in zip(self.traced.kinds, shapes)]
+        forms = [_form(kind) for kind in self.traced.kinds]
         return results.builder(forward, lambda position: forms[position].format(f"o{position}"), make=make)
 
     def _recording_core(self) -> Runner:
@@ -343,13 +299,34 @@ class Variant:
             run_recorded, lambda position: forms[position].format(f"o{position}"), plain=plain
         )
 
+    # --- the tape -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def node_class(self) -> type[CompiledNode]:
+        """`CompiledLossBackward` for the function `loss`."""
+        title = "".join(part[:1].upper() + part[1:] for part in self.traced.graph.name.split("_"))
+        fields = {"__slots__": (), "variant": self, "outputs": len(self.traced.results.leaves)}
+        return type(f"Compiled{title}Backward", (CompiledNode,), fields)
+
+    @cached_property
+    def gives_fresh(self) -> bool:
+        """Whether no two gradients may share their memory."""
+        gradients = self.pair.backward.graph.outputs
+        is_reshaped = any(node.operator is reshape for node in gradients)
+        return len(set(gradients)) == len(gradients) and not is_reshaped
+
+    @cached_property
+    def backward_inputs(self) -> tuple[tuple[str, int], ...]:
+        """As `pair.backward_inputs`, residuals counted behind the results."""
+        count = len(self.traced.graph.outputs)
+        given = self.pair.backward_inputs
+        return tuple((kind, index + count if kind == "residual" else index) for kind, index in given)
+
     # --- derivatives of the gradient ----------------------------------------------------------------------
 
     @cached_property
     def gradient_function(self) -> Callable[..., Any]:
         """The gradient as a compiled function of inputs and cotangents, with a backward of its own."""
-        from .compiled import CompiledFunction
-
         graph, wrt, recorded = self.traced.graph, self.wrt, self.pair.cotangent_outputs
         on_tape = self.traced.gradient
 
@@ -361,7 +338,7 @@ class Variant:
             differentiated = [outputs[position] for position in recorded]
             return pull_back(differentiated, [inputs[position] for position in wrt], cotangents)
 
-        return CompiledFunction(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
+        return self.compile(gradient, name=f"gradient_of_{self.traced.graph.name}", options=self.options)
 
 
 def _joined(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
@@ -375,13 +352,13 @@ def _joined_with_given(leaves: Sequence[Any], extra: list[Any]) -> list[Any]:
     return found
 
 
-def _form(kind: type[Tensor], shape: tuple[int, ...]) -> str:
+def _form(kind: type[Tensor]) -> str:
     """How a result, an array, becomes what a plain call would return."""
     if not issubclass(kind, NumpyTensor):
         return "make({})"
     if kind is PythonNumber:
         return "{}.item()"
-    return "{}" if shape else "{}[()]"  # NumPy's reductions give scalars as well
+    return "{}[()]" if kind is NumpyScalar else "{}"
 
 
 def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
@@ -455,10 +432,11 @@ class CompiledNode(GradNode):
                 cotangent = conform(cotangent)
             arrays.append(cotangent)
         gradients = variant.run_backward(arrays)
-        if variant.all_connected:
+        connected = variant.pair.connected
+        if all(connected):
             return gradients
         waiting = iter(gradients)
-        return [next(waiting) if connected else None for connected in variant.pair.connected]
+        return [next(waiting) if one else None for one in connected]
 
     def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
         """A whole backward pass, where the node stands alone between a scalar and leaves; False where not.
@@ -534,10 +512,3 @@ def require_own_memory(leaves: Sequence[Any], position: int, function: str, labe
 
 def _is_concrete(cotangent: Any) -> bool:
     return cotangent is None or issubclass(type(cotangent), ndarray | np.generic)
-
-
-def _node_class(variant: Variant) -> type[CompiledNode]:
-    """`CompiledLossBackward` for the function `loss`."""
-    title = "".join(part[:1].upper() + part[1:] for part in variant.traced.graph.name.split("_"))
-    fields = {"__slots__": (), "variant": variant, "outputs": len(variant.traced.results.leaves)}
-    return type(f"Compiled{title}Backward", (CompiledNode,), fields)

@@ -9,57 +9,28 @@ from typing import Any
 
 from ...tracer.operator import Operator
 from . import (
-    activation,
-    arithmetic,
     attention,
-    calculus,
     classification,
-    comparison,
-    contraction,
-    counting,
     ctc,
     declared,
-    decompositions,
     distances,
     einsum,
-    elementwise,
-    elimination,
     embedding,
-    grids,
     indexing,
-    joining,
-    kinds,
-    least_squares,
-    linalg,
     losses,
     margins,
-    movement,
     noise,
     normalisations,
-    numbers,
-    ordering,
     padding,
-    parts,
     pooling,
-    reduction,
     resampling,
-    running,
-    scattering,
-    selection,
-    special,
-    statistics,
-    tensor_equations,
-    windows,
-)  # fmt: skip
+)
 from .conventions import FUNCTIONS
-from .methods import METHODS
+from .methods import METHODS, WITH_METHODS
 
 MODULES = (
-    declared, elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, indexing,
-    selection, ordering, padding, contraction, einsum, linalg, windows, activation, losses, classification,
-    special, numbers, calculus, running, grids, counting, scattering, kinds, decompositions, least_squares,
-    elimination, tensor_equations,
-    normalisations, margins, ctc, pooling, resampling, embedding, distances, noise, attention,
+    declared, *WITH_METHODS, indexing, padding, einsum, losses, classification, normalisations, margins, ctc,
+    pooling, resampling, embedding, distances, noise, attention,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

@@ -16,9 +16,10 @@ from .common import array_dtype, as_dtype, fail, filled, floating
 from .contraction import linear, matmul
 from .declared import all
 from .joining import cat, chunk
-from .movement import expand_to, repeat_interleave, reshape_to, transpose
+from .movement import expand_to, reshape_to, transpose
 from .noise import dropout
 from .reduction import mean
+from .selection import repeat_interleave
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, ShapeError
+from ...tracer.errors import ArgumentError, DimensionError, DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.spec import INT64
@@ -119,8 +119,6 @@ def _picked(
 
 
 def _require_classes(values: np.ndarray, count: int, ignored: int) -> None:
-    from ...tracer.errors import DimensionError
-
     wrong = (values < 0) | (values >= count)
     wrong &= values != ignored
     if wrong.any():

@@ -11,6 +11,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL
 from ..tape.apply import apply
+from ..values import dtypes
 from ..values.tensor import Tensor
 from .common import (
     Operand,
@@ -25,6 +26,7 @@ from .common import (
     truth,
 )  # fmt: skip
 from .declared import eq, isnan, le, logical_and, logical_or, lt
+from .selection import nonzero
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "isclose", "isneginf", "isposinf",
@@ -186,8 +188,6 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
     """
     mask = tensor(condition, "where", "condition")
     if input is None and other is None:
-        from .selection import nonzero
-
         return nonzero(mask, as_tuple=True)
     if input is None or other is None:
         fail(ArgumentError, "where(): give both of 'input' and 'other', or neither.")
@@ -205,8 +205,6 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
 def _choices(mask: Tensor, input: Any, other: Any) -> list[Any]:
     values = [operand(input, "where", "input"), operand(other, "where")]
     if not any(isinstance(one, Tensor) for one in values):
-        from ..values import dtypes
-
         dtype = dtypes.common_dtype(*values)
         return [filled((), cast(Any, one), dtype) for one in values]
     chosen = promoted("where", *values)

@@ -6,7 +6,6 @@ All are the one operator `contract`, told by the indices of its two operands and
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +34,8 @@ from .movement import permuted, reshape_to
 from .parts import diagonal, roll
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bilinear", "bmm", "chain_matmul", "cross", "dot", "ger",
-    "inner", "kron", "linear", "matmul", "mm", "multi_dot", "mv", "outer", "tensordot", "trace", "vdot",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "cross", "dot", "ger",
+    "inner", "kron", "linear", "matmul", "mm", "mv", "outer", "tensordot", "trace", "vdot",
 ]  # fmt: skip
 
 LETTERS = string.ascii_lowercase
@@ -379,19 +378,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return elementwise(e.add, result, tensor(bias, "linear", "bias"), function="linear", grad_name=grad_name)
 
 
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1 @ weight[k] @ input2 for each k, plus bias: shapes (..., n), (..., m), (k, n, m) give (..., k).
-
-    Example:
-        >>> bilinear(ones(1, 2), ones(1, 3), ones(4, 2, 3))
-        tensor([[6., 6., 6., 6.]])
-    """
-    from .einsum import einsum
-
-    result = einsum("...i,kij,...j->...k", input1, weight, input2)
-    return result if bias is None else elementwise(e.add, result, bias, function="bilinear")
-
-
 # --- outer, inner, tensordot and others -------------------------------------------------------------------
 
 
@@ -500,37 +486,6 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     spread_right = tuple(extent for one in right for extent in (1, one))
     product = apply(e.multiply, reshape_to(a, spread_left), reshape_to(b, spread_right))
     return reshape_to(product, tuple(x * y for x, y in zip(left, right)), "UnsafeViewBackward0")
-
-
-def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of several matrices, in the order that costs least; the first and last may be vectors.
-
-    Example:
-        >>> multi_dot([tensor([1.0, 2.0]), tensor([[3.0], [4.0]])])
-        tensor([11.])
-    """
-    from .einsum import einsum
-
-    if len(tensors) < 2:
-        fail(ArgumentError, f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
-    letters = LETTERS[: len(tensors) + 1]
-    terms = [letters[index : index + 2] for index in range(len(tensors))]
-    if tensors[0].ndim == 1:
-        terms[0] = terms[0][1:]
-    if tensors[-1].ndim == 1:
-        terms[-1] = terms[-1][:1]
-    result = (terms[0][:1] if tensors[0].ndim == 2 else "") + (terms[-1][1:] if tensors[-1].ndim == 2 else "")
-    return einsum(f"{','.join(terms)}->{result}", *tensors)
-
-
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, in the order that costs least.
-
-    Example:
-        >>> chain_matmul(ones(2, 3), ones(3, 4)).shape
-        torch.Size([2, 4])
-    """
-    return multi_dot(matrices) if len(matrices) > 1 else matrices[0]
 
 
 def trace(input: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from ...tracer.operator import WRITTEN_OUT, Operator, operators
 from ...tracer.spec import BOOL, INT64
 from ..tape.apply import apply
 from ..values.tensor import Tensor
+from ..values.value_kinds import Auxiliary, settled
 from .common import (
     Dims,
     Operand,
@@ -98,7 +99,10 @@ def _test(operator: Operator) -> Function:
 
     def function(input: Operand) -> Tensor:
         x = tensor(input, name)
-        return apply(operator, x) if array_dtype(x).kind == "f" else filled(tuple(x.shape), of_integers, BOOL)
+        if array_dtype(x).kind == "f":
+            return apply(operator, x)
+        answer = filled(tuple(x.shape), of_integers, BOOL)
+        return answer if type(x) is Auxiliary else settled(answer, (x,))
 
     return function
 

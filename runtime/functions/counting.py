@@ -29,6 +29,7 @@ from .comparison import where
 from .declared import any as any_of
 from .declared import argmax, isnan
 from .declared import sum as sum_of
+from .joining import cat
 from .movement import expand_to, reshape_to
 from .ordering import ordered_positions, squeezed
 from .parts import along, part
@@ -281,7 +282,5 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 
 def _behind_zero(x: Tensor, dim: int) -> Tensor:
     """x with a zero in front."""
-    from .joining import cat
-
     shape = tuple(1 if axis == dim else extent for axis, extent in enumerate(x._value.shape))
     return cat([wrap(np.zeros(shape, np.int64)), x], dim)

@@ -18,12 +18,12 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .common import array_dtype, fail, tensor
-from .contraction import contracted, in_order
-from .movement import permuted, reshape_to
+from .common import array_dtype, elementwise, fail, tensor
+from .contraction import LETTERS, contracted, in_order
+from .movement import expand_to, permuted, reshape_to
 from .parts import diagonal
 
-__all__ = ["einsum"]
+__all__ = ["bilinear", "chain_matmul", "einsum", "multi_dot"]
 
 SPARE = string.ascii_letters
 
@@ -157,6 +157,46 @@ def _extents(equation: str, terms: Sequence[str], operands: Sequence[Tensor]) ->
     return found
 
 
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input1 @ weight[k] @ input2 for each k, plus bias: shapes (..., n), (..., m), (k, n, m) give (..., k).
+
+    Example:
+        >>> bilinear(ones(1, 2), ones(1, 3), ones(4, 2, 3))
+        tensor([[6., 6., 6., 6.]])
+    """
+    result = einsum("...i,kij,...j->...k", input1, weight, input2)
+    return result if bias is None else elementwise(e.add, result, bias, function="bilinear")
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices, in the order that costs least; the first and last may be vectors.
+
+    Example:
+        >>> multi_dot([tensor([1.0, 2.0]), tensor([[3.0], [4.0]])])
+        tensor([11.])
+    """
+    if len(tensors) < 2:
+        fail(ArgumentError, f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    letters = LETTERS[: len(tensors) + 1]
+    terms = [letters[index : index + 2] for index in range(len(tensors))]
+    if tensors[0].ndim == 1:
+        terms[0] = terms[0][1:]
+    if tensors[-1].ndim == 1:
+        terms[-1] = terms[-1][:1]
+    result = (terms[0][:1] if tensors[0].ndim == 2 else "") + (terms[-1][1:] if tensors[-1].ndim == 2 else "")
+    return einsum(f"{','.join(terms)}->{result}", *tensors)
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, in the order that costs least.
+
+    Example:
+        >>> chain_matmul(ones(2, 3), ones(3, 4)).shape
+        torch.Size([2, 4])
+    """
+    return multi_dot(matrices) if len(matrices) > 1 else matrices[0]
+
+
 # --- one operand -----------------------------------------------------------------------------------------
 
 
@@ -211,8 +251,6 @@ def _contract_all(
 
 
 def _as_result(x: Tensor, extents: dict[str, int], result: str, count: int) -> Tensor:
-    from .movement import expand_to
-
     x = expand_to(x, tuple(extents[letter] for letter in result))
     return permuted(x, range(x.ndim)) if count == 1 and x.ndim else x
 
@@ -234,7 +272,7 @@ def _path(terms: Sequence[str], result: str, extents: dict[str, int]) -> list[tu
     """Which two of the pending operands to contract, step by step; a product goes to the end of the list."""
     if len(terms) < 3:
         return [(0, 1)] if len(terms) == 2 else []
-    import opt_einsum
+    import opt_einsum  # not at start
 
     shapes = [np.broadcast_to(0.0, [extents[letter] for letter in term]) for term in terms]
     steps, _ = opt_einsum.contract_path(f"{','.join(terms)}->{_present(terms, result)}", *shapes)

@@ -22,7 +22,6 @@ from .common import (
     fail,
     floating,
     numpy_dtype,
-    scalar_of,
     tensor,
     unsupported,
 )  # fmt: skip
@@ -248,8 +247,3 @@ def convert(input: Tensor, dtype: Any) -> Tensor:
 
 
 negative = neg
-
-
-def constant_like(x: Tensor, value: float) -> float | int | bool:
-    """A number in the kind of x's dtype."""
-    return scalar_of(value, array_dtype(x))

@@ -26,7 +26,8 @@ from ..values.foreign import how_to_pass, unboxed
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor
 from .common import array_dtype, as_dtype, fail, iota, require_broadcast, tensor
-from .movement import expand_to, permuted, reshape_to
+from .joining import stack
+from .movement import expand, expand_to, permuted, reshape_to
 from .parts import sliced
 
 __all__: list[str] = []
@@ -235,8 +236,6 @@ def _index_array(item: Tensor) -> Any:
 def _array_of(items: list[Any]) -> Any:
     """A list as an index array; of tensors their stack."""
     if any(isinstance(one, Tensor) for one in items):
-        from .joining import stack
-
         return stack([one if isinstance(one, Tensor) else wrap(np.asarray(one)) for one in items])
     array = np.asarray(items) if items else np.zeros(0, np.int64)
     if array.dtype.kind not in "iub":
@@ -454,8 +453,6 @@ def _sliced_update(x: Tensor, basic: Basic, update: Tensor) -> Tensor:
 
 def expanded_update(update: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The update broadcast to the shape of what it replaces; leading dimensions of size 1 may be dropped."""
-    from .movement import expand
-
     update = without_leading(update, len(shape))
     return expand(update, shape) if tuple(update._value.shape) != shape else update
 

@@ -26,6 +26,7 @@ from .decompositions import eigvalsh, matrices, svdvals
 from .linalg import inverse, square
 from .movement import reshape_to
 from .selection import values_of
+from .statistics import matrix_norm
 
 __all__ = ["pinverse"]
 
@@ -77,8 +78,6 @@ def linalg_cond(A: Tensor, p: Any = None) -> Tensor:
         >>> linalg_cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor(2.)
     """
-    from .statistics import matrix_norm
-
     a = matrices(A, "cond")
     if p in (None, 2, -2):
         values = svdvals(a)

@@ -12,13 +12,14 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .arithmetic import float_pair
+from .arithmetic import float_pair, xlogy
 from .common import (
     F,
     Operand,
     elementwise,
     fail,
     floating,
+    promoted,
 )  # fmt: skip
 from .declared import sum
 from .reduction import mean
@@ -168,8 +169,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         >>> kl_div(tensor([-0.5]), tensor([0.0]), log_target=True, reduction="sum")
         tensor(0.5000)
     """
-    from .arithmetic import xlogy
-
     x, t = float_pair("kl_div", input, target)
     if log_target:
         losses = apply(e.multiply, apply(e.exp, t), apply(e.subtract, t, x))
@@ -223,8 +222,6 @@ def gaussian_nll_loss(
         >>> gaussian_nll_loss(tensor([0.0]), tensor([1.0]), tensor([1.0]))
         tensor(0.5000)
     """
-    from .common import promoted
-
     if isinstance(var, Tensor) and input.ndim and tuple(var.shape) == tuple(input.shape[:-1]):
         var = var.unsqueeze(-1)  # one for each row
     x, t, spread = promoted("gaussian_nll_loss", floating(input, "gaussian_nll_loss"), target, var)

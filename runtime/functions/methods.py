@@ -45,22 +45,21 @@ from .conventions import FUNCTIONS, OFFERED
 Function = Callable[..., Any]
 
 _NO_METHODS = """
-    alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d bilinear block_diag broadcast_shapes
-    broadcast_tensors bucketize cartesian_prod cat celu chain_matmul column_stack combinations
-    concat concatenate constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d
-    conv_transpose3d cosine_similarity cumulative_trapezoid detach_copy diagonal_copy dstack elu
-    expand_copy fill gelu getitem glu gradient hardsigmoid hardswish hardtanh hstack
-    is_complex is_inference isin leaky_relu linalg_norm linear logsigmoid lu_unpack matrix_norm meshgrid mish
-    multi_dot normalize numel one_hot permute_copy polygamma real relu6 row_stack searchsorted
-    select_copy selu silu softmin softplus softshrink softsign solve_triangular
-    split_with_sizes_copy squeeze_copy stack std_mean t_copy tanhshrink tensordot threshold
-    transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unfold_copy unravel_index
-    unsqueeze_copy updated vander var_mean vector_norm view_copy vstack where
+    alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes
+    broadcast_tensors bucketize cartesian_prod cat celu column_stack combinations concat concatenate
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
+    cumulative_trapezoid detach_copy diagonal_copy dstack elu expand_copy fill gelu glu gradient
+    hardsigmoid hardswish hardtanh hstack is_complex is_inference isin leaky_relu linalg_norm linear
+    logsigmoid lu_unpack matrix_norm meshgrid mish normalize numel one_hot permute_copy polygamma real
+    relu6 row_stack searchsorted select_copy selu silu softmin softplus softshrink softsign
+    solve_triangular split_with_sizes_copy squeeze_copy stack std_mean t_copy tanhshrink tensordot
+    threshold transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unfold_copy
+    unravel_index unsqueeze_copy vander var_mean vector_norm view_copy vstack where
 """
 NO_METHODS = frozenset(_NO_METHODS.split())
 """Functions for which PyTorch has no method, or one with other arguments."""
 
-MODULES: tuple[ModuleType, ...] = (
+WITH_METHODS: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
     ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
     counting, scattering, kinds, decompositions, least_squares, elimination,
@@ -122,9 +121,8 @@ def _polygamma(self: Tensor, n: int) -> Tensor:
 
 
 def _methods() -> dict[str, Function]:
-    found = {
-        name: getattr(module, name) for module in MODULES for name in module.__all__ if name not in NO_METHODS
-    }
+    public = {name: getattr(module, name) for module in WITH_METHODS for name in module.__all__}
+    found = {name: function for name, function in public.items() if name not in NO_METHODS}
     for name, function in (BINARY | COMPARISONS).items():
         found[f"__{name}__"] = _operator(function)
     for name, function in BINARY.items():

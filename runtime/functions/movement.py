@@ -10,14 +10,15 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DimensionError, ShapeError, UnsupportedError
 from ...tracer.ops import movement as m
-from ..tape.apply import apply, wrap
+from ...tracer.spec import broadcast_shapes
+from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .common import fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
+from .common import fail, numpy_names, one_dim, require_broadcast, sizes, tensor
 
 __all__ = [
     "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
-    "expand_as", "flatten", "moveaxis", "movedim", "permute", "ravel", "repeat", "repeat_interleave",
-    "reshape", "reshape_as", "squeeze", "swapaxes", "swapdims", "t", "tile", "transpose", "unflatten",
+    "expand_as", "flatten", "moveaxis", "movedim", "permute", "ravel", "repeat", "reshape",
+    "reshape_as", "squeeze", "swapaxes", "swapdims", "t", "tile", "transpose", "unflatten",
     "unsqueeze", "view", "view_as",
 ]  # fmt: skip
 
@@ -431,9 +432,6 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         tensor([[3, 3],
                 [4, 4]])
     """
-    from ...tracer.spec import broadcast_shapes
-    from .common import require_broadcast
-
     require_broadcast("broadcast_tensors", tensors)
     shape = broadcast_shapes(*(tuple(one.shape) for one in tensors))
     return tuple(expand_to(one, shape) for one in tensors)
@@ -476,51 +474,3 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     x = tensor(input, "tile")
     times = sizes(counts if dims is None else (dims,))
     return repeat(x, (1,) * (x.ndim - len(times)) + times)
-
-
-@numpy_names
-def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
-    """Each element so many times in a row, along a dimension or in the flattened tensor.
-
-    Args:
-        repeats: one number for all, or a vector with one for each position of the dimension. Without it
-            the numbers are those of `input`, and the positions are repeated.
-        output_size: accepted; it is counted here.
-
-    Raises:
-        ShapeError: the vector has another size. TraceError: it depends on the arguments of a traced function.
-
-    Example:
-        >>> repeat_interleave(tensor([1, 2]), 2)
-        tensor([1, 1, 2, 2])
-    """
-    x = tensor(input, "repeat_interleave")
-    if repeats is None:
-        return _each_repeated(iota(x.numel()), x, 0)
-    if dim is None:
-        x, dim = reshape_to(x, (x.numel(),)), 0
-    dim = own_dim(dim, x, "repeat_interleave")
-    shape = tuple(x._value.shape)
-    if not isinstance(repeats, int | np.integer):
-        return _each_repeated(x, repeats, dim)
-    column = reshape_to(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
-    spread = expand_to(column, (*shape[: dim + 1], int(repeats), *shape[dim + 1 :]))
-    return reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))
-
-
-def _each_repeated(x: Tensor, repeats: Any, dim: int) -> Tensor:
-    """Each position of a dimension as often as its own number says."""
-    from .selection import index_select, values_of
-
-    given = values_of(repeats, "repeat_interleave") if isinstance(repeats, Tensor) else repeats
-    counts, extent = np.asarray(given, np.int64), x._value.shape[dim]
-    if counts.shape not in ((), (1,), (extent,)) or counts.min(initial=0) < 0:
-        fail(
-            ShapeError,
-            f"repeat_interleave(): repeats must be {extent} numbers from 0 on, one for each position of "
-            f"dimension {dim}; found {counts.tolist()}",
-        )
-    places = np.repeat(np.arange(extent), np.broadcast_to(counts.reshape(-1), (extent,)))
-    return index_select(x, dim, wrap(places))

@@ -8,11 +8,12 @@ from typing import Any
 from ...tracer.errors import ArgumentError, UnsupportedError
 from ...tracer.ops import elementwise as e
 from ..tape.apply import apply
+from ..tensors.sampling import rand
 from ..values.tensor import Tensor
 from .activation import SELU_ALPHA, SELU_SCALE, leaky_relu, softmax
 from .common import array_dtype, fail, filled, floating
 from .reduction import max as largest
-from .selection import scatter
+from .scattering import scatter
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
@@ -22,8 +23,6 @@ __all__ = [
 
 def _drawn(shape: tuple[int, ...], like: Tensor) -> Tensor:
     """Uniform random numbers."""
-    from ..tensors.sampling import rand
-
     return rand(shape, dtype=like.dtype)
 
 

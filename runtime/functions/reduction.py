@@ -13,6 +13,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.operator import Operator
+from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ...tracer.spec import BOOL
@@ -23,6 +24,7 @@ from .common import (
     all_dims,
     array_dtype,
     as_dtype,
+    elementwise,
     fail,
     numpy_dtype,
     numpy_names,
@@ -34,6 +36,7 @@ from .common import (
 )  # fmt: skip
 from .conventions import grad_suffix, position_of, require_elements
 from .declared import amax, amin, sum
+from .joining import cat
 from .movement import moved_to_end, reshape_to
 from .parts import along, narrow
 
@@ -113,8 +116,6 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 
 def _mean(x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
-    from ...tracer.ops import composite as c
-
     dims = all_dims(dim, x.ndim, "mean")
     return apply(c.mean, x, dims=dims, keepdim=bool(keepdim), grad_name="Mean" + grad_suffix(dim))
 
@@ -164,8 +165,6 @@ def _max_or_min(
     elif isinstance(dim, Tensor | np.ndarray):
         dim, other = None, dim
     if other is not None:
-        from .common import elementwise
-
         grad_name = f"{name.capitalize()}imumBackward0"
         return elementwise(pairwise, input, other, function=f"{name}imum", grad_name=grad_name)
     x = tensor(input, name)
@@ -248,8 +247,6 @@ def diff(
         >>> diff(tensor([1.0, 4.0, 9.0]))
         tensor([3., 5.])
     """
-    from .joining import cat
-
     x = tensor(input, "diff")
     if n < 0 or not x.ndim:
         fail(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
@@ -21,6 +22,7 @@ from .common import (
     filled,
     floating,
     iota,
+    numpy_names,
     one_dim,
     own_dim,
     require_float,
@@ -34,10 +36,52 @@ from .selection import cropped, index_positions, require_index_shape
 from .statistics import vector_norm
 
 __all__ = [
-    "as_strided", "as_strided_scatter", "diagonal_scatter", "index_reduce", "put", "renorm", "scatter_reduce",
-    "select_scatter", "slice_scatter",
+    "as_strided", "as_strided_scatter", "diagonal_scatter", "index_reduce", "put", "renorm", "scatter",
+    "scatter_reduce", "select_scatter", "slice_scatter",
 ]  # fmt: skip
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+@numpy_names
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """input with src, or a value, written where `gather` with the same index would read; of repeated places
+    the last wins.
+
+    Raises:
+        UnsupportedError: reduce is not "add" or "multiply". The others are gather's.
+
+    Example:
+        >>> scatter(tensor([0, 0, 0]), 0, tensor([2, 0]), tensor([5, 6]))
+        tensor([6, 0, 5])
+    """
+    src = value if src is None else src
+    if reduce in ("add", "multiply"):
+        given = src if isinstance(src, Tensor) else filled(tuple(index.shape), src, array_dtype(input))
+        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
+    if reduce is not None:
+        fail(UnsupportedError, f"scatter(): reduce={reduce!r} is not supported, only 'add' and 'multiply'.")
+    x = tensor(input, "scatter")
+    dim = one_dim(dim, x.ndim, "scatter")
+    require_index_shape(x, index, dim, "scatter")
+    if not index.numel():
+        return apply(e.identity, x)
+    if isinstance(src, Tensor) and src.dtype != x.dtype:
+        fail(DTypeError, f"scatter(): Expected self.dtype to be equal to src.dtype: {x.dtype}, {src.dtype}.")
+    if not x.ndim:
+        given = src.reshape(-1) if isinstance(src, Tensor) else src
+        written = scatter(reshape_to(x, (1,)), 0, index.reshape(-1), given)
+        return reshape_to(written, (), f"ScatterBackward{int(given is src)}")
+    places = index_positions(index, x._value.shape[dim], dim, "scatter")
+    shape = tuple(places._value.shape)
+    if isinstance(src, Tensor):
+        values, name = cropped(as_dtype(src, array_dtype(x)), shape, "scatter"), "ScatterBackward0"
+    else:
+        values, name = filled(shape, src, array_dtype(x)), "ScatterBackward1"
+    return apply(x_ops.index_update, x, values, *positions_along(places, dim), grad_name=name)
+
 
 # --- combined with what is there ---------------------------------------------------------------------------
 

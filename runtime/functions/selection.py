@@ -16,7 +16,6 @@ from ...tracer.errors import (
     DTypeError,
     EagerOnlyError,
     ShapeError,
-    UnsupportedError,
 )
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
@@ -45,8 +44,8 @@ from .parts import along, part, positions_along
 
 __all__ = [
     "argwhere", "gather", "index_add", "index_copy", "index_fill", "index_put", "index_select",
-    "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static", "one_hot", "scatter",
-    "scatter_add", "take", "take_along_dim",
+    "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static", "one_hot",
+    "repeat_interleave", "scatter_add", "take", "take_along_dim",
 ]  # fmt: skip
 
 
@@ -183,6 +182,52 @@ def _vector(index: Any, extent: int, dim: int, function: str) -> Tensor:
     return reshape_to(found, (found.numel(),))
 
 
+@numpy_names
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element so many times in a row, along a dimension or in the flattened tensor.
+
+    Args:
+        repeats: one number for all, or a vector with one for each position of the dimension. Without it
+            the numbers are those of `input`, and the positions are repeated.
+        output_size: accepted; it is counted here.
+
+    Raises:
+        ShapeError: the vector has another size. TraceError: it depends on the arguments of a traced function.
+
+    Example:
+        >>> repeat_interleave(tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+    """
+    x = tensor(input, "repeat_interleave")
+    if repeats is None:
+        return _each_repeated(iota(x.numel()), x, 0)
+    if dim is None:
+        x, dim = reshape_to(x, (x.numel(),)), 0
+    dim = own_dim(dim, x, "repeat_interleave")
+    shape = tuple(x._value.shape)
+    if not isinstance(repeats, int | np.integer):
+        return _each_repeated(x, repeats, dim)
+    column = reshape_to(x, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
+    spread = expand_to(column, (*shape[: dim + 1], int(repeats), *shape[dim + 1 :]))
+    return reshape_to(spread, (*shape[:dim], shape[dim] * int(repeats), *shape[dim + 1 :]))
+
+
+def _each_repeated(x: Tensor, repeats: Any, dim: int) -> Tensor:
+    """Each position of a dimension as often as its own number says."""
+    given = values_of(repeats, "repeat_interleave") if isinstance(repeats, Tensor) else repeats
+    counts, extent = np.asarray(given, np.int64), x._value.shape[dim]
+    if counts.shape not in ((), (1,), (extent,)) or counts.min(initial=0) < 0:
+        fail(
+            ShapeError,
+            f"repeat_interleave(): repeats must be {extent} numbers from 0 on, one for each position of "
+            f"dimension {dim}; found {counts.tolist()}",
+        )
+    places = np.repeat(np.arange(extent), np.broadcast_to(counts.reshape(-1), (extent,)))
+    return index_select(x, dim, wrap(places))
+
+
 # --- scatter --------------------------------------------------------------------------------------------
 
 
@@ -200,49 +245,6 @@ def cropped(values: Tensor, shape: Sequence[int], function: str) -> Tensor:
         if values._value.shape[dim] != wanted:
             values = part(values, dim, 0, wanted)
     return values
-
-
-@numpy_names
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Scalar | None = None,
-    reduce: str | None = None,
-) -> Tensor:  # fmt: skip
-    """input with src, or a value, written where `gather` with the same index would read; of repeated places
-    the last wins.
-
-    Raises:
-        UnsupportedError: reduce is not "add" or "multiply". The others are gather's.
-
-    Example:
-        >>> scatter(tensor([0, 0, 0]), 0, tensor([2, 0]), tensor([5, 6]))
-        tensor([6, 0, 5])
-    """
-    src = value if src is None else src
-    if reduce in ("add", "multiply"):
-        from .scattering import scatter_reduce
-
-        given = src if isinstance(src, Tensor) else filled(tuple(index.shape), src, array_dtype(input))
-        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
-    if reduce is not None:
-        fail(UnsupportedError, f"scatter(): reduce={reduce!r} is not supported, only 'add' and 'multiply'.")
-    x = tensor(input, "scatter")
-    dim = one_dim(dim, x.ndim, "scatter")
-    require_index_shape(x, index, dim, "scatter")
-    if not index.numel():
-        return apply(e.identity, x)
-    if isinstance(src, Tensor) and src.dtype != x.dtype:
-        fail(DTypeError, f"scatter(): Expected self.dtype to be equal to src.dtype: {x.dtype}, {src.dtype}.")
-    if not x.ndim:
-        given = src.reshape(-1) if isinstance(src, Tensor) else src
-        written = scatter(reshape_to(x, (1,)), 0, index.reshape(-1), given)
-        return reshape_to(written, (), f"ScatterBackward{int(given is src)}")
-    places = index_positions(index, x._value.shape[dim], dim, "scatter")
-    shape = tuple(places._value.shape)
-    if isinstance(src, Tensor):
-        values, name = cropped(as_dtype(src, array_dtype(x)), shape, "scatter"), "ScatterBackward0"
-    else:
-        values, name = filled(shape, src, array_dtype(x)), "ScatterBackward1"
-    return apply(x_ops.index_update, x, values, *positions_along(places, dim), grad_name=name)
 
 
 @numpy_names

@@ -36,7 +36,7 @@ def polygamma(n: int, input: Operand) -> Tensor:
     x = floating(input, "polygamma")
     if n > 1:
         return apply(s.polygamma, x, n=int(n))
-    return apply(e.trigamma if n else e.digamma, x, grad_name="PolygammaBackward0")
+    return apply(s.trigamma if n else s.digamma, x, grad_name="PolygammaBackward0")
 
 
 def mvlgamma(input: Operand, p: int) -> Tensor:

@@ -30,9 +30,11 @@ from .common import (
     require_float,
     tensor,
 )  # fmt: skip
+from .contraction import contracted
 from .conventions import require_elements
 from .declared import amax, amin, sum
-from .movement import expand_to
+from .decompositions import svdvals
+from .movement import expand_to, moved_to_end
 from .reduction import mean
 
 __all__ = [
@@ -220,9 +222,6 @@ def matrix_norm(
 
 
 def _of_singular_values(x: Tensor, ord: float | str, dim: Any, keepdim: bool) -> Tensor:
-    from .decompositions import svdvals
-    from .movement import moved_to_end
-
     rows, columns = (one_dim(int(one), x.ndim, "linalg.matrix_norm") for one in dim)
     values = svdvals(moved_to_end(x, (rows, columns)))
     found = sum(values, -1) if ord == "nuc" else (amax if ord == 2 else amin)(values, -1)
@@ -326,8 +325,6 @@ def cov(
         >>> cov(tensor([[1.0, 2.0, 3.0]]))
         tensor(1.)
     """
-    from .contraction import contracted
-
     x = floating(input, "cov")
     if x.ndim > 2:
         fail(ShapeError, f"cov(): expected input to have two or fewer dimensions but got {x.ndim} dimensions")
@@ -343,8 +340,6 @@ def cov(
 
 def weighted_cov(rows: Tensor, correction: float, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
     """`cov` with weights. Whether they are right is, in a trace, a question with a guard."""
-    from .contraction import contracted
-
     for name, one, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
         if one is not None and (tuple(one.shape) != (rows.shape[1],) or array_dtype(one).kind not in kinds):
             fail(

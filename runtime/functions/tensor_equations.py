@@ -17,7 +17,9 @@ from .common import (
     promoted,
     tensor,
 )
+from .declared import mul
 from .declared import sum as sum_of
+from .grids import powers
 from .linalg import inverse, solved, square
 from .movement import movedim, reshape_to
 
@@ -85,8 +87,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
         >>> vecdot(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
         tensor(11.)
     """
-    from .declared import mul
-
     products = mul(x, y)
     return sum_of(products, one_dim(dim, products.ndim, "vecdot"))
 
@@ -99,8 +99,6 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
         tensor([[1, 2, 4],
                 [1, 3, 9]])
     """
-    from .grids import powers
-
     values = tensor(x, "linalg.vander", "x")
     values = values if values.ndim else values.unsqueeze(0)
     return powers(values, values.shape[-1] if N is None else N, "linalg.vander")

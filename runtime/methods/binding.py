@@ -49,9 +49,10 @@ from ..values import dtypes
 from ..values.modes import no_grad
 from ..values.nodes import scalar_type
 from ..values.tensor import Device, Tensor, make
-from ..values.value_kinds import NumpyTensor
+from ..values.value_kinds import NumpyScalar, NumpyTensor
 from . import copies, memory_methods, python_numbers, random_fills
 from .ndarray_methods import NDARRAY_METHODS
+from .public import of_own_kind
 
 _IN_PLACE = """
     addbmm addcdiv addcmul addmm addmv addr baddbmm celu clamp_max clamp_min conj_physical copysign
@@ -357,6 +358,10 @@ class _TensorsAlone:
         )
 
 
+def _set_number(self: Tensor, index: Any, value: Any) -> None:
+    raise TypeError(f"{self.__class__} object does not support item assignment")
+
+
 _OF_TENSORS_ALONE = ("cpu", "data", "numpy")
 
 
@@ -373,6 +378,8 @@ def _bind_numpy() -> None:
     for name, ufunc in UFUNCS.items():
         if name != "divmod":
             _bind(f"__i{name}__", in_place_operator(name, ufunc), NumpyTensor)
+    _bind("__pos__", lambda self: apply(identity, self), NumpyTensor)
+    _bind("__setitem__", _set_number, NumpyScalar)
     for name in _OF_TENSORS_ALONE:
         missing = _TensorsAlone()
         missing.__set_name__(NumpyTensor, name)
@@ -382,7 +389,10 @@ def _bind_numpy() -> None:
     _bind_arithmetic(operators, NumpyTensor)
 
 
-for _name, _method in (METHODS | NDARRAY_METHODS | memory_methods.METHODS).items():
+for _name, _method in METHODS.items():
+    _computes_alone = _name in OFFERED or _name.startswith("__")  # one operator: the kind follows
+    _bind(_name, _method if _computes_alone else of_own_kind(_method))
+for _name, _method in (NDARRAY_METHODS | memory_methods.METHODS).items():
     _bind(_name, _method)
 _bind_arithmetic(METHODS, Tensor)
 _bind_in_place()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...tracer.lost_numbers import note_size_asked
 from ...tracer.ops.elementwise import convert, identity
+from ...tracer.spec import normalised_dim
 from ..functions import METHODS
 from ..functions.assignment import fill_
 from ..numpy_api.array_creation import FUNCTIONS
@@ -30,8 +31,6 @@ class Count(int):
 
     def __call__(self, dim: int | None = None) -> Any:
         """The shape, or the extent of one dimension."""
-        from ...tracer.spec import normalised_dim
-
         return self.shape if dim is None else self.shape[normalised_dim(dim, len(self.shape), "size")]
 
 

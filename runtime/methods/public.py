@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.tensor import Tensor, TorchTensor
-from ..values.value_kinds import plain, settled
+from ..values.value_kinds import Auxiliary, plain, settled
 
 F = TypeVar("F", bound=Callable[..., Any])
 FUNCTIONS = "pullback.runtime.functions."
@@ -25,10 +25,26 @@ def of_any_kind(function: F) -> F:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         if arguments and type(arguments[0]) is TorchTensor:
-            return function(*arguments, **options)
+            result = function(*arguments, **options)
+            if type(result) is TorchTensor:
+                return result
+            return settled(result, arguments)
         given = (*arguments, *options.values())
         result = settled(function(*arguments, **options), given)
         return result if _holds_tensor(given) else _plain(result)
+
+    return call  # type: ignore[return-value]
+
+
+def of_own_kind(method: F) -> F:
+    """The method, with a result of the tensor's kind also where it is made of positions, counts or bins."""
+
+    @functools.wraps(method)
+    def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
+        result = method(self, *arguments, **options)
+        if type(result) is TorchTensor or type(self) is Auxiliary:
+            return result
+        return settled(result, (self, *arguments, *options.values()))
 
     return call  # type: ignore[return-value]
 

@@ -18,7 +18,7 @@ from ..functions.indexing import updated
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import of_arrays, promoted
+from .values import axis_of, of_arrays, promoted
 
 Function = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def _stacked(results: Sequence[Any], dtype: np.dtype | None = None) -> Tensor:
 def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
     """What a function gives of each row along a dimension, in the place of the row."""
     x = tensor_of(arr)
-    axis = axis % x.ndim
+    axis = axis_of(axis, x, "apply_along_axis")
     rows = movement.movedim(x, axis, -1)
     outside = tuple(rows.shape[:-1])
     if 0 in outside:

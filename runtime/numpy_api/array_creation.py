@@ -140,6 +140,15 @@ def contiguous(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
     return found if found.ndim else found.reshape(1)
 
 
+def required(a: Any, dtype: Any = None, requirements: Any = None) -> np.ndarray | Tensor:
+    """`np.require`: writable and aligned every Tensor is."""
+    wanted = {str(one).upper()[0] for one in requirements or ()}
+    order = fortran if "F" in wanted else contiguous if "C" in wanted else asarray
+    found = order(a, dtype)
+    is_view = isinstance(found, Tensor) and found._view is not None
+    return copied(found) if is_view and "O" in wanted else found
+
+
 def fortran(a: Any, dtype: Any = None) -> np.ndarray | Tensor:
     """`np.asfortranarray`: the first dimension has the shortest steps."""
     return contiguous(asarray(a, dtype).T).T
@@ -175,12 +184,12 @@ CREATION: dict[Any, Creation] = {
     np.empty_like: _constant_like(0), np.zeros_like: _constant_like(0), np.ones_like: _constant_like(1),
     np.full_like: full_like, np.eye: eye, np.identity: identity_matrix, np.array: array,
     np.asarray: asarray, np.copy: copied, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
-    np.asfortranarray: fortran, np.ndarray: ndarray,
+    np.asfortranarray: fortran, np.ndarray: ndarray, np.require: required,
 }  # fmt: skip
 """NumPy's function -> what makes a Tensor."""
 JOINING: dict[Any, Creation] = {
     np.array: array, np.asarray: asarray, np.asanyarray: asarray, np.ascontiguousarray: contiguous,
-    np.asfortranarray: fortran,
+    np.asfortranarray: fortran, np.require: required,
 }  # fmt: skip
 """Those that take lists with Tensors."""
 FUNCTIONS.update(CREATION)

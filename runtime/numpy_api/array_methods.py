@@ -43,17 +43,23 @@ OWN_AXIS = frozenset(("repeat", "take"))
 def of_torch(name: str, torch: Method | None, numpy: Method) -> Method:
     """PyTorch's method of this name; NumPy's where an option has NumPy's name."""
     if torch is None:
-        return numpy
+        return of_numpy(None, numpy)
     options = NUMPY_OPTIONS | {"axis"} if name in OWN_AXIS else NUMPY_OPTIONS
     return _chosen(torch, numpy, options)
 
 
 def of_numpy(torch: Method | None, numpy: Method) -> Method:
-    """NumPy's method; PyTorch's where an option has PyTorch's name."""
+    """NumPy's method; PyTorch's where an option has PyTorch's name.
+
+    What it gives is of the kind of its object, whatever it is given, but for `clip`, which is a ufunc.
+    """
+    by_ufunc = numpy.__name__ == "clip"
 
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
         result = numpy(self, *arguments, **keywords)
-        return result if keywords.get("out") is not None else settled(result, (self, *arguments))
+        if keywords.get("out") is not None:
+            return result
+        return settled(result, (self, *arguments) if by_ufunc else (self,))
 
     functools.update_wrapper(method, numpy)
     return method if torch is None else _chosen(method, torch, TORCH_OPTIONS)

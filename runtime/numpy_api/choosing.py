@@ -13,8 +13,9 @@ from ..functions import PUBLIC, joining, movement, parts, selection, statistics
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from ..values.value_kinds import as_array
 from .functions import FUNCTIONS, implements
-from .values import promoted
+from .values import axis_of, promoted
 
 # --- by condition -------------------------------------------------------------------------------------------
 
@@ -28,7 +29,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     for condition, choice in zip(reversed(condlist), reversed(choices)):
         found = PUBLIC["where"](tensor_of(condition), choice, found)
     shape = np.broadcast_shapes(*(tuple(tensor_of(one).shape) for one in (*condlist, *choices)))
-    return movement.broadcast_to(found, shape)
+    whole = tuple(found.shape) == shape
+    return as_array(found if whole else PUBLIC["clone"](movement.broadcast_to(found, shape)))
 
 
 @implements(np.extract)
@@ -40,7 +42,7 @@ def extract(condition: Any, arr: Any) -> Tensor:
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None) -> Tensor:
     x = tensor_of(a)
-    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis % x.ndim)
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x, "compress"))
     mask = tensor_of(np.asarray(condition, bool) if not isinstance(condition, Tensor) else condition)
     return parts.narrow(x, axis, 0, mask.shape[0])[(*(slice(None),) * axis, mask)]
 
@@ -57,7 +59,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 
 
 def _flat_or(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
-    return (x.reshape(-1), 0) if axis is None else (x, axis % max(x.ndim, 1))
+    return (x.reshape(-1), 0) if axis is None else (x, axis_of(axis, x, "delete or insert"))
 
 
 @implements(np.delete)
@@ -119,16 +121,24 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     return selection.take(x, tensor_of(places)).reshape(shape)
 
 
-implements(np.rollaxis)(
+implements(np.rollaxis, shares=True)(
     lambda a, axis, start=0: movement.movedim(
         tensor_of(a), axis, (start % (np.ndim(a) + 1)) - ((axis % np.ndim(a)) < start % (np.ndim(a) + 1))
     )
 )
-implements(np.atleast_3d)(lambda *arys: _each(movement.atleast_3d, arys))
-implements(np.dsplit)(lambda ary, indices_or_sections: FUNCTIONS[np.split](ary, indices_or_sections, 2))
+implements(np.atleast_3d, shares=True)(lambda *arys: _each(movement.atleast_3d, arys))
+implements(np.dsplit, shares=True)(
+    lambda ary, indices_or_sections: FUNCTIONS[np.split](ary, indices_or_sections, 2)
+)
 implements(np.diagflat)(lambda v, k=0: parts.diag(tensor_of(v).reshape(-1), k))
 implements(np.fix)(lambda x: PUBLIC["trunc"](tensor_of(x)))
-implements(np.astype)(lambda x, dtype, *, copy=True: as_dtype(tensor_of(x), np.dtype(dtype)))
+
+
+@implements(np.astype, shares=True)
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Tensor:
+    given = tensor_of(x)
+    found = as_dtype(given, np.dtype(dtype))
+    return PUBLIC["clone"](found) if copy and found is given else found
 
 
 def _each(function: Callable[[Tensor], Tensor], arrays: Sequence[Any]) -> Any:
@@ -254,7 +264,9 @@ def _cumulative(real: Any, begin: int) -> Callable[..., Tensor]:
         x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
     ) -> Tensor:
         given = tensor_of(x)
-        axis = (0 if axis is None else axis) % given.ndim
+        if axis is None and given.ndim > 1:
+            fail(ArgumentError, f"numpy.{real.__name__}: an axis is needed for {given.ndim} dimensions.")
+        axis = axis_of(0 if axis is None else axis, given, real.__name__)
         found = FUNCTIONS[real](given, axis, dtype)
         if not include_initial:
             return found

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError
+from ...tracer.errors import ArgumentError, ShapeError
 from ..functions import PUBLIC, declared, joining, parts, reduction
 from ..functions.common import array_dtype, as_dtype, fail
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
-from .values import promoted
+from .values import axes_of, axis_of, promoted, require_vector
 
 LONGEST_WRITTEN_OUT = 32
 """Kernels up to this size are convolved as a sum of shifted products; longer ones as windows times kernel."""
@@ -29,6 +29,7 @@ def _between(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
 def searchsorted(a: Any, v: Any, side: str = "left") -> Tensor:
     """How many of the sorted `a` are less than v; side "right": less or equal. nan counts as the largest."""
     ordered, wanted = promoted([a, v])
+    require_vector(ordered, "searchsorted", "a")
     wanted = wanted._detached()[..., None]
     ordered = ordered._detached()
     precedes = PUBLIC["lt"](ordered, wanted) if side == "left" else PUBLIC["le"](ordered, wanted)
@@ -51,6 +52,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """Linear between the points (xp, fp), and constant outside of them."""
     at, places, values = (as_dtype(one, np.dtype("float64")) for one in promoted([x, xp, fp]))
+    if places.ndim != 1 or places.shape != values.shape or not places.shape[0]:
+        found = f"{tuple(places.shape)} and {tuple(values.shape)}"
+        fail(ShapeError, f"numpy.interp: xp and fp must be vectors of one length, not empty; found {found}.")
     if period is not None:
         at, places = (PUBLIC["remainder"](one, abs(period)) for one in (at, places))
         order = PUBLIC["argsort"](places._detached())
@@ -75,10 +79,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 # --- convolution --------------------------------------------------------------------------------------------
 
 
+def _vector_or_number(x: Tensor, function: str) -> Tensor:
+    return require_vector(x, function, "an argument") if x.ndim else x.reshape(1)
+
+
 @implements(np.convolve)
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The sum of a[i] * v[j] at i + j; "same" and "valid" keep the middle."""
-    long, short = (one.reshape(-1) for one in promoted([a, v]))
+    long, short = (_vector_or_number(one, "convolve") for one in promoted([a, v]))
     if long.shape[0] < short.shape[0]:
         long, short = short, long
     n, m = long.shape[0], short.shape[0]
@@ -103,7 +111,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 @implements(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """`convolve` with `v` backwards."""
-    x, y = promoted([a, v])
+    x, y = (require_vector(one, "correlate", "an argument") for one in promoted([a, v]))
     if mode == "same" and x.shape[0] < y.shape[0]:
         return convolve(y, x.flip(0), mode).flip(0)
     return convolve(x, y.flip(0), mode)
@@ -117,13 +125,13 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """Second-order central differences inside, one-sided ones at the ends; distances may vary."""
     x = tensor_of(f)
     x = x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
-    axes = range(x.ndim) if axis is None else [int(one) for one in np.atleast_1d(axis)]
+    axes = axes_of(axis, x, "gradient")
     given = list(varargs) or [1.0]
     if len(given) == 1:
         given = given * len(axes)
     if len(given) != len(axes) or edge_order not in (1, 2):
         fail(ArgumentError, "numpy.gradient: one spacing for each axis, and edge_order 1 or 2, are expected.")
-    found = [_slopes(x, spacing, one % x.ndim, edge_order) for spacing, one in zip(given, axes)]
+    found = [_slopes(x, spacing, one, edge_order) for spacing, one in zip(given, axes)]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -180,8 +188,9 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
     wanted = PUBLIC["remainder"](change + period / 2, period) - period / 2
     wanted = PUBLIC["where"]((wanted == -period / 2) & (change > 0), period / 2, wanted)
     added = PUBLIC["where"](change.abs() < least, 0.0, wanted - change)
-    first = _between(x, axis % x.ndim, 0, 1)
-    rest = _between(x, axis % x.ndim, 1, x.shape[axis]) + declared.cumsum(added, axis)
+    axis = axis_of(axis, x, "unwrap")
+    first = _between(x, axis, 0, 1)
+    rest = _between(x, axis, 1, x.shape[axis]) + declared.cumsum(added, axis)
     return joining.cat([first, rest], axis)
 
 

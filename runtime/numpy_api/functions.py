@@ -7,33 +7,42 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
+from ...tracer.ops.movement import flip
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
-from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, scalar_of
-from ..functions.einsum import einsum
-from ..tape.apply import copied_in_order
+from ..functions.assignment import copy_
+from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
+from ..functions.einsum import einsum, multi_dot
+from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
-from .protocols import FUNCTIONS, converted
-from .values import averaged, known, promoted
+from ..values.value_kinds import as_array
+from .protocols import FUNCTIONS, converted, fresh
+from .values import averaged, axes_of, axis_of, known, promoted, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def implements(*functions: Any) -> Callable[[F], F]:
-    """Enter a function in the table; options that it does not have raise UnsupportedError."""
+def implements(*functions: Any, shares: bool = False) -> Callable[[F], F]:
+    """Enter a function in the table; options that it does not have raise UnsupportedError.
+
+    Args:
+        functions: NumPy's.
+        shares: whether what they give may be their argument, or a view of it; else it has its own memory.
+    """
 
     def enter(implementation: F) -> F:
         parameters = inspect.signature(implementation).parameters.values()
         names = {one.name for one in parameters}
         variadic = any(one.kind is one.VAR_KEYWORD for one in parameters)
-        count = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in parameters)
+        count = _count_positional(functions[0], implementation)
         takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)
 
         @functools.wraps(implementation)
@@ -42,19 +51,46 @@ def implements(*functions: Any) -> Callable[[F], F]:
                 keywords |= _named(functions[0], arguments, count)
                 arguments = arguments[:count]
             if keywords and not variadic and not names.issuperset(keywords):
-                unknown = set(keywords) - names
-                fail(
-                    UnsupportedError,
-                    f"{public_name(functions[0])}: {', '.join(sorted(unknown))} is not supported on a "
-                    f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
-                )
-            return implementation(*arguments, **keywords)
+                keywords = _asked_for(functions[0], keywords, names)
+                if unknown := set(keywords) - names:
+                    fail(
+                        UnsupportedError,
+                        f"{public_name(functions[0])}: {', '.join(sorted(unknown))} is not supported on a "
+                        f"Tensor; supported: {', '.join(inspect.signature(implementation).parameters)}.",
+                    )
+            result = implementation(*arguments, **keywords)
+            return result if shares else fresh(result, (*arguments, *keywords.values()))
 
         for function in functions:
             FUNCTIONS[function] = call
         return implementation
 
     return enter
+
+
+def _count_positional(function: Any, implementation: Any) -> int:
+    """How many arguments the implementation takes by the positions that they have in NumPy."""
+    try:
+        places = {name: place for place, name in enumerate(inspect.signature(function).parameters)}
+    except ValueError:  # written in C, without a signature
+        places = {}
+    count = 0
+    for one in inspect.signature(implementation).parameters.values():
+        by_position = one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        if not by_position or places.get(one.name, count) != count:
+            break
+        count += 1
+    return count
+
+
+def _asked_for(function: Any, keywords: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Without the options that an implementation does not know, and that have NumPy's own defaults."""
+    parameters = inspect.signature(function).parameters
+    return {
+        name: value
+        for name, value in keywords.items()
+        if name in names or name not in parameters or value is not parameters[name].default
+    }
 
 
 def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any]:
@@ -70,7 +106,7 @@ def _named(function: Any, arguments: Sequence[Any], start: int) -> dict[str, Any
 # --- shapes -------------------------------------------------------------------------------------------
 
 
-@implements(np.reshape)
+@implements(np.reshape, shares=True)
 def _reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
     extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if order == "F":
@@ -86,34 +122,37 @@ def _reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) 
     return movement.reshape(tensor_of(a), extents)
 
 
-@implements(np.ravel)
+@implements(np.ravel, shares=True)
 def _ravel(a: Any, order: str = "C") -> Tensor:
     flat = _reshape(a, -1, order)
     return flat if flat.is_contiguous() else copied_in_order(flat)  # NumPy copies what has gaps
 
 
-@implements(np.transpose, np.permute_dims)
+@implements(np.transpose, np.permute_dims, shares=True)
 def _transpose(a: Any, axes: Any = None) -> Tensor:
     x = tensor_of(a)
-    return movement.permute(x, tuple(reversed(range(x.ndim))) if axes is None else tuple(axes))
+    order = tuple(reversed(range(x.ndim))) if axes is None else axes_of(axes, x, "transpose")
+    return movement.permute(x, order)
 
 
-@implements(np.matrix_transpose)
+@implements(np.matrix_transpose, shares=True)
 def _matrix_transpose(x: Any) -> Tensor:
     return movement.transpose(tensor_of(x), -2, -1)
 
 
-@implements(np.expand_dims)
+@implements(np.expand_dims, shares=True)
 def _expand_dims(a: Any, axis: Any) -> Tensor:
     x = tensor_of(a)
     axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
-    rank = x.ndim + len(axes)
-    for one in sorted(place % rank for place in axes):
+    places = [one_dim(one, x.ndim + len(axes), "numpy.expand_dims") for one in axes]
+    if len(set(places)) < len(places):
+        fail(ArgumentError, f"numpy.expand_dims: each axis is expected once, found {tuple(axes)}.")
+    for one in sorted(places):
         x = movement.unsqueeze(x, one)
     return x
 
 
-@implements(np.squeeze)
+@implements(np.squeeze, shares=True)
 def _squeeze(a: Any, axis: Any = None) -> Tensor:
     x = tensor_of(a)
     for one in () if axis is None else (axis,) if isinstance(axis, INTEGERS) else axis:
@@ -126,38 +165,38 @@ def _squeeze(a: Any, axis: Any = None) -> Tensor:
     return movement.squeeze(x, tuple(axis) if isinstance(axis, list) else axis)
 
 
-implements(np.swapaxes)(lambda a, axis1, axis2: movement.transpose(tensor_of(a), axis1, axis2))
-implements(np.moveaxis)(lambda a, source, destination: movement.movedim(tensor_of(a), source, destination))
-implements(np.broadcast_to)(
+implements(np.swapaxes, shares=True)(lambda a, axis1, axis2: movement.transpose(tensor_of(a), axis1, axis2))
+
+
+@implements(np.moveaxis, shares=True)
+def _moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+    return movement.movedim(tensor_of(a), source, destination)
+
+
+implements(np.broadcast_to, shares=True)(
     lambda array, shape: movement.broadcast_to(
         tensor_of(array), (shape,) if isinstance(shape, INTEGERS) else shape
     )
 )
-implements(np.broadcast_arrays)(lambda *args: movement.broadcast_tensors(*map(tensor_of, args)))
+implements(np.broadcast_arrays, shares=True)(lambda *args: movement.broadcast_tensors(*map(tensor_of, args)))
 implements(np.tile)(
     lambda A, reps: movement.tile(tensor_of(A), (reps,) if isinstance(reps, INTEGERS) else tuple(reps))
 )
 implements(np.repeat)(
-    lambda a, repeats, axis=None: movement.repeat_interleave(
+    lambda a, repeats, axis=None: selection.repeat_interleave(
         tensor_of(a), known("repeat", repeats)[0] if isinstance(repeats, Tensor) else repeats, axis
     )
 )
-implements(np.rot90)(lambda m, k=1, axes=(0, 1): parts.rot90(tensor_of(m), k, axes))
-implements(np.fliplr)(lambda m: parts.fliplr(tensor_of(m)))
-implements(np.flipud)(lambda m: parts.flipud(tensor_of(m)))
 implements(np.tril)(lambda m, k=0: parts.tril(tensor_of(m), k))
 implements(np.triu)(lambda m, k=0: parts.triu(tensor_of(m), k))
-implements(np.diag)(lambda v, k=0: parts.diag(tensor_of(v), k))
-implements(np.diagonal)(
+implements(np.diagonal, shares=True)(
     lambda a, offset=0, axis1=0, axis2=1: parts.diagonal(tensor_of(a), offset, axis1, axis2)
 )
 implements(np.trace)(
-    lambda a, offset=0, axis1=0, axis2=1: declared.sum(
-        parts.diagonal(tensor_of(a), offset, axis1, axis2), -1
-    )
+    lambda a, offset=0, axis1=0, axis2=1: declared.sum(parts.diagonal(tensor_of(a), offset, axis1, axis2), -1)
 )
-implements(np.atleast_1d)(lambda *arys: _one_or_all(movement.atleast_1d, arys))
-implements(np.atleast_2d)(lambda *arys: _one_or_all(movement.atleast_2d, arys))
+implements(np.atleast_1d, shares=True)(lambda *arys: _one_or_all(movement.atleast_1d, arys))
+implements(np.atleast_2d, shares=True)(lambda *arys: _one_or_all(movement.atleast_2d, arys))
 
 
 def _one_or_all(function: Callable[[Tensor], Tensor], arrays: Sequence[Any]) -> Any:
@@ -165,16 +204,39 @@ def _one_or_all(function: Callable[[Tensor], Tensor], arrays: Sequence[Any]) -> 
     return results[0] if len(results) == 1 else results
 
 
-@implements(np.flip)
+@implements(np.diag, shares=True)
+def _diag(v: Any, k: int = 0) -> Tensor:
+    found = parts.diag(tensor_of(v), k)
+    if found.ndim == 1:
+        found._frozen = "numpy.diag gives a view that is not to be written to; write into a copy of it"
+    return found
+
+
+@implements(np.flip, shares=True)
 def _flip(m: Any, axis: Any = None) -> Tensor:
+    """A view, where PyTorch's is a copy."""
     x = tensor_of(m)
-    return parts.flip(
-        x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, INTEGERS) else tuple(axis)
-    )
+    return apply(flip, x, dims=axes_of(axis, x, "flip"))
+
+
+@implements(np.rot90, shares=True)
+def _rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
+    x = tensor_of(m)
+    first, second = axes_of(axes, x, "rot90")
+    turns = k % 4
+    if turns % 2:
+        return movement.transpose(_flip(x, second if turns == 1 else first), first, second)
+    return _flip(x, (first, second)) if turns else x[...]
+
+
+implements(np.flipud, shares=True)(lambda m: _flip(m, 0))
+implements(np.fliplr, shares=True)(lambda m: _flip(m, 1))
 
 
 @implements(np.roll)
 def _roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+    if any(isinstance(one, float) for one in np.ravel(shift).tolist()):
+        fail(ArgumentError, f"numpy.roll: shift must be integers, found {shift}.")
     if isinstance(axis, Sequence) and isinstance(shift, INTEGERS):
         shift = (shift,) * len(axis)
     return parts.roll(tensor_of(a), shift, axis)
@@ -206,17 +268,23 @@ implements(np.vstack)(lambda tup, *, dtype=None, casting=None: joining.vstack(_i
 implements(np.dstack)(lambda tup: joining.dstack(_in_dtype(tup, None)))
 implements(np.column_stack)(lambda tup: joining.column_stack(_in_dtype(tup, None)))
 implements(np.append)(lambda arr, values, axis=None: _concatenate([arr, values], axis))
-implements(np.array_split)(
+implements(np.array_split, shares=True)(
     lambda ary, indices_or_sections, axis=0: list(
-        joining.tensor_split(tensor_of(ary), indices_or_sections, axis)
+        joining.tensor_split(_to_split(ary, indices_or_sections), indices_or_sections, axis)
     )
 )
-implements(np.unstack)(lambda x, axis=0: joining.unbind(tensor_of(x), axis))
+implements(np.unstack, shares=True)(lambda x, axis=0: tuple(_moveaxis(x, axis, 0)))
 
 
-@implements(np.split)
+def _to_split(ary: Any, indices_or_sections: Any) -> Tensor:
+    if isinstance(indices_or_sections, Tensor | float) or np.asarray(indices_or_sections).dtype.kind == "f":
+        fail(ArgumentError, "numpy.split: positions or a number of sections must be integers.")
+    return tensor_of(ary)
+
+
+@implements(np.split, shares=True)
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    x = tensor_of(ary)
+    x = _to_split(ary, indices_or_sections)
     if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
         fail(
             ArgumentError,
@@ -225,23 +293,31 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     return list(joining.tensor_split(x, indices_or_sections, axis))
 
 
-implements(np.hsplit)(
+implements(np.hsplit, shares=True)(
     lambda ary, indices_or_sections: _split(ary, indices_or_sections, 1 if tensor_of(ary).ndim > 1 else 0)
 )
-implements(np.vsplit)(lambda ary, indices_or_sections: _split(ary, indices_or_sections, 0))
 
 
-@implements(np.meshgrid)
+@implements(np.vsplit, shares=True)
+def _vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+    if tensor_of(ary).ndim < 2:
+        fail(ShapeError, "numpy.vsplit: at least two dimensions are expected.")
+    return _split(ary, indices_or_sections, 0)
+
+
+@implements(np.meshgrid, shares=True)
 def _meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Tensor, ...]:
     given = [tensor_of(one).reshape(-1) for one in xi]
-    if not sparse:
-        return joining.meshgrid(*given, indexing=indexing)
-    places = list(range(len(given)))
-    places[:2] = places[:2][::-1] if indexing == "xy" else places[:2]
-    return tuple(
-        one.reshape([-1 if dim == place else 1 for dim in range(len(given))])
-        for one, place in zip(given, places)
-    )
+    if sparse:
+        places = list(range(len(given)))
+        places[:2] = places[:2][::-1] if indexing == "xy" else places[:2]
+        grids = tuple(
+            one.reshape([-1 if dim == place else 1 for dim in range(len(given))])
+            for one, place in zip(given, places)
+        )
+    else:
+        grids = joining.meshgrid(*given, indexing=indexing)
+    return fresh(grids, xi) if copy else grids
 
 
 # --- products -----------------------------------------------------------------------------------------
@@ -261,13 +337,13 @@ implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in pr
 implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
 implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))
-implements(np.linalg.multi_dot)(lambda arrays: contraction.multi_dot(promoted(list(arrays))))
+implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays))))
 
 
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     x, y = promoted([a, b])
-    return contraction.tensordot(x, y, axes)
+    return as_array(contraction.tensordot(x, y, axes))
 
 
 @implements(np.cross)
@@ -276,7 +352,7 @@ def _cross(a: Any, b: Any, axis: int = -1) -> Tensor:
     return contraction.cross(x, y, axis)
 
 
-@implements(np.einsum)
+@implements(np.einsum, shares=True)
 def _einsum(*operands: Any, optimize: Any = False) -> Tensor:
     if isinstance(operands[0], str):
         return einsum(operands[0], *promoted(operands[1:]))
@@ -297,8 +373,10 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return selection.nonzero(mask, as_tuple=True)
     if all(isinstance(one, bool | int | float) and not isinstance(one, Tensor) for one in (x, y)):
         dtype = np.result_type(type(x), type(y))
-        return PUBLIC["where"](mask, *(filled((), scalar_of(one, dtype), dtype) for one in (x, y)))
-    return PUBLIC["where"](mask, *promoted([x, y]))
+        choices = [filled((), scalar_of(one, dtype), dtype) for one in (x, y)]
+    else:
+        choices = promoted([x, y])
+    return as_array(PUBLIC["where"](mask, *choices))
 
 
 @implements(np.clip)
@@ -331,6 +409,8 @@ def _round(a: Any, decimals: int = 0) -> Tensor:
 @implements(np.take)
 def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
     x, index = tensor_of(a), tensor_of(indices if np.size(indices) else np.zeros(np.shape(indices), int))
+    require_choice(mode, ("raise", "wrap", "clip"), "take", "mode")
+    axis = None if axis is None else axis_of(axis, x, "take")
     extent = x.numel() if axis is None else x.shape[axis]
     if mode == "wrap":
         index = PUBLIC["remainder"](index, extent)
@@ -338,21 +418,23 @@ def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") ->
         index = PUBLIC["clamp"](index, 0, extent - 1)
     if axis is None:
         return selection.take(x, index)
-    return x[(*(slice(None) for _ in range(axis % x.ndim)), index)]
+    return x[(*(slice(None) for _ in range(axis)), index)]
 
 
-@implements(np.nan_to_num)
+@implements(np.nan_to_num, shares=True)
 def _nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    return PUBLIC["nan_to_num"](tensor_of(x), nan, posinf, neginf)
+    given = tensor_of(x)
+    found = PUBLIC["nan_to_num"](given, nan, posinf, neginf)
+    return found if copy or not given.ndim else copy_(given, found)
 
 
 implements(np.take_along_axis)(
     lambda arr, indices, axis=-1: selection.take_along_dim(tensor_of(arr), tensor_of(indices), axis)
 )
 implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))
-implements(np.real)(lambda val: tensor_of(val))
+implements(np.real, shares=True)(lambda val: tensor_of(val))
 implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))
 implements(np.isclose)(
     lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: PUBLIC["isclose"](
@@ -379,4 +461,4 @@ implements(np.isrealobj)(lambda x: True)
 @implements(np.size)
 def _size(a: Any, axis: int | None = None) -> int:
     x = tensor_of(a)
-    return x.numel() if axis is None else int(x.shape[axis])
+    return math.prod(int(x.shape[one]) for one in axes_of(axis, x, "size"))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ..functions import PUBLIC, joining, movement, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, is_traced
 from ..tape.apply import wrap
@@ -15,7 +15,7 @@ from ..tensors.conversion import tensor_of
 from ..values.asked import Asked
 from ..values.tensor import Tensor
 from .functions import implements
-from .values import averaged, known, promoted
+from .values import averaged, axis_of, known, promoted, require_choice
 
 # --- places -------------------------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     return total
 
 
-@implements(np.ix_)
+@implements(np.ix_, shares=True)
 def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Sequences as an open grid of indices; masks are the places where they hold."""
     found = []
@@ -67,8 +67,11 @@ implements(np.diag_indices_from)(lambda arr: np.diag_indices_from(np.empty(tuple
 @implements(np.choose)
 def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
     """At each place the element of the choice that an integer there numbers."""
+    require_choice(mode, ("raise", "wrap", "clip"), "choose", "mode")
     several = promoted(list(choices))
     which = tensor_of(a)
+    if array_dtype(which).kind == "f":
+        fail(DTypeError, f"numpy.choose: a must be integers, found {array_dtype(which)}.")
     count = len(several)
     if mode != "raise":
         which = PUBLIC["remainder"](which, count) if mode == "wrap" else PUBLIC["clamp"](which, 0, count - 1)
@@ -84,12 +87,19 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
 
 @implements(np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
-    """All windows of a shape, in new last dimensions; a copy, where NumPy's is a view."""
+    """All windows of a shape, in new last dimensions; a copy, where NumPy's shows what is written later."""
     found = tensor_of(x)
     sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
     axes = range(found.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
-    for dim, size in zip([one % found.ndim for one in axes], sizes):
+    if len(tuple(axes)) != len(sizes) or np.asarray(sizes).dtype.kind not in "iu":
+        fail(
+            ArgumentError,
+            f"sliding_window_view: a size for each of {len(tuple(axes))} axes is expected, found {sizes}.",
+        )
+    dims = [axis_of(one, found, "lib.stride_tricks.sliding_window_view") for one in axes]
+    for dim, size in zip(dims, sizes):
         found = PUBLIC["unfold"](found, dim, int(size), 1)
+    found._frozen = "numpy's sliding windows are not to be written to; write into a copy of them"
     return found
 
 
@@ -107,10 +117,11 @@ implements(np.fft.fftshift)(lambda x, axes=None: shifted(x, axes, 1))
 implements(np.fft.ifftshift)(lambda x, axes=None: shifted(x, axes, -1))
 
 
-@implements(np.trim_zeros)
+@implements(np.trim_zeros, shares=True)
 def trim_zeros(filt: Any, trim: str = "fb") -> Tensor:
     """Without zeros in front and at the end."""
     x = tensor_of(filt)
+    require_choice(trim.lower(), ("f", "b", "fb", "bf"), "trim_zeros", "trim")
     places = np.flatnonzero(known("trim_zeros", x)[0])
     if not places.size:
         return x[:0]
@@ -167,7 +178,7 @@ def _broadcasts(a: Any, b: Any) -> bool:
 # --- real numbers as complex ones ---------------------------------------------------------------------------
 
 implements(np.imag)(lambda val: tensor_of(val) * 0)
-implements(np.real_if_close)(lambda a, tol=100: tensor_of(a))
+implements(np.real_if_close, shares=True)(lambda a, tol=100: tensor_of(a))
 implements(np.isreal)(lambda x: PUBLIC["eq"](tensor_of(x) * 0, tensor_of(x) * 0) | True)
 implements(np.iscomplex)(lambda x: PUBLIC["ne"](tensor_of(x), tensor_of(x)) & False)
 

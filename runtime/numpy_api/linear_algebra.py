@@ -9,7 +9,8 @@ import numpy as np
 from ..functions import linalg, parts, statistics
 from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import averaged, promoted
+from .protocols import OF_OTHERS
+from .values import as_number, averaged, axes_of, promoted, require_vector
 
 
 @implements(np.linalg.solve)
@@ -24,23 +25,33 @@ implements(np.linalg.slogdet)(lambda a: linalg.slogdet(averaged(a)))
 implements(np.linalg.cholesky)(
     lambda a, /, *, upper=False: linalg.cholesky(linalg.symmetric(averaged(a), not upper), upper)
 )
-implements(np.linalg.matrix_power)(lambda a, n: linalg.matrix_power(averaged(a), n))
+implements(np.linalg.matrix_power, shares=True)(lambda a, n: linalg.matrix_power(averaged(a), n))
 implements(np.linalg.matmul)(lambda x1, x2, /: np.matmul(x1, x2))
-implements(np.linalg.outer)(lambda x1, x2, /: FUNCTIONS[np.outer](x1, x2))
+implements(np.linalg.outer)(
+    lambda x1, x2, /: FUNCTIONS[np.outer](
+        *(require_vector(averaged(one), "linalg.outer", "an argument") for one in (x1, x2))
+    )
+)
 implements(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: FUNCTIONS[np.tensordot](x1, x2, axes))
 implements(np.linalg.cross)(lambda x1, x2, /, *, axis=-1: FUNCTIONS[np.cross](x1, x2, axis))
-implements(np.linalg.vecdot)(lambda x1, x2, /, *, axis=-1: np.sum(np.multiply(x1, x2), axis=axis))
-implements(np.linalg.matrix_transpose)(lambda x, /: FUNCTIONS[np.matrix_transpose](x))
-implements(np.linalg.diagonal)(lambda x, /, *, offset=0: parts.diagonal(averaged(x), offset, -2, -1))
+implements(np.linalg.vecdot)(lambda x1, x2, /, *, axis=-1: OF_OTHERS["vecdot"](x1, x2, axis))
+implements(np.linalg.matrix_transpose, shares=True)(lambda x, /: FUNCTIONS[np.matrix_transpose](x))
+implements(np.linalg.diagonal, shares=True)(
+    lambda x, /, *, offset=0: parts.diagonal(averaged(x), offset, -2, -1)
+)
 implements(np.linalg.trace)(
     lambda x, /, *, offset=0: FUNCTIONS[np.sum](parts.diagonal(averaged(x), offset, -2, -1), -1)
 )
 implements(np.linalg.vector_norm)(
     lambda x, /, *, axis=None, keepdims=False, ord=2: statistics.vector_norm(averaged(x), ord, axis, keepdims)
 )
-implements(np.linalg.matrix_norm)(
-    lambda x, /, *, keepdims=False, ord="fro": statistics.matrix_norm(averaged(x), ord, (-2, -1), keepdims)
-)
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    matrices = averaged(x)
+    rows_and_columns = axes_of((-2, -1), matrices, "linalg.matrix_norm")
+    return as_number(statistics.matrix_norm(matrices, ord, rows_and_columns, keepdims))
 
 
 @implements(np.linalg.tensorinv)

@@ -6,25 +6,28 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.errors import ArgumentError
 from ..functions import PUBLIC
-from ..functions.common import INTEGERS, array_dtype, as_dtype
+from ..functions.common import array_dtype, as_dtype, fail
 from ..functions.ordering import between
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
 from .functions import FUNCTIONS, implements
-from .values import averaged, known
+from .values import as_number, averaged, axes_of, known, require_choice
 
 SLOPES = {
     "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0, "median_unbiased": 1 / 3,
     "normal_unbiased": 0.25,
 }  # fmt: skip
 """By method of quantiles how much faster than n times the share the place grows; others jump."""
+SORTS = (None, "quicksort", "heapsort", "mergesort", "stable")
 
 
 @implements(np.sort)
 def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
     """The elements in order; sorting is always stable."""
+    require_choice(kind, SORTS, "sort", "kind")
     x, axis = _along(a, axis)
     return PUBLIC["sort"](x, axis).values
 
@@ -38,7 +41,13 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = No
 @implements(np.partition)
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
     """All elements in order, as `kth` of them must be."""
-    return sort(a, axis)
+    x, dim = _along(a, axis)
+    places = known("partition", kth)[0]
+    if places.dtype.kind not in "iu" or np.any((places < -x.shape[dim]) | (places >= x.shape[dim])):
+        fail(
+            ArgumentError, f"numpy.partition: kth must be positions of {x.shape[dim]} elements; found {kth}."
+        )
+    return sort(x, dim)
 
 
 @implements(np.argpartition)
@@ -71,7 +80,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
     """Between the elements in order, at shares q of the way; every method of NumPy."""
     x = averaged(a)
     if method == "linear":
-        return PUBLIC["quantile"](x, _shares(q), axis, keepdims)
+        return as_number(PUBLIC["quantile"](x, _shares(q), axis, keepdims))
     ordered = _ordered(x, axis)
     (shares,) = known("quantile", q)
     count = ordered.shape[-1]
@@ -82,7 +91,7 @@ def quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdi
         slope = (count + SLOPES[method]) * ((places > 0) & (places < count - 1))
         weight = weight + slope * (tensor_of(q) - tensor_of(q)._detached())
     found = between(ordered[..., lower], ordered[..., upper], weight)
-    last = ordered[..., -1:] if shares.ndim else ordered[..., -1]
+    last = ordered[(..., -1, *(None,) * shares.ndim)]
     found = PUBLIC["where"](PUBLIC["isnan"](last), np.nan, found)
     return _shaped(found, x, axis, keepdims, shares.ndim)
 
@@ -98,24 +107,19 @@ def _shares(q: Any) -> Any:
 
 def _ordered(x: Tensor, axis: Any) -> Tensor:
     """The elements that are combined, in order along the last dimension."""
-    axes = _axes(x, axis)
+    axes = axes_of(axis, x, "quantile")
     rest = [dim for dim in range(x.ndim) if dim not in axes]
     moved = FUNCTIONS[np.transpose](x, (*rest, *axes))
     flat = moved.reshape((*(x.shape[dim] for dim in rest), -1))
     return PUBLIC["sort"](flat, -1).values
 
 
-def _axes(x: Tensor, axis: Any) -> list[int]:
-    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, INTEGERS) else axis
-    return [one % x.ndim for one in given]
-
-
 def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:
     """With the dimensions of the shares in front, and what was combined as dimensions of size 1 if wanted."""
     if keepdims:
-        kept = [1 if dim in _axes(x, axis) else extent for dim, extent in enumerate(x.shape)]
+        kept = [1 if dim in axes_of(axis, x, "quantile") else extent for dim, extent in enumerate(x.shape)]
         found = found.reshape((*kept, *found.shape[found.ndim - extra :]))
-    return FUNCTIONS[np.moveaxis](found, -1, 0) if extra else found
+    return FUNCTIONS[np.moveaxis](found, range(-extra, 0), range(extra)) if extra else as_number(found)
 
 
 @implements(np.nanquantile)
@@ -124,6 +128,9 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
     x = averaged(a)
     ordered = _ordered(x, axis)
     shares = _shares(q)
+    given = known("nanquantile", q)[0]
+    if np.any((given < 0) | (given > 1)):
+        fail(ArgumentError, f"numpy.nanquantile: q must be from 0 to 1, for percentiles to 100; found {q}.")
     count = PUBLIC["sum"](PUBLIC["logical_not"](PUBLIC["isnan"](ordered)), -1, True)
     places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * as_dtype(
         tensor_of(shares).reshape(-1), array_dtype(x)
@@ -134,7 +141,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
         PUBLIC["take_along_dim"](ordered, as_dtype(one, np.dtype("int64")), -1) for one in (lower, upper)
     )
     found = PUBLIC["where"](PUBLIC["eq"](count, 0), np.nan, between(low, high, places - lower))
-    found = found if shares.ndim else found[..., 0]
+    found = found.reshape((*found.shape[:-1], *shares.shape))
     return _shaped(found, x, axis, keepdims, shares.ndim)
 
 

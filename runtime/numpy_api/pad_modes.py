@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import ArgumentError, UnsupportedError
 from ..functions import joining, movement, parts, selection
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
 from ..functions.padding import padded
@@ -29,7 +29,11 @@ def pad(
     x = tensor_of(array)
     if isinstance(pad_width, dict):
         pad_width = [_pair(pad_width.get(dim, pad_width.get(dim - x.ndim, 0))) for dim in range(x.ndim)]
+    if np.asarray(pad_width).dtype.kind not in "iu":
+        fail(ArgumentError, f"numpy.pad: widths must be integers, found {pad_width}.")
     widths = [(int(a), int(b)) for a, b in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))]
+    if any(one < 0 for pair in widths for one in pair):
+        fail(ArgumentError, f"numpy.pad: widths must not be negative, found {pad_width}.")
     if mode == "constant":
         return _constant(x, widths, constant_values)
     if mode == "empty":

@@ -17,15 +17,15 @@ from ..values.asked import Asked
 from ..values.tensor import Tensor
 from .differences import convolve
 from .functions import implements
-from .values import averaged, promoted
+from .values import averaged, promoted, require_vector
 
 
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Tensor:
     """The polynomial with these coefficients, by Horner's scheme."""
-    coefficients, at = promoted([p, x]) if not isinstance(p, list | tuple) else (list(p), tensor_of(x))
+    coefficients, at = promoted([p, x], as_arrays=True)
     total: Any = at * 0
-    for place in range(len(coefficients)):
+    for place in range(coefficients.shape[0]):
         total = total * at + coefficients[place]
     return total
 
@@ -33,7 +33,7 @@ def polyval(p: Any, x: Any) -> Tensor:
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """Columns of powers, the highest first unless `increasing`."""
-    values = tensor_of(x)
+    values = require_vector(tensor_of(x), "vander", "x")
     values = as_dtype(values, np.promote_types(array_dtype(values), int))
     count = values.shape[0] if N is None else N
     columns = [values**power if power else values * 0 + 1 for power in range(count)]

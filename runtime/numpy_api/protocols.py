@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,17 +19,18 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value, operators
+from ...tracer.ops.elementwise import identity
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import innermost
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
-from ..tape.apply import wrap
+from ..tape.apply import apply, wrap
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled
+from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled, tensors_among
 from .values import calls_from_scipy, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
             )
         result = _call_where(ufunc, inputs, options, mask, out[0])
     elif method == "__call__":
-        result = called(ufunc, inputs, options)
+        result = fresh(called(ufunc, inputs, options), inputs)
     elif method in METHODS:
         result = METHODS[method](ufunc, *inputs, **options)
     else:
@@ -94,6 +96,17 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     result = settled(result, inputs)
     is_weak = type(result) is PythonNumber and all(result is not one for one in inputs)
     return as_kind(result, NumpyScalar) if is_weak else result
+
+
+def fresh(result: Any, given: Iterable[Any]) -> Any:
+    """What a function of NumPy's gives, as a copy where it shows the memory of what it was given."""
+    if isinstance(result, list | tuple):
+        own = [fresh(one, given) for one in result]
+        return result if all(map(is_, own, result)) else type(result)(own)
+    if not isinstance(result, Tensor) or isinstance(result, NumpyScalar):
+        return result
+    is_shared = any(one._cell is result._cell for one in tensors_among(given))
+    return apply(identity, result) if is_shared else result
 
 
 def _is_operand(value: Any) -> bool:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...tracer.errors import ArgumentError
 from ...tracer.operator import Operator, operators
 from ...tracer.spec import BOOL
 from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
-from ..functions.common import array_dtype, as_dtype, filled, scalar_of
+from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
 from .protocols import FUNCTIONS
-from .values import averaged, promoted
+from .values import as_number, averaged, axis_of, promoted
 
 Implementation = Callable[..., Tensor]
+
+
+def _reduces(*functions: Any) -> Callable[[Implementation], Implementation]:
+    """`implements` for what combines elements; along no axes, `()`, that is each element alone."""
+
+    def enter(implementation: Implementation) -> Implementation:
+        @functools.wraps(implementation)
+        def call(a: Any, axis: Any = None, *arguments: Any, **keywords: Any) -> Tensor:
+            if not isinstance(axis, list | tuple) or len(axis):
+                return implementation(a, axis, *arguments, **keywords)
+            keywords.pop("keepdims", None)
+            return implementation(tensor_of(a)[None], 0, *arguments, **keywords)
+
+        implements(*functions)(call)
+        return implementation
+
+    return enter
 
 
 def _axes(axis: Any) -> Any:
@@ -59,7 +78,7 @@ def _accumulated(operator: Operator) -> Implementation:
     return call
 
 
-@implements(np.nansum)
+@_reduces(np.nansum)
 def _nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
     x = _summed(tensor_of(a), dtype, np.add)
     return as_dtype(reduction.nansum(x, _axes(axis), keepdims), array_dtype(x))
@@ -78,7 +97,7 @@ def _running(operator: Operator) -> Implementation:
     return call
 
 
-@implements(np.mean)
+@_reduces(np.mean)
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Tensor:
@@ -90,19 +109,21 @@ def _mean(
     return reduction.mean(x, _axes(axis), keepdims)
 
 
-@implements(np.nanmean)
+@_reduces(np.nanmean)
 def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return reduction.nanmean(averaged(a), _axes(axis), keepdims)
 
 
-@implements(np.average)
+@_reduces(np.average)
 def _average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     x = averaged(a)
     x, w = promoted([x, 1.0 if weights is None else weights])
+    if weights is not None and axis is None and w.shape != x.shape:
+        fail(ArgumentError, f"numpy.average: weights of the shape {tuple(w.shape)} need an axis.")
     if w.ndim and w.ndim < x.ndim:
-        w = w.reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
+        w = w.reshape([-1 if dim == axis_of(axis, x, "average") else 1 for dim in range(x.ndim)])
     total = declared.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
     mean = reduction.mean(x, _axes(axis), keepdims)
     found = mean if weights is None else declared.sum(x * w, _axes(axis), keepdims) / total
@@ -129,8 +150,8 @@ def _spread(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-implements(np.var)(_spread(statistics.var))
-implements(np.std)(_spread(statistics.std))
+_reduces(np.var)(_spread(statistics.var))
+_reduces(np.std)(_spread(statistics.std))
 
 
 def _extreme(operator: Operator) -> Implementation:
@@ -152,7 +173,7 @@ def _position(operator: Operator) -> Implementation:
     return lambda a, axis=None, *, keepdims=False: function(tensor_of(a), axis, keepdims)
 
 
-@implements(np.ptp)
+@_reduces(np.ptp)
 def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return declared.amax(tensor_of(a), _axes(axis), keepdims) - declared.amin(
         tensor_of(a), _axes(axis), keepdims
@@ -179,15 +200,15 @@ CONVENTIONS: dict[str, Callable[[Operator], Implementation]] = {
 
 for _one in (*operators("reduction"), *operators("scan")):
     if _one.torch and _one.numpy:
-        implements(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
+        _reduces(*(getattr(np, name) for name in _one.numpy))(CONVENTIONS[_one.arguments](_one))
 
 
-@implements(np.count_nonzero)
+@_reduces(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return FUNCTIONS[np.sum](PUBLIC["ne"](tensor_of(a), 0), axis, keepdims=keepdims)
 
 
-@implements(np.diff)
+@implements(np.diff, shares=True)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     x = tensor_of(a)
     if not n:
@@ -195,7 +216,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     if n < 0 or not x.ndim:
         return reduction.diff(x, n, axis)  # which raises
     ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
-    shape = [1 if dim == axis % x.ndim else extent for dim, extent in enumerate(x.shape)]
+    shape = [1 if dim == axis_of(axis, x, "diff") else extent for dim, extent in enumerate(x.shape)]
     ends = [one if one is None or one.ndim else movement.broadcast_to(one, shape) for one in ends]
     given = [one for one in (ends[0], x, ends[1]) if one is not None]
     return reduction.diff(joining.cat(promoted(given), axis) if len(given) > 1 else x, n, axis)
@@ -209,7 +230,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         axis is None and values.ndim == 2 and ord is not None
     )
     if is_matrix and ord is not None:
-        return statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims)
+        return as_number(statistics.matrix_norm(values, ord, axis or (-2, -1), keepdims))
     return statistics.vector_norm(values, 2 if ord is None else ord, axis, keepdims)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import ArgumentError, UnsupportedError
 from ..functions import PUBLIC, declared, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
 from ..tape.apply import wrap
@@ -106,6 +106,8 @@ def _edges(x: Tensor, bins: Any, range: Any, function: str) -> Tensor:
         bins = len(np.histogram_bin_edges(known(function, x)[0], bins, range)) - 1
     if np.ndim(bins):
         return tensor_of(bins)
+    if bins < 1:
+        fail(ArgumentError, f"numpy.{function}: at least one bin is expected, found {bins}.")
     if range is None:
         first, last = (
             (PUBLIC["amin"](x), PUBLIC["amax"](x)) if x.numel() else (tensor_of(0.0), tensor_of(1.0))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import UnsupportedError
+from ...tracer.errors import ShapeError, UnsupportedError
 from ...tracer.operator import operators
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared, joining, movement, parts
@@ -20,7 +20,8 @@ from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .protocols import FUNCTIONS, METHODS, OF_OTHERS, OPTIONS, called, converted, unknown
-from .values import averaged, known, promoted
+from .values import averaged, axis_of, known, promoted
+from .written_arrays import add_at
 
 FLOAT64 = np.dtype("float64")
 
@@ -85,6 +86,9 @@ def right_shift(x: Any, count: Any) -> Tensor:
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     x, y = promoted([a, b])
+    lengths = [one.shape[axis_of(axis, one, "vecdot")] for one in (x, y)]
+    if lengths[0] != lengths[1]:
+        fail(ShapeError, f"numpy.vecdot: vectors of one length are expected, found {lengths}.")
     return declared.sum(movement.movedim(x, axis, -1) * movement.movedim(y, axis, -1), -1)
 
 
@@ -173,7 +177,6 @@ OF_OTHERS |= {
 }  # fmt: skip
 
 # --- methods ------------------------------------------------------------------------------------------------
-
 
 
 def _by_fold(family: str) -> dict[str, Any]:
@@ -271,8 +274,6 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, **options: Any) -> Tensor:
 
 def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
     """`np.add.at(x, index, values)`, in place."""
-    from .written_arrays import add_at
-
     if ufunc not in (np.add, np.subtract):
         unknown(f"{public_name(ufunc)}.at")
     (added,) = map(tensor_of, values)

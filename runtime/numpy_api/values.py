@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops.movement import reshape
+from ..functions.common import INTEGERS, fail, own_dim
 from ..tape.apply import apply, of_kind
 from ..tensors.conversion import array_dtype, as_dtype, tensor_of
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyTensor, PythonNumber, kind_of_result
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_result
 
 
 def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:
@@ -43,6 +45,38 @@ def of_arrays(result: Any) -> Any:
     if not isinstance(result, Tensor) or type(result) is NumpyTensor:
         return result
     return of_kind(result, kind_of_result(NumpyTensor, result._value.shape, is_view=False))
+
+
+def axis_of(axis: Any, x: Tensor, function: str) -> int:
+    """An axis counted from the front; DimensionError where x has none of this number."""
+    return own_dim(axis, x, f"numpy.{function}")
+
+
+def axes_of(axes: Any, x: Tensor, function: str) -> tuple[int, ...]:
+    """One axis or several, each of which is there once; all of them for None."""
+    given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, INTEGERS) else axes
+    found = tuple(axis_of(one, x, function) for one in given)
+    if len(set(found)) < len(found):
+        fail(ArgumentError, f"numpy.{function}: each axis is expected once, found {found}.")
+    return found
+
+
+def require_vector(x: Tensor, function: str, argument: str) -> Tensor:
+    if x.ndim != 1:
+        fail(ShapeError, f"numpy.{function}: {argument} must be a vector, found the shape {tuple(x.shape)}.")
+    return x
+
+
+def require_choice(value: Any, choices: Sequence[Any], function: str, option: str) -> None:
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        fail(ArgumentError, f"numpy.{function}: {option} must be one of {known}; found {value!r}.")
+
+
+def as_number(found: Tensor) -> Tensor:
+    """What is computed of a whole array is a number to NumPy, also where an element of ours is a view."""
+    is_number = isinstance(found, NumpyTensor) and not found.ndim
+    return as_kind(found, NumpyScalar) if is_number else found
 
 
 def averaged(value: Any) -> Tensor:

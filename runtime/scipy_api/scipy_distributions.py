@@ -94,7 +94,6 @@ CUMULATIVE: dict[str, Density] = {
     "uniform": lambda z: PUBLIC["clamp"](z, 0.0, 1.0),
     "cauchy": lambda z: 0.5 + PUBLIC["atan"](z) / math.pi,
 }  # fmt: skip
-DISCRETE = frozenset(("poisson", "binom", "bernoulli"))
 
 
 def _for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:

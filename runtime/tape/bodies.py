@@ -43,7 +43,7 @@ class TracedBody:
 
     def graph(self, name: str, origin: Origin, first: Sequence[Node] = ()) -> Graph:
         """The graph, its own Python loops rolled up, with further inputs in front that it does not use."""
-        from ...codegen.rolling.roll import roll
+        from ...codegen.rolling.roll import roll  # not at start
 
         rolled = roll(Graph(name, (*first, *self.inputs), self.outputs, origin))
         current_trace().notes += rolled.notes

@@ -46,7 +46,7 @@ def apply_loop(operands: Sequence[Any], attributes: Mapping[str, Any]) -> LoopRe
     tensors = [make(cut_off(node), Auxiliary) for node in made.results]
     edges = [edge_of(one) if isinstance(one, Tensor) else None for one in operands]
     if is_recording() and any(edge is not None for edge in edges):
-        from ...codegen.derivatives.reverse import active_results
+        from ...codegen.derivatives.reverse import active_results  # not at start
 
         active = active_results(made, {node for node, edge in zip(nodes, edges) if edge is not None})
         grad_node = LoopBackward(made, [one._value for one in tensors], edges)
@@ -73,7 +73,7 @@ class LoopBackward(GradNode):
         return self.results[number]
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
-        from ...codegen.derivatives.reverse import pull_back_loop
+        from ...codegen.derivatives.reverse import pull_back_loop  # not at start
 
         given = {index: one for index, one in enumerate(cotangents) if one is not None}
         with backward_of(self.loop.node.origin, "loop"):
@@ -93,7 +93,7 @@ class LoopBackward(GradNode):
 
     def _pull_recorded(self, given: Mapping[int, Tensor], wanted: Sequence[bool]) -> dict[int, Tensor]:
         """The reverse as a graph of its own, applied to tensors: so it is on the tape as well."""
-        from ...codegen.derivatives.reverse import pull_back_loop
+        from ...codegen.derivatives.reverse import pull_back_loop  # not at start
 
         operands = self.loop.node.operands
         inputs = tuple(make_input(node.spec, node.name, node.origin) for node in operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -99,16 +100,16 @@ def drawn(draw: Callable[[np.random.Generator], np.ndarray], generator: Generato
     return make(current_trace().capture_drawn(fresh, source) if is_tracing() else fresh())
 
 
-def _uniform(shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None) -> Tensor:
+def _floats(
+    method: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None
+) -> Tensor:
+    """What a method of NumPy's generators draws, which knows float32 and float64."""
     kind: Any = dtype if dtype.itemsize >= 4 else np.dtype("float32")
-    return drawn(lambda rng: np.asarray(rng.random(shape, dtype=kind)).astype(dtype, copy=False), generator)
+    return drawn(lambda rng: np.asarray(method(rng, shape, dtype=kind)).astype(dtype, copy=False), generator)
 
 
-def _normal(shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None) -> Tensor:
-    kind: Any = dtype if dtype.itemsize >= 4 else np.dtype("float32")
-    return drawn(
-        lambda rng: np.asarray(rng.standard_normal(shape, dtype=kind)).astype(dtype, copy=False), generator
-    )
+_uniform = functools.partial(_floats, np.random.Generator.random)
+_normal = functools.partial(_floats, np.random.Generator.standard_normal)
 
 
 def _float_dtype(dtype: Any, otherwise: np.dtype, function: str) -> np.dtype:
@@ -118,48 +119,42 @@ def _float_dtype(dtype: Any, otherwise: np.dtype, function: str) -> np.dtype:
     return numpy
 
 
-def rand(
-    *extents: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+def _standard(
+    function: str,
+    draw: Callable[..., Tensor],
+    extents: tuple[Any, ...],
+    generator: Generator | None,
+    dtype: Any,
 ) -> Tensor:
+    return draw(size_of(extents, function), _float_dtype(dtype, dtypes.default_float(), function), generator)
+
+
+def rand(
+    *extents: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Uniform in [0, 1).
 
     Example:
         >>> rand(2, 3).shape
         torch.Size([2, 3])
     """
-    numpy = _float_dtype(dtype, dtypes.default_float(), "rand")
-    return finished(
-        _uniform(size_of(extents if size is None else (size,), "rand"), numpy, generator),
-        requires_grad,
-        device,
-    )
+    found = _standard("rand", _uniform, extents if size is None else (size,), generator, dtype)
+    return finished(found, requires_grad, device)
 
 
 def randn(
-    *extents: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+    *extents: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Normal with mean 0 and standard deviation 1.
 
     Example:
         >>> randn(2, 3).shape
         torch.Size([2, 3])
     """
-    numpy = _float_dtype(dtype, dtypes.default_float(), "randn")
-    return finished(
-        _normal(size_of(extents if size is None else (size,), "randn"), numpy, generator),
-        requires_grad,
-        device,
-    )
+    found = _standard("randn", _normal, extents if size is None else (size,), generator, dtype)
+    return finished(found, requires_grad, device)
 
 
 def randint(

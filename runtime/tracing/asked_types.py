@@ -1,12 +1,13 @@
-"""`type(x)`, which asks what Python has made: for a Tensor that stands for an array it is the array's type.
+"""`type(x)` and `hasattr(x, name)`, which ask what Python has made: what stands for an array answers as that.
 
-Code that is traced gets `TYPE` as its variable `type` (`stand_ins.py`). For a function that a transform runs
-without compiling, all modules whose code it can run have that variable meanwhile. To everybody else, threads
-and libraries among them, it is `type`.
+Code that is traced gets `ASKED` as its variables `type` and `hasattr` (`stand_ins.py`). For a function that
+a transform runs without compiling, all modules whose code it can run have those variables meanwhile. To
+everybody else, threads and libraries among them, they are Python's.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -65,38 +66,50 @@ def _type_called(*arguments: Any, **options: Any) -> Any:
 TYPE: Any = class_called(type, _type_called)
 """What is called in place of `type`."""
 
+
+def _has(value: Any, name: str) -> bool:
+    if issubclass(type(value), NumpyTensor):
+        return hasattr(value.__class__, name) and name != "__dict__"  # objects have what their class has
+    return hasattr(value, name)
+
+
+ASKED: dict[str, Any] = {"type": TYPE, "hasattr": functools.wraps(hasattr)(_has)}
+"""By name, what is called in place of Python's functions that ask what a value is."""
+REAL: dict[str, Any] = {"type": type, "hasattr": hasattr}
+"""By name, Python's."""
 _lock = threading.Lock()
-_entered: dict[int, tuple[int, bool]] = {}
-"""By the identity of a module's variables: how many transforms under way run its code, and whether `type` is
-one of its variables."""
+_entered: dict[tuple[int, str], tuple[int, bool]] = {}
+"""By the identity of a module's variables, and a name: how many transforms under way run its code, and
+whether the name is one of its variables."""
 
 
 @contextmanager
 def types_of_plain_call(namespaces: Iterable[dict[str, Any]]) -> Iterator[None]:
-    """Inside, `type` in these namespaces is `TYPE`, but where they have another variable of that name."""
-    entered: list[dict[str, Any]] = []
+    """Inside, `ASKED` are variables of these namespaces, but where they have others of these names."""
+    entered: list[tuple[dict[str, Any], str]] = []
     try:
         with _lock:
             for namespace in namespaces:
-                if namespace.get("type", type) in (TYPE, type):
-                    count, is_own = _entered.get(id(namespace), (0, "type" in namespace))
-                    _entered[id(namespace)] = count + 1, is_own
-                    entered.append(namespace)
-                    namespace["type"] = TYPE
+                for name, stand_in in ASKED.items():
+                    if namespace.get(name, stand_in) in (stand_in, REAL[name]):
+                        count, is_own = _entered.get((id(namespace), name), (0, name in namespace))
+                        _entered[id(namespace), name] = count + 1, is_own
+                        entered.append((namespace, name))
+                        namespace[name] = stand_in
         yield
     finally:
         with _lock:
-            for namespace in entered:
-                _leave(namespace)
+            for namespace, name in entered:
+                _leave(namespace, name)
 
 
-def _leave(namespace: dict[str, Any]) -> None:
-    count, is_own = _entered.pop(id(namespace))
+def _leave(namespace: dict[str, Any], name: str) -> None:
+    count, is_own = _entered.pop((id(namespace), name))
     if count > 1:
-        _entered[id(namespace)] = count - 1, is_own
-    elif namespace.get("type") is not TYPE:  # the function has assigned to it
+        _entered[id(namespace), name] = count - 1, is_own
+    elif namespace.get(name) is not ASKED[name]:  # the function has assigned to it
         return
     elif is_own:
-        namespace["type"] = type
+        namespace[name] = REAL[name]
     else:
-        del namespace["type"]
+        del namespace[name]

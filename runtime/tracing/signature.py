@@ -101,13 +101,6 @@ def positional_parameters(signature: inspect.Signature | None) -> list[inspect.P
     return [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
-def positional_count(function: Callable[..., Any]) -> int:
-    try:
-        return len(positional_parameters(inspect.signature(function)))
-    except (TypeError, ValueError):  # no function, or one written in C
-        return 0
-
-
 class Signature:
     """The parameters of a function, and which of them are static.
 
@@ -175,7 +168,10 @@ class Signature:
             ArgumentError: the arguments do not fit the function, or a static one is not hashable.
             DTypeError: an array has a dtype that is not supported.
         """
-        args, kwargs = self._bind(args, kwargs)
+        return self.call_bound(*self.bind(args, kwargs))
+
+    def call_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The same for arguments that `bind` has given."""
         keywords = tuple(kwargs)
         fixed = self._named(self.static, len(args), keywords)
         varying = self._named(self.dynamic, len(args), keywords)
@@ -284,7 +280,8 @@ class Signature:
             ) from None
         return type(leaf), leaf
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with defaults filled in, by position as far as may be; as given where all are."""
         if self.signature is None or (not kwargs and len(args) == self.plain_count):
             return args, kwargs
         if self._by_name and len(args) <= len(self.positional):

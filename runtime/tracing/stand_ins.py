@@ -34,7 +34,7 @@ from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber
-from .asked_types import TYPE, class_called
+from .asked_types import ASKED, class_called
 
 Function = Callable[..., Any]
 MODULES = (
@@ -296,7 +296,8 @@ LISTED: dict[Any, Any] = {
 }
 """Functions of an array that people call with a list of numbers."""
 OBJECTS: dict[Any, Any] = {
-    type: TYPE,
+    type: ASKED["type"],
+    hasattr: ASKED["hasattr"],
     np.r_: JOINERS["r_"],
     np.c_: JOINERS["c_"],
     np.vectorize: class_called(np.vectorize, Vectorized),

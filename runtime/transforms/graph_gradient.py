@@ -55,7 +55,7 @@ def roll_trace(
     nodes = [one._value for one in (*tensors, *inputs)]
     if not all(type(node) is Node for node in nodes) or have_own_backward(behind):
         return None
-    from ...codegen.rolling.roll import roll
+    from ...codegen.rolling.roll import roll  # not at start
 
     questions, places = packed(asked)
     values = name_results(trace.share_captured((*nodes, *questions)))
@@ -88,7 +88,7 @@ def pull_back_rolled(
     rolled = roll_trace([output], behind, results, inputs, guards_before)
     if rolled is None:
         return None
-    from ...codegen.derivatives.differentiate import differentiate
+    from ...codegen.derivatives.differentiate import differentiate  # not at start
 
     (value,) = rolled.outputs
     found = differentiate(rolled.graph, rolled.inputs, {value: constant(1, value.spec)})

@@ -35,7 +35,7 @@ def jacobian_of_graph(graph: Graph, outputs: Sequence[Node], inputs: Sequence[No
 
 def _derivatives(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node | None]]:
     """The same, with None for 0."""
-    from ...codegen.derivatives.differentiate import differentiate
+    from ...codegen.derivatives.differentiate import differentiate  # not at start
 
     given = {one: make_input(one.spec, f"d_{one.name}" if one.name else "") for one in outputs}
     if sum(one.spec.size for one in given) <= sum(one.spec.size for one in inputs):

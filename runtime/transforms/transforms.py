@@ -36,6 +36,8 @@ from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, as_kind, plain
+from .graph_gradient import pull_back_rolled, roll_trace
+from .graph_jacobian import jacobian_of_graph
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
@@ -358,17 +360,12 @@ class _Inputs:
 
     def pull_back_rolled(self, output: Tensor, aux: Any) -> tuple[Tensor | None, ...] | None:
         """The gradients by the graph, where that has loops to roll."""
-        from .graph_gradient import pull_back_rolled
-
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
         behind = self._behind if self.recording else targets_behind([output.grad_fn])
         return pull_back_rolled(output, behind, results, self.leaves, self._guards_before)
 
     def jacobian_of_graph(self, outputs: Sequence[Tensor], aux: Any) -> list[list[Tensor]] | None:
         """All derivatives of all outputs by the graph, its loops rolled; None where it does not show them."""
-        from .graph_gradient import roll_trace
-        from .graph_jacobian import jacobian_of_graph
-
         ends = [one.grad_fn for one in outputs if one.grad_fn is not None]
         behind = self._behind if self.recording else targets_behind(ends)
         results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, GradientError, TraceError
+from ...tracer.errors import ArgumentError, GradientError, PullbackError, ShapeError, TraceError
 from ...tracer.graph import Node
 from ...tracer.operator import Value
 from ...tracer.origin import at_caller
@@ -31,6 +31,7 @@ class Asked(Value):
 
     _value: Any
     _requires_grad: bool
+    _is_torch: bool
     payload: Any
     requires_grad: Any
 
@@ -82,8 +83,10 @@ class Asked(Value):
         In a traced function each value is a path of its own, see `compile`.
 
         Raises:
-            GradientError: there are more elements, or none; or a gradient would be lost that is being taken.
+            GradientError: there are more elements, or none (ShapeError for what stands for an array); or a
+                gradient would be lost that is being taken.
         """
+        self._require_one(ShapeError)
         if self.requires_grad:
             refuse_loss(self, "item()")
         return self._one("item()")
@@ -119,21 +122,27 @@ class Asked(Value):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def _require_one(self, error: type[PullbackError] = ArgumentError) -> None:
+        """`error`, of the class of NumPy's, where PyTorch has a RuntimeError: code may go on from it."""
+        count = math.prod(self._value.shape)
+        if count != 1:
+            kind = GradientError if self._is_torch else error
+            raise kind(f"a Tensor with {count} elements cannot be converted to Scalar")
+
     def _one(self, wanted: str, form: Callable[[Node], Node] = itself) -> Any:
-        if math.prod(self._value.shape) != 1:
-            raise GradientError(
-                f"a Tensor with {math.prod(self._value.shape)} elements cannot be converted to Scalar"
-            )
+        self._require_one()
         return self._concrete(wanted, form).item()
 
     def __bool__(self) -> bool:
         size = math.prod(self._value.shape)
         if size != 1:
             kind = "no values" if size == 0 else "more than one value"
-            raise GradientError(f"Boolean value of Tensor with {kind} is ambiguous")
+            error = GradientError if self._is_torch else ShapeError
+            raise error(f"Boolean value of Tensor with {kind} is ambiguous")
         return bool(self._concrete("The truth value (`if`, `while`, `and`, `or`, `not`)", truth).item())
 
     def __float__(self) -> float:
+        self._require_one()
         if type(self._value) is not ndarray or self.requires_grad:
             frame = sys._getframe(1)
             if is_formatting(frame):
@@ -142,6 +151,7 @@ class Asked(Value):
         return float(self._one("float()"))
 
     def __int__(self) -> int:
+        self._require_one()
         refuse_store(self, sys._getframe(1))
         return int(self._one("int()", whole))
 
@@ -161,6 +171,7 @@ class Asked(Value):
         return int(value)
 
     def __complex__(self) -> complex:
+        self._require_one()
         if self.requires_grad:
             refuse_loss(self, "complex()", sys._getframe(1))
         return complex(self._one("complex()"))

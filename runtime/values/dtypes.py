@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import DTypeError
-from ...tracer.spec import BOOL, FLOATS, INT64, SUPPORTED
+from ...tracer.spec import BOOL, INT64, SUPPORTED
 
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
 
@@ -253,11 +253,6 @@ def dtype_of_number(value: builtins.bool | builtins.int | builtins.float) -> np.
     if isinstance(value, builtins.bool):
         return BOOL
     return INT64 if isinstance(value, builtins.int) else _default
-
-
-def float_dtype_for(dtype: np.dtype) -> np.dtype:
-    """The dtype in which `sin`, `exp`, `/` compute on `dtype`: itself if floating, else the default float."""
-    return dtype if dtype in FLOATS else _default
 
 
 class FInfo:

@@ -42,7 +42,7 @@ def _is_structured(kind: Any) -> bool:
 @lru_cache(maxsize=1024)
 def _register(kind: Any) -> None:
     """Let optree know a dataclass."""
-    import optree
+    import optree  # not at start
 
     names = tuple(field.name for field in dataclasses.fields(kind))
 
@@ -65,7 +65,7 @@ def restore_dataclass(kind: type, names: Sequence[str], values: Sequence[Any]) -
 
 def flatten(value: Any) -> tuple[list[Any], Any]:
     """The leaves of nested containers, None among them, and their structure, which is hashable."""
-    import optree
+    import optree  # not at start
 
     while True:
         leaves, structure = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
@@ -80,7 +80,7 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
-    import optree
+    import optree  # not at start
 
     return optree.tree_unflatten(structure, leaves)
 

@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar
 
-_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
-is_recording = _enabled.get  # what the tape asks before every operation
+recording: ContextVar[bool] = ContextVar("grad_enabled", default=True)
+is_recording = recording.get  # what the tape asks before every operation
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -26,7 +26,7 @@ def is_grad_enabled() -> bool:
         ...     is_grad_enabled()
         False
     """
-    return _enabled.get()
+    return recording.get()
 
 
 class _GradMode:
@@ -41,13 +41,13 @@ class _GradMode:
         return _GradMode(self.mode)
 
     def __enter__(self) -> None:
-        self._former.append(_enabled.get())
-        _enabled.set(self.mode)
+        self._former.append(recording.get())
+        recording.set(self.mode)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _enabled.set(self._former.pop())
+        recording.set(self._former.pop())
 
     def __call__(self, function: Decorated) -> Decorated:
         if inspect.isgeneratorfunction(function):
@@ -128,15 +128,15 @@ class set_grad_enabled(_GradMode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
-        self._before = _enabled.get()
-        _enabled.set(self.mode)
+        self._before = recording.get()
+        recording.set(self.mode)
 
     def __enter__(self) -> None:
         self._former.append(self._before)
-        _enabled.set(self.mode)
+        recording.set(self.mode)
 
     def __call__(self, function: Decorated) -> Decorated:
-        _enabled.set(self._before)  # as a decorator it acts inside the function only
+        recording.set(self._before)  # as a decorator it acts inside the function only
         return super().__call__(function)
 
 
@@ -158,4 +158,4 @@ class inference_mode(_GradMode):
 
 def is_inference_mode_enabled() -> bool:
     """Whether nothing is recorded."""
-    return not _enabled.get()
+    return not recording.get()

@@ -20,6 +20,7 @@ from ...tracer.errors import ArgumentError, DTypeError, GradientError, MutationE
 from ...tracer.lost_numbers import note_size_asked
 from ...tracer.operator import Operator
 from ...tracer.origin import at_caller, file_name, user_frame
+from ...tracer.spec import normalised_dim
 from ...tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
@@ -226,8 +227,6 @@ class Tensor(Asked):
     is_cuda = is_sparse = is_quantized = is_meta = is_nested = False
 
     def _checked_dim(self, dim: int) -> int:
-        from ...tracer.spec import normalised_dim
-
         return normalised_dim(dim, self.ndim, "size")
 
     def dim(self) -> int:

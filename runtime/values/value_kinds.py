@@ -98,6 +98,9 @@ class NumpyScalar(NumpyTensor):
 
     __slots__ = ()
     _is_number = True
+    __iter__ = None  # type: ignore[assignment]
+    __len__ = None  # type: ignore[assignment]
+    __contains__ = None  # type: ignore[assignment]
 
     def _as_plain(self, array: ndarray) -> Any:
         return array[()]
@@ -155,20 +158,20 @@ def as_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
 
 def settled(result: Any, arguments: Iterable[Any]) -> Any:
     """What a function has computed for arguments: of PyTorch's kind if one of them is, else of NumPy's."""
-    given = list(_tensors(arguments))
+    given = list(tensors_among(arguments))
     return _of_kind(result, any(isinstance(one, TorchTensor) for one in given), set(map(id, given)))
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+def tensors_among(values: Iterable[Any]) -> Iterator[Tensor]:
     """The tensors with a kind of their own among arguments, also in lists and dicts among them."""
     for value in values:
         if isinstance(value, Tensor):
             if type(value) is not Auxiliary:
                 yield value
         elif isinstance(value, list | tuple):
-            yield from _tensors(value)
+            yield from tensors_among(value)
         elif isinstance(value, Mapping):
-            yield from _tensors(value.values())
+            yield from tensors_among(value.values())
 
 
 def _of_kind(result: Any, torch: bool, given: set[int]) -> Any:
@@ -183,6 +186,11 @@ def _of_kind(result: Any, torch: bool, given: set[int]) -> Any:
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*(_of_kind(one, torch, given) for one in result))
     return result
+
+
+def as_array(tensor: Tensor) -> Tensor:
+    """A result, new from an operator, of a function of NumPy's that gives 0-d arrays, and no numbers."""
+    return as_kind(tensor, NumpyTensor) if isinstance(tensor, NumpyScalar) else tensor
 
 
 def plain(value: Any) -> Any:

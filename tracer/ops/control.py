@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShapeError
+from ..interpret import evaluate_graph
 from ..operator import Array, declare
 from ..spec import BOOL, INT64, Spec
 
@@ -103,8 +104,6 @@ def run_body(
             that is UNKNOWN_LENGTH); WHILE for as many as the first carry is true, counted by the second.
         recompute: whether the reverse gets the inputs of each step only, and computes the step again.
     """
-    from ..interpret import evaluate_graph
-
     values = list(operands[:carries])
     rows = operands[carries : carries + stacked]
     constants = operands[carries + stacked : len(body.graph.inputs)]

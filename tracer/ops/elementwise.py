@@ -334,12 +334,6 @@ hypot = elementwise(
 
 # --- activations and special functions -------------------------------------------------------------------
 
-
-def _lgamma(x: np.ndarray) -> np.ndarray:
-    """SciPy's, with C's value at -inf (C11, F.9.5.3)."""
-    return np.where(np.isneginf(x), np.inf, scipy_special().gammaln(x))
-
-
 sigmoid = elementwise(
     "sigmoid", numpy=lambda x: scipy_special().expit(x), scalar="sigmoid({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (y * (1.0 - y))},
@@ -364,23 +358,6 @@ erfc = elementwise(
     "erfc", numpy=lambda x: scipy_special().erfc(x), scalar="erfc({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * (-TWO_OVER_SQRT_PI * exp(-(x * x)))},
     torch="erfc special.erfc", scipy="erfc", doc="1 - erf(x), exact in the tail",
-)  # fmt: skip
-lgamma = elementwise(
-    "lgamma", numpy=_lgamma, scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0),
-    torch="lgamma special.lgamma special.gammaln", scipy="gammaln loggamma",
-    doc="log |gamma(x)| (DLMF 5.2)",
-)  # fmt: skip
-digamma = elementwise(
-    "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})",
-    cost=2 * TRANSCENDENTAL, vjp={"x": lambda g, x: g * trigamma(x)}, domain=(0.3, 4.0),
-    torch="digamma special.digamma special.psi", scipy="psi",
-    doc="the derivative of lgamma (DLMF 5.2.2)",
-)  # fmt: skip
-trigamma = elementwise(
-    "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
-    cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0),
-    vjp={"x": lambda g, x: g * _polygamma(x, 2)}, doc="the derivative of digamma (DLMF 5.15)",
 )  # fmt: skip
 
 # --- steps: their derivative is zero almost everywhere ----------------------------------------------------
@@ -527,12 +504,6 @@ def _squared_distance(a: Array, b: Array) -> Array:
     """From the origin, where it is 1 in place of 0, so that one may divide by it."""
     squares = a * a + b * b
     return where(equal(squares, 0.0), 1.0, squares)
-
-
-def _polygamma(x: Array, n: int) -> Array:
-    from .special import polygamma
-
-    return polygamma(x, n=n)
 
 
 def _power(x: Array, exponent: float) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..graph import make_node
 from ..operator import Array, declare
 from ..spec import INT64, Spec
 from .contraction import contract
@@ -63,8 +64,6 @@ def product(a: Array, b: Array) -> Array:
 
 def _numbers(size: int) -> Array:
     """0, 1, ... in a graph: bodies are made of nodes."""
-    from ..graph import make_node
-
     return make_node(iota, (), {"size": size, "dtype": INT64})
 
 

@@ -15,6 +15,7 @@ from ..dims import equated, equated_shapes
 from ..errors import ShapeError
 from ..operator import WholeCall, declare
 from ..spec import Spec
+from .lazy import scipy_linalg
 
 
 def require_square(name: str, a: Spec) -> None:
@@ -60,31 +61,26 @@ def of_each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) ->
 
 
 def _eliminate(a: np.ndarray) -> np.ndarray:
-    from scipy.linalg import lu_factor
-
     if not a.size:
         return np.empty((*a.shape[:-2], a.shape[-1] + 1, a.shape[-1]), a.dtype)
-    factors, exchanged = lu_factor(a, check_finite=False)
+    factors, exchanged = scipy_linalg().lu_factor(a, check_finite=False)
     return np.concatenate([factors, exchanged[None].astype(a.dtype)])
 
 
 def solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, transposed: bool) -> np.ndarray:
     """For one matrix, by LAPACK; LinAlgError for a zero on the diagonal."""
-    from scipy.linalg import solve_triangular
-
     if not a.size:
         return b
-    found: Any = solve_triangular(a, b, lower=lower, trans=int(transposed), check_finite=False)
+    options: dict[str, Any] = {"lower": lower, "trans": int(transposed), "check_finite": False}
+    found: Any = scipy_linalg().solve_triangular(a, b, **options)
     return found
 
 
 def _solve_eliminated(eliminated: np.ndarray, b: np.ndarray, transposed: bool) -> np.ndarray:
-    from scipy.linalg import lu_solve
-
     if not b.size:
         return b
     factors = (eliminated[:-1], eliminated[-1].astype(np.int32))
-    return lu_solve(factors, b, trans=int(transposed), check_finite=False)
+    return scipy_linalg().lu_solve(factors, b, trans=int(transposed), check_finite=False)
 
 
 cholesky_factor = declare(

@@ -17,13 +17,14 @@ from ..operator import WRITTEN_OUT, Array, Operator, declare, names_in_numpy
 from ..spec import INT64, Spec, broadcast_shapes
 from .creation import iota
 from .elementwise import (
+    TRANSCENDENTAL,
     common_dtype,
     convert,
+    elementwise,
     equal,
     exp,
     exp2,
     less,
-    lgamma,
     log,
     power_constant,
     sign,
@@ -148,6 +149,32 @@ zeta = eager(
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
 )  # fmt: skip
 
+
+# --- the logarithm of gamma and its derivatives ---------------------------------------------------------
+
+
+def _lgamma(x: np.ndarray) -> np.ndarray:
+    """SciPy's, with C's value at -inf (C11, F.9.5.3)."""
+    return np.where(np.isneginf(x), np.inf, scipy_special().gammaln(x))
+
+
+lgamma = elementwise(
+    "lgamma", numpy=_lgamma, scalar="lgamma({x})", cost=2 * TRANSCENDENTAL,
+    vjp={"x": lambda g, x: g * digamma(x)}, domain=(0.3, 4.0),
+    torch="lgamma special.lgamma special.gammaln", scipy="gammaln loggamma",
+    doc="log |gamma(x)| (DLMF 5.2)",
+)  # fmt: skip
+digamma = elementwise(
+    "digamma", numpy=lambda x: scipy_special().digamma(x), scalar="digamma({x})",
+    cost=2 * TRANSCENDENTAL, vjp={"x": lambda g, x: g * trigamma(x)}, domain=(0.3, 4.0),
+    torch="digamma special.digamma special.psi", scipy="psi",
+    doc="the derivative of lgamma (DLMF 5.2.2)",
+)  # fmt: skip
+trigamma = elementwise(
+    "trigamma", numpy=lambda x: scipy_special().polygamma(1, x).astype(x.dtype), scalar="trigamma({x})",
+    cost=2 * TRANSCENDENTAL, grad_fn="Polygamma", domain=(0.3, 4.0),
+    vjp={"x": lambda g, x: g * polygamma(x, n=2)}, doc="the derivative of digamma (DLMF 5.15)",
+)  # fmt: skip
 
 # --- polygamma: in compiled code as well --------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ class KernelTyping(typing.Context):
         super().__init__()
 
     def load_additional_registries(self) -> None:
-        from numba.core.typing import mathdecl, npydecl
+        from numba.core.typing import mathdecl, npydecl  # which take long
 
         self.install_registry(npydecl.registry)  # arithmetic on numbers of any dtype
         self.install_registry(mathdecl.registry)
@@ -79,7 +79,7 @@ class KernelTarget(cpu.CPUContext):
     def load_additional_registries(self) -> None:
         for name in IMPLEMENTATIONS:
             importlib.import_module(name)
-        from numba.cpython import mathimpl
+        from numba.cpython import mathimpl  # as above
 
         self.install_registry(mathimpl.registry)
 

@@ -11,6 +11,7 @@ import numpy as np
 from pullback.tracer.spec import INT64
 
 from ... import ir
+from ...vector_math import FUNCTIONS
 from ...whole_calls import NAMES_OF_MODULES
 
 LINE_LENGTH = 110
@@ -18,8 +19,6 @@ LINE_LENGTH = 110
 
 def import_lines(functions: Sequence[ir.Function]) -> list[str]:
     """The import lines, a blank one between the standard library, NumPy and pullback."""
-    from ...vector_math import FUNCTIONS
-
     used = {name for one in functions for name in _names(one)}
     blocks: list[Mapping[str, set[str]]] = [
         {"math": {"inf", "nan"}},

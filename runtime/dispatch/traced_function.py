@@ -1,0 +1,124 @@
+"""A function whose calls are compiled: how it is traced, and the table of what came of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...codegen.options import Options
+from ...tracer.errors import EagerOnlyError
+from ...tracer.forks import new_reentrant_lock
+from ...tracer.origin import user_frame
+from ...tracer.trace import ConstantNeeded
+from ..tracing.signature import ALL, Call, Signature
+from ..tracing.tracing import Traced, trace_call
+from .table import Entry, Runs, Table
+from .variant import Counters, Variant
+
+
+class TracedFunction:
+    """What paths, and programs that functions share, have to know of the function that they belong to.
+
+    Args:
+        function: the Python function.
+        name: what errors and generated code call it.
+        signature: its parameters.
+        options: how code is generated.
+        max_paths: how many paths are compiled for one kind of arguments.
+        compile: makes a compiled function, as which a gradient is differentiated again.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        signature: Signature,
+        options: Options,
+        max_paths: int,
+        compile: Callable[..., Any],
+    ) -> None:
+        self.function = function
+        self.name = name
+        self.signature = signature
+        self.options = options
+        self.max_paths = max_paths
+        self.compile = compile
+        self.lock = new_reentrant_lock()
+        self.table = Table()
+        self.newest: Any = None
+        """What was traced latest."""
+        self.written: dict[int, Any] = {}
+        """The containers that traces have changed, by identity."""
+        self.forget_counts()
+
+    def forget_counts(self) -> None:
+        self.counters = Counters()
+        self.misses = self.later_misses = self.traces = 0
+        self.has_warned = False
+
+    # --- traces -------------------------------------------------------------------------------------------
+
+    def trace(self, call: Call, answers: Sequence[np.ndarray] = ()) -> Traced:
+        """The graph of a call, whose first questions have these answers.
+
+        Raises:
+            ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
+                stands for them, which one of NumPy's may not take.
+        """
+        known = len(self.written)
+        try:
+            traced = trace_call(self.function, call, self.name, answers, self.written)
+        except EagerOnlyError:
+            raise
+        except Exception as error:
+            if self.signature.has_numbers(call):
+                raise ConstantNeeded({ALL}, error) from None
+            raise
+        self.traces += 1
+        if len(self.written) > known:  # which other traces may have read
+            self.table.forget_variants()
+        return traced
+
+    def trace_only(self, call: Call) -> Traced:
+        """The same for a look at it: no random number counts as drawn."""
+        traced = self.trace(call)
+        for stream, state in traced.streams.items():
+            stream.set_state(state)
+        for draw in traced.drawn:
+            draw.forget()
+        return traced
+
+    def variant(self, traced: Traced) -> Variant:
+        return Variant(traced, self.options, self.counters, self.compile)
+
+    def keep(self, call: Call, made: Runs) -> Entry:
+        """Let calls like this one run it from now on."""
+        self.newest = made
+        return self.table.enter(call, made)
+
+    # --- what only whoever dispatches calls can do --------------------------------------------------------
+
+    def share(self, call: Call, made: Any) -> None:
+        """Let other functions that are made of the same code find it."""
+        raise NotImplementedError
+
+    def call_with_constants(self, call: Call, needed: ConstantNeeded) -> Any:
+        """A call in which some of the numbers are constants from now on: structure needs them."""
+        raise NotImplementedError
+
+    # --- warnings -----------------------------------------------------------------------------------------
+
+    def warn(self, message: str) -> None:
+        """Warn at the user's line, once for this function."""
+        if not self.has_warned:
+            self.has_warned = True
+            frame = user_frame()
+            place = ("", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+            warnings.warn_explicit(message, UserWarning, *place)
+
+    def warn_uncompiled(self, error: EagerOnlyError) -> None:
+        """Say why calls run uncompiled."""
+        self.warn(f"{self.name} runs uncompiled: {error}")

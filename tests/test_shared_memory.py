@@ -1,0 +1,120 @@
+"""Which results of NumPy's functions show the memory of their arguments: however they run, as plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+X = np.array([3.0, 1.5, 2.0, 7.0])
+COPIES = """
+np.meshgrid(y, y)[0] | np.meshgrid(y, y)[1] | np.meshgrid(y, y, sparse=True)[0] | np.meshgrid(y)[0]
+np.repeat(y, 1) | y.repeat(1) | np.tile(y, 1) | np.tile(y, (2, 1)) | np.roll(y, 0) | np.roll(y, 1)
+np.pad(y, 0) | np.concatenate([y]) | np.stack([y]) | np.hstack([y]) | np.vstack([y]) | np.column_stack([y])
+np.dstack([y])
+np.block([y]) | np.append(y, []) | np.delete(y, []) | np.insert(y, [], []) | np.take(y, [0, 1, 2, 3])
+np.compress([True] * 4, y) | np.sort(y) | np.partition(y, 1) | np.nan_to_num(y) | np.clip(y, None, 1e9)
+np.round(y) | y.round(9) | np.array(y) | np.array([y]) | np.copy(y) | y.copy() | y.flatten() | y.astype(float)
+np.where(True, y, 0.0) | np.positive(y) | +y | np.conj(y) | y * 1 | y ** 1 | np.maximum(y, y)
+np.multiply(y, 1) | np.sum(y, axis=()) | np.max(y, axis=()) | np.mean(y, axis=()) | np.sum(y[None], 0)
+np.median(y[None], 0)
+np.resize(y, y.shape) | np.select([np.ones(4, bool)], [y]) | np.choose(np.zeros(4, int), [y]) | np.cumsum(y)
+np.tril(y.reshape(2, 2)) | np.triu(y.reshape(2, 2), -5) | np.diag(y) | np.unwrap(y * 0.01) | np.unique(y)
+y[[0, 1, 2, 3]] | y[np.ones(4, bool)] | np.ravel(y[::-1]) | y.reshape(2, 2).T.ravel() | y[::2].reshape(2, 1)
+np.ascontiguousarray(y[::2]) | np.fft.fftshift(y) | np.r_[y] | np.require(y[1:], requirements="O")
+"""
+VIEWS = """
+np.flip(y) | np.flip(y.reshape(2, 2), 1) | np.flipud(y) | np.fliplr(y.reshape(2, 2)) | y[::-1] | y[:] | y[...]
+np.rot90(y.reshape(2, 2)) | np.rot90(y.reshape(1, -1), 2) | np.rot90(y.reshape(2, 2), 3)
+np.rot90(y[None], 0) | np.squeeze(y.reshape(1, 4)) | np.atleast_1d(y) | np.atleast_2d(y) | np.atleast_3d(y)
+np.reshape(y, (2, 2))
+np.ravel(y) | y.T | np.transpose(y) | np.swapaxes(y.reshape(2, 2), 0, 1) | np.moveaxis(y.reshape(2, 2), 0, 1)
+np.rollaxis(y.reshape(2, 2), 1) | np.expand_dims(y, 0) | np.split(y, 2)[0] | np.array_split(y, 1)[0]
+np.hsplit(y, 2)[1] | np.real(y) | np.real_if_close(y) | np.nan_to_num(y, copy=False) | np.asarray(y)
+np.require(y) | np.asanyarray(y) | np.ascontiguousarray(y) | np.diff(y, n=0) | np.trim_zeros(y) | y.view()
+y.conj() | y.real
+np.einsum("ij->ji", y.reshape(2, 2)) | np.reshape(y, (2, 2), order="F") | np.meshgrid(y, copy=False)[0]
+y.astype(float, copy=False) | y.reshape(2, 2).diagonal() * 1
+"""
+EXPRESSIONS = [one.strip() for one in (COPIES + VIEWS).replace("\n", "|").split("|") if one.strip()]
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "compiled": lambda function: pb.compile(function)(X.copy()),
+    "differentiated": lambda function: pb.vjp(function, X.copy())[0],
+    "gradient": lambda function: pb.compile(lambda x: pb.vjp(function, x)[0])(X.copy()),
+}
+
+
+def program(expression: str, then: str) -> Callable[[Any], Any]:
+    variables: dict[str, Any] = {"np": np}
+    exec(
+        f"def f(x):\n    y = x * 1.0\n    g = {expression}\n    {then}\n    return g * 1.0, y * 1.0",
+        variables,
+    )
+    return variables["f"]
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("then", ["y[1] = 99.0", "g[...] = 77.0"])
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_a_write_is_seen_where_it_is_plainly(expression: str, then: str) -> None:
+    function = program(expression, then)
+    expected = function(X.copy())
+    for way in WAYS.values():
+        for found, wanted in zip(way(function), expected, strict=True):
+            np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("expression", ["np.diag(y.reshape(2, 2))", "np.broadcast_to(y, (2, 4))"])
+def test_a_view_for_reading_is_not_written_to(expression: str) -> None:
+    function = program(expression, "g[...] = 77.0")
+    with pytest.raises(ValueError, match="read-only"):
+        function(X.copy())
+    for way in WAYS.values():
+        with pytest.raises(pb.errors.PullbackError):
+            way(function)
+
+
+def test_a_number_has_no_elements_to_write() -> None:
+    def fill(x: Any) -> Any:
+        total = np.sum(x)
+        total[...] = 1.0
+        return total
+
+    for way in (lambda function: function(X), *WAYS.values()):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            way(fill)
+
+
+NAMES = (
+    "__len__",
+    "__iter__",
+    "shape",
+    "dtype",
+    "detach",
+    "requires_grad",
+    "backward",
+    "item",
+    "to_numpy",
+    "unsqueeze",
+)
+
+
+def test_attributes_are_those_of_the_plain_call() -> None:
+    seen: list[Any] = []
+
+    def ask(x: Any, a: float) -> Any:
+        for one in (x, x[0], np.sum(x), a, a * 2, x[0] * a, np.array(a)):
+            seen.append([name for name in NAMES if hasattr(one, name)])
+        return np.sum(x) * a
+
+    ask(X, 0.5)
+    expected = list(seen)
+    for call in (pb.compile(ask), pb.grad(ask), pb.grad(ask, argnums=(0, 1)), pb.compile(pb.grad(ask))):
+        seen.clear()
+        call(X, 0.5)
+        assert seen[-len(expected) :] == expected
