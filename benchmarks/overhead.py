@@ -60,9 +60,9 @@ def kernel_of(program: programs.Program) -> Callable[..., Any]:
 
 def kernel_arguments(program: programs.Program, arrays: list[np.ndarray]) -> list[Any]:
     """What `program` passes to it: inputs, arrays to fill, integers."""
-    plan = program._plan
-    filled = [np.empty(spec.shape, spec.dtype) for spec in plan.allocated]
-    return [*arrays, *filled, *plan.stages[0].integers.values()]
+    lowered = program.lowered
+    filled = [np.empty(buffer.dims, buffer.dtype) for buffer in lowered.filled]
+    return [*arrays, *filled, *lowered.kernels[0].integers]
 
 
 def main() -> None:

@@ -12,14 +12,15 @@ Pass = Callable[[Graph], Graph]
 
 def run_passes(graph: Graph, *passes: Pass) -> Graph:
     """What the passes make of a graph, one after another."""
+    checked(graph, "all that came before the passes")
     for one in passes:
         graph = run_pass(one, graph)
     return graph
 
 
 def run_pass(one: Pass, graph: Graph) -> Graph:
-    """What a pass makes of a graph, verified where that is asked for."""
-    return checked(one(graph), name_of(one))
+    """What a pass makes of a graph that is right; what it has changed is verified where that is asked for."""
+    return checked(one(graph), name_of(one), graph)
 
 
 def name_of(one: Pass) -> str:

@@ -139,7 +139,7 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     rolled = roll(graph)
     graph = run_passes(rolled.graph, share_loops)
     wanted = [graph.inputs[position] for position in wrt]
-    active = active_nodes(graph, wanted)
+    active = active_nodes(graph.nodes, wanted)
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
     cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
     joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
@@ -186,7 +186,7 @@ def _joint_graph(
     for position, cotangent in zip(positions, cotangents):
         output = graph.outputs[position]
         total[output] = total[output] + cotangent if output in total else cotangent
-    gradients = differentiate(graph, wanted, total)
+    gradients = differentiate(wanted, total)
     found = {node: gradient for node, gradient in zip(wanted, gradients) if gradient is not None}
     names = {
         gradient: f"d_{node.name}" for node, gradient in found.items() if node.name and gradient.operands

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import BuiltinFunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,27 +21,26 @@ from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
 from . import ir
-from .account import Account
 from .blas import OneThread
-from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
 from .machine.memory import POISONED, SMALLEST_KEPT, allocator
+from .machine.signatures import argument_types, sharing_of
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
 from .machine.workers import have_workers
-from .nests.accounting import account_of
-from .nests.growing import Room
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
-from .nests.stages import Stage, stage_names
 from .options import Options
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
 from .whole_calls import MULTIPLYING, call_of
-from .writing.explain import explain
-from .writing.functions import write_functions
+from .writing.brief import brief_loops
+from .writing.functions import write_program
+
+if TYPE_CHECKING:
+    from .account import Account
 
 RECURSION_LIMIT = 100_000
 FLOAT16 = np.dtype("float16")
@@ -82,11 +81,16 @@ class Program:
     @cached_property
     def _plan(self) -> Plan:
         with deep_recursion():
-            plan = Plan(self.graph, self.stem, self.residuals, self.options.parallel)
-            write_functions(plan, self.stem, width)
+            return Plan(self.graph, self.stem, self.residuals, self.options.parallel)
+
+    @cached_property
+    def lowered(self) -> ir.Program:
+        """The program in the loop IR: what is printed, interpreted and compiled."""
+        with deep_recursion():
+            program = write_program(self._plan, width)
             if CHECKING:
-                verify(plan.program)
-        return plan
+                verify(program)
+        return program
 
     @property
     def name(self) -> str:
@@ -106,11 +110,11 @@ class Program:
     def _emitted(self, stem: str, header: Sequence[str] = (), comments: bool = True) -> str:
         from .targets.python.emit import emit  # which takes Jinja2
 
-        return emit(self._plan.functions(stem), self._imports, header, comments)
+        return emit(self.lowered.functions(stem), self._imports, header, comments)
 
     @cached_property
     def _imports(self) -> list[str]:
-        return import_lines(self._plan.functions(self.stem))
+        return import_lines(self.lowered.functions(self.stem))
 
     @cached_property
     def path(self) -> Path:
@@ -120,10 +124,14 @@ class Program:
     @property
     def account(self) -> Account:
         """The loops, what is stored and why, what calls a library."""
-        return account_of(self.title, self._plan, self.name, self.notes)
+        from .nests.accounting import account_of
+
+        return account_of(self.title, self._plan, self.lowered, self.name, self.notes)
 
     def explain(self) -> str:
         """The account in words."""
+        from .writing.explain import explain
+
         return explain(self.account)
 
     # --- execution ----------------------------------------------------------------------------------------
@@ -134,11 +142,11 @@ class Program:
         kernels = self._compiled_kernels()
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
-        return self._explaining(make_runner(self._plan, kernels))
+        return self._explaining(make_runner(self.lowered, self._plan, kernels))
 
     def _compiled_kernels(self) -> list[Kernel]:
-        plan = self._plan
-        if not plan.stages:
+        program = self.lowered
+        if not program.kernels:
             return []
         module = store.load_module(store.write_module(self._bare_source, "kernel"))
         flags = (
@@ -148,15 +156,15 @@ class Program:
             machine.compile_function(
                 module,
                 name,
-                plan.argument_types(stage),
-                replace(flags, brief_loops=stage.brief, sharing=stage.sharing),
+                argument_types(one),
+                replace(flags, brief_loops=brief_loops(one.function.body), sharing=sharing_of(one)),
             )
-            for name, stage in zip(stage_names("kernel", plan.stages), plan.stages)
+            for name, one in zip(program.names("kernel"), program.kernels)
         ]
 
     def _explaining(self, run: Runner) -> Runner:
         """The runner, with an error of the kernel in words."""
-        if not any(ir.may_raise(stage.function.body) for stage in self._plan.stages):
+        if not any(ir.may_raise(one.function.body) for one in self.lowered.kernels):
             return run
 
         def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -190,13 +198,16 @@ class Program:
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
         program is wrong.
         """
-        plan, room = self._plan, Room(len(self._plan.counts))
+        from .ir.interpret import interpret
+
+        plan, program = self._plan, self.lowered
+        room = Room(program.counts)
 
         def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             given = [arrays[place] for place in plan.used_inputs]
             while True:
-                filled = list(interpret(plan.program, given, seed, room.rows))
-                if not plan.counts or not filled[-1].any():
+                filled = list(interpret(program, given, seed, room.rows))
+                if not program.counts or not filled[-1].any():
                     break
                 room.enlarge(filled[-1])
             handed_out: set[int] = set()
@@ -207,11 +218,20 @@ class Program:
     def run_uncompiled(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What a call computes, with the source run by the interpreter: slow, and open to a debugger."""
         module = store.load_module(store.write_module(self.source, self.stem))
-        stages = self._plan.stages
-        functions = [getattr(module, name) for name in stage_names(self.name, stages)]
-        kernels = [_in_one_part(one) if stage.shared else one for one, stage in zip(functions, stages)]
+        program = self.lowered
+        functions = [getattr(module, name) for name in program.names(self.name)]
+        kernels = [_in_one_part(run) if one.sharing else run for run, one in zip(functions, program.kernels)]
         with np.errstate(all="ignore"):
-            return self._explaining(make_runner(self._plan, kernels))(arrays)
+            return self._explaining(make_runner(program, self._plan, kernels))(arrays)
+
+
+def c_source(programs: Sequence[Program]) -> str:
+    """Programs in C11: one serial file, which needs libm, and a CBLAS where matrices are multiplied."""
+    from .targets.c.emit import Entry, emit  # which takes Jinja2
+
+    return emit(
+        [Entry(one.lowered, one.name, _header(one.title, one.graph, one._plan)) for one in programs]
+    )
 
 
 def _in_one_part(function: Kernel) -> Kernel:
@@ -233,14 +253,13 @@ def deep_recursion() -> Iterator[None]:
 # --- running ----------------------------------------------------------------------------------------------
 
 
-def make_runner(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
+def make_runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
-    runner = _with_room(plan, kernels) if plan.counts else None
-    specs = plan.allocated
-    called = {name for stage in plan.stages for name in ir.called_functions(stage.function.body)}
+    runner = _with_room if program.counts else _runner
+    called = {name for one in program.kernels for name in ir.called_functions(one.function.body)}
     if called & {"gemm", *MULTIPLYING}:
-        return _with_blas_in_one_thread(runner or _runner(plan, kernels, specs))
-    return runner or _runner(plan, kernels, specs)
+        return _with_blas_in_one_thread(runner(program, plan, kernels))
+    return runner(program, plan, kernels)
 
 
 _one_thread = OneThread()
@@ -254,18 +273,26 @@ def _with_blas_in_one_thread(runner: Runner) -> Runner:
     return run
 
 
-def _runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
+def _allocated(program: ir.Program, rows: Sequence[int] = ()) -> list[Spec]:
+    """The specs of the arrays that a program fills, with so many rows in each group of those that grow."""
+    shapes = (
+        (rows[program.growing[one]], *one.dims[1:]) if one in program.growing else one.dims
+        for one in program.filled
+    )
+    return [Spec(shape, one.dtype) for shape, one in zip(shapes, program.filled)]
+
+
+def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
+    specs = _allocated(program)
     plain = all(
         one.position == place and one.shape == specs[place].shape for place, one in enumerate(plan.outputs)
     )
     everything = plan.used_inputs == list(range(len(plan.graph.inputs)))
-    if plain and everything and len(kernels) == 1 and plan.stages[0].shared is None:
-        in_order = plan.stages[0].arrays == [*plan.inputs, *plan.filled]
-        if in_order:
-            return _plain_runner(
-                kernels[0], specs, tuple(plan.stages[0].numbers.values()), len(plan.outputs)
-            )
-    return _staged_runner(plan, kernels, specs)
+    if plain and everything and len(kernels) == 1:
+        (one,) = program.kernels
+        if one.sharing is None and one.buffers == (*program.inputs, *program.filled):
+            return _plain_runner(kernels[0], specs, one.numbers, len(plan.outputs))
+    return _staged_runner(program, plan, kernels, specs)
 
 
 def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float, ...], count: int) -> Runner:
@@ -283,10 +310,28 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float,
     return run
 
 
-def _with_room(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
+FIRST_ROOM = 64
+
+
+class Room:
+    """How many rows there is room for: of each count of steps, as many as a call has needed."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = [FIRST_ROOM] * count
+
+    def enlarge(self, needed: np.ndarray) -> None:
+        """Make room for what a call has asked for, and for more to come."""
+        self.rows = [max(now, int(rows + rows // 2)) for now, rows in zip(self.rows, needed)]
+
+
+def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
-    room = Room(len(plan.counts))
-    current = [_staged_runner(plan, kernels, plan.allocated_for(room.rows))]
+    room = Room(program.counts)
+
+    def with_rows() -> Runner:
+        return _staged_runner(program, plan, kernels, _allocated(program, room.rows))
+
+    current = [with_rows()]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         while True:
@@ -294,7 +339,7 @@ def _with_room(plan: Plan, kernels: Sequence[Kernel]) -> Runner:
                 return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
-                current[0] = _staged_runner(plan, kernels, plan.allocated_for(room.rows))
+                current[0] = with_rows()
 
     return run
 
@@ -307,21 +352,22 @@ class _TooSmall(Exception):
         self.needed = needed
 
 
-def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
+def _staged_runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> Runner:
     """Several functions, or shared loops: the stages in order, on a list of arrays by position."""
+    borrowers = {loan.buffer for loan in program.loans}
     allocators: list[Callable[[], Any]] = [
-        _no_memory if node in plan.loans else allocator(spec) for node, spec in zip(plan.filled, specs)
+        _no_memory if one in borrowers else allocator(spec) for one, spec in zip(program.filled, specs)
     ]
-    counts = len(plan.counts)
+    counts = program.counts
     if counts:
         allocators[-1] = lambda: np.zeros(counts, np.int64)
     nothing = bytes(8 * counts)
-    position = {node: place for place, node in enumerate([*plan.inputs, *plan.filled])}
+    position = {buffer: place for place, buffer in enumerate([*program.inputs, *program.filled])}
     lent = [
-        (position[node], position[loan.owner], loan.offset, plan.storage_spec(node))
-        for node, loan in plan.loans.items()
+        (position[one.buffer], position[one.owner], one.offset, one.buffer.dims, one.buffer.dtype)
+        for one in program.loans
     ]
-    stages = [_stage_runner(stage, kernel, position) for stage, kernel in zip(plan.stages, kernels)]
+    stages = [_kernel_runner(one, kernel, position) for one, kernel in zip(program.kernels, kernels)]
     used = plan.used_inputs
     distinct = [one.position for one in plan.outputs]
     simple = min(distinct, default=0) >= 0 and len(set(distinct)) == len(distinct)
@@ -332,8 +378,8 @@ def _staged_runner(plan: Plan, kernels: Sequence[Kernel], specs: list[Spec]) -> 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         values = [arrays[place] for place in used]
         values += [allocate() for allocate in allocators]
-        for place, owner, offset, spec in lent:
-            values[place] = np.ndarray(spec.shape, spec.dtype, values[owner], offset)
+        for place, owner, offset, shape, dtype in lent:
+            values[place] = np.ndarray(shape, dtype, values[owner], offset)
         for run_stage in stages:
             run_stage(values)
             if counts and values[-1].tobytes() != nothing:
@@ -352,15 +398,14 @@ def _no_memory() -> None:
     """In place of an allocator, for scratch that lies in another array."""
 
 
-def _stage_runner(
-    stage: Stage, kernel: Kernel, position: dict[Node, int]
+def _kernel_runner(
+    call: ir.Kernel, kernel: Kernel, position: dict[ir.Buffer, int]
 ) -> Callable[[list[np.ndarray]], None]:
     """A closure that calls one function with its arrays, or in threads with a part of the loop each."""
-    places = [position[node] for node in stage.arrays]
-    numbers = tuple(stage.numbers.values())
-    if stage.shared is None:
+    places, numbers = [position[buffer] for buffer in call.buffers], call.numbers
+    if call.sharing is None:
         return lambda values: kernel(*[values[place] for place in places], *numbers)
-    extent, per_thread = stage.shared.value, stage.parts_per_thread
+    extent, per_thread = call.sharing.extent, call.sharing.parts_per_thread
 
     def run(values: list[np.ndarray]) -> None:
         threads = max(1, min(get_num_threads(), extent))
@@ -405,10 +450,11 @@ def _require_compilable(graph: Graph) -> None:
 def _header(title: str, graph: Graph, plan: Plan) -> tuple[str, ...]:
     """What the function is, where the user's function stands, and the signature with named extents."""
     place = f", {graph.origin.place}" if graph.origin.line else ""
+    known = plan.extent_names if plan.stages else {}
 
     def described(name: str, node: Node, shape: tuple[int, ...]) -> str:
         symbols = plan.tree.extents[node] if shape == node.shape else ()
-        names = [plan.extent_names.get(symbol, str(symbol.value)) for symbol in symbols] or map(str, shape)
+        names = [known.get(symbol, str(symbol.value)) for symbol in symbols] or map(str, shape)
         return f"{name}: {node.dtype}[{', '.join(names)}]"
 
     inputs = ", ".join(described(plan.name_of(node, node.name), node, node.shape) for node in graph.inputs)

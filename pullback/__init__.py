@@ -3,8 +3,12 @@
 `import pullback as pb` for NumPy models, `import pullback as torch` for programs in PyTorch's style.
 """
 
-# ruff: noqa: I001 (grouped by subject)
+# ruff: noqa: E402, I001 (grouped by subject)
 import math as _math
+
+from pullback.tracer.collection import paused_collection as _paused_collection
+
+_paused_collection.__enter__()  # a tenth of the import: all that is defined lives on
 
 from pullback.runtime.methods import binding as _methods  # completes Tensor
 from pullback.runtime.methods.binding import detach
@@ -183,6 +187,8 @@ newaxis = None
 strided, contiguous_format, preserve_format, channels_last = (
     f"torch.{_name}" for _name in ("strided", "contiguous_format", "preserve_format", "channels_last")
 )
+
+_paused_collection.__exit__()
 
 __all__ = [
     "__version__", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
@@ -26,6 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--poison", action="store_true", help="fill new memory of kernels with nan, or -1 in integers"
     )
+    parser.addoption(
+        "--whole", action="store_true", help="all examples of random tests, and all programs as machine code"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PULLBACK_CHECK", "1")  # before `settings` is imported
     if config.getoption("--poison"):
         os.environ["PULLBACK_POISON_MEMORY"] = "1"  # before `memory` is imported
+    if config.getoption("--whole"):
+        os.environ["PULLBACK_TEST_WHOLE"] = "1"  # before `extent` is imported
+    for package in os.environ.get("PULLBACK_TEST_WITH", "").split():
+        if find_spec(package) is None:
+            raise pytest.UsageError(f"{package} is not installed, and no test that needs it may be skipped.")
     cache = getattr(config, "cache", None)  # absent under -p no:cacheprovider
     if cache is not None:
         folder = cache.mkdir("pullback-compiled")

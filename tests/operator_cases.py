@@ -188,7 +188,7 @@ def gradient_graph(graph: Graph, positions: Sequence[int]) -> tuple[Graph, list[
     total: dict[Node, Node] = {}
     for output, cotangent in zip(graph.outputs, cotangents):
         total[output] = total[output] + cotangent if output in total else cotangent
-    found = differentiate(graph, wanted, total)
+    found = differentiate(wanted, total)
     pairs = [(position, one) for position, one in zip(positions, found) if one is not None]
     gradients = Graph(f"d_{graph.name}", (*graph.inputs, *cotangents), tuple(one for _, one in pairs))
     return gradients, [position for position, _ in pairs]

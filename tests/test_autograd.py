@@ -511,7 +511,7 @@ def test_a_step_leaves_no_cycles() -> None:
 
 
 @pytest.mark.slow
-def test_100_000_training_steps_hold_their_size_without_the_collector(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_training_steps_hold_their_size_without_the_collector(tmp_path) -> None:  # type: ignore[no-untyped-def]
     program = """
         import gc
         import pullback as pb
@@ -522,7 +522,7 @@ def test_100_000_training_steps_hold_their_size_without_the_collector(tmp_path) 
         gc.disable()
         w = pb.zeros(3, requires_grad=True)
         x = pb.ones(3)
-        for step in range(100_000):
+        for step in range(40_000):
             loss = ((w * x).tanh() - 1).square().mean()
             loss.backward()
             with pb.no_grad():
@@ -539,4 +539,4 @@ def test_100_000_training_steps_hold_their_size_without_the_collector(tmp_path) 
         cwd=tmp_path,
         check=True,
     )
-    assert int(result.stdout) < 2_000_000
+    assert int(result.stdout) < 700_000  # a step would leave 20 bytes

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import sys
+import threading
 from contextvars import ContextVar
 from typing import Any
 
@@ -245,3 +246,53 @@ def test_references_are_kept() -> None:
         with pytest.raises(ValueError):
             fail(1.0, x, carried)
     assert all(abs(sys.getrefcount(one) - count) < 100 for one, count in zip(counted, before))
+
+
+def test_a_call_of_any_form_finds_the_one_program() -> None:
+    def scaled(x: np.ndarray, y: np.ndarray, mode: Any = None) -> np.ndarray:
+        return x * 2.0 + y
+
+    f, x = pb.compile(scaled), np.arange(3.0)
+    calls = [lambda: f(x, x), lambda: f(x, y=x), lambda: f(y=x, x=x, mode=None), lambda: f(x, x, None)]
+    for _ in range(3):
+        for call in calls:
+            np.testing.assert_array_equal(call(), 3.0 * x)
+    assert f.cache_info().traces == 1 and f.cache_info().hits == 3 * len(calls) - 1
+
+
+def test_methods_of_several_instances_take_turns() -> None:
+    class Scaling:
+        def __init__(self, factor: float) -> None:
+            self.factor = np.array(factor)
+
+        @pb.compile
+        def apply(self, x: np.ndarray) -> np.ndarray:
+            return x * self.factor
+
+    x, scalings = np.arange(3.0), [Scaling(2.0), Scaling(3.0)]
+    for factor in (2.0, 5.0):
+        scalings[0].factor = np.array(factor)
+        for _ in range(3):
+            np.testing.assert_array_equal(scalings[0].apply(x), factor * x)
+            np.testing.assert_array_equal(scalings[1].apply(x), 3.0 * x)
+
+
+def test_threads_share_the_table() -> None:
+    f = pb.compile(lambda x, y: x * 2.0 + y)
+    wrong: list[Any] = []
+
+    def work(first: int) -> None:
+        for number in range(200):
+            x = np.full((first + number) % 7 + 1, float(number))
+            tensor = pb.from_numpy(x)
+            found = (f(x, x), f(x, float(number)), f(tensor, x).numpy(), f(x, y=number))
+            wrong.extend(one for one in found if not np.array_equal(one, 3.0 * x))
+            if number % 90 == 89:
+                f.cache_clear()
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

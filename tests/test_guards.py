@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extent import examples, machine_code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -194,7 +195,7 @@ INPUTS = [X, -X, X[::-1].copy(), X * 0.1, np.array([3.0, 2.0, 1.0]), X]
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_compiled_agrees_with_eager(program: Function) -> None:
     compiled, slope = pb.compile(program), pb.compile(pb.grad(program))
-    with no_warning():
+    with no_warning(), machine_code(program.__name__, one_in=3):
         for array in INPUTS:
             agree(program, array, compiled=compiled)
             np.testing.assert_allclose(slope(array), gradient(program, array)[1], rtol=1e-12)
@@ -237,7 +238,7 @@ def blocks(draw: Any, depth: int = 2) -> list[str]:
 
 
 @given(blocks(), st.integers(0, 2**16))
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=examples(48), derandomize=True)
 def test_random_programs(lines: list[str], seed: int) -> None:
     text = "\n".join(["def program(a, b):", "    c = a * b", *(f"    {line}" for line in lines)])
     namespace: dict[str, Any] = {"pb": pb}
@@ -249,8 +250,9 @@ def test_random_programs(lines: list[str], seed: int) -> None:
     for number in range(4):
         arrays = rng.normal(size=(2, 3))
         expected = gradient(program, *arrays)
-        value, slopes = slope(*arrays)
-        found = gradient(compiled, *arrays) if number % 2 else [value, *slopes]
+        with machine_code(text):
+            value, slopes = slope(*arrays)
+            found = gradient(compiled, *arrays) if number % 2 else [value, *slopes]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 

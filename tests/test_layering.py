@@ -39,8 +39,11 @@ ONLY_IMPORTER = {
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },
-    "jinja2": {"pullback.codegen.targets.python.emit"},
+    "jinja2": {"pullback.codegen.targets.templates"},
 }
+
+# Folders of codegen on the way from a graph to text: each imports those before it only.
+LOWERING = [f"pullback.codegen.{folder}" for folder in ("ir", "nests", "writing", "targets")]
 
 
 def modules() -> dict[str, Path]:
@@ -81,6 +84,12 @@ def imports(module: str, source: str, is_package: bool = False) -> Iterator[tupl
                     yield node.lineno, str(argument.value)
 
 
+def is_above(name: str, module: str) -> bool:
+    """Whether a name is of a folder behind that of a module, on the way from a graph to text."""
+    places = [[f"{one}.".startswith(f"{folder}.") for folder in LOWERING] for one in (name, module)]
+    return all(map(any, places)) and places[0].index(True) > places[1].index(True)
+
+
 def violations(module: str, source: str, is_package: bool = False) -> list[str]:
     """One line for each import in `source` that the layers forbid."""
     own = layer(module)
@@ -90,6 +99,8 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
         target = layer(name)
         if target is not None and target not in ALLOWED[own]:
             found.append(f"{module}:{line} imports {name}: {own} may import {sorted(ALLOWED[own])}")
+        if is_above(name, module):
+            found.append(f"{module}:{line} imports {name}: it goes {' <- '.join(LOWERING)}")
         importers = ONLY_IMPORTER.get(name.split(".")[0])
         if importers is not None and not any(f"{module}.".startswith(f"{one}.") for one in importers):
             found.append(f"{module}:{line} imports {name}: only {', '.join(sorted(importers))} may")
@@ -111,6 +122,8 @@ def test_imports_follow_the_layers(module: str) -> None:
         ("pullback.tracer.ops.elementwise", "def lazily():\n    from ...runtime import tensor"),
         ("pullback.codegen.nests.fuse", "import pullback.runtime"),
         ("pullback.codegen.nests.fuse", "from numba import njit"),
+        ("pullback.codegen.nests.plan", "from ..writing import functions"),
+        ("pullback.codegen.ir.names", "from ..nests.tree import Root"),
         ("pullback.codegen.machine.compile", "import jinja2"),
         ("pullback.runtime.values.tensor", "from pullback import sin"),
         ("pullback.runtime.values.tensor", "import importlib\nimportlib.import_module('numba.core')"),
@@ -127,7 +140,9 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
         ("pullback.tracer.ops.elementwise", "from ..spec import Spec\nfrom . import families"),
         ("pullback.codegen.machine.numba_backend", "import numba\nfrom ..tracer import graph"),
         ("pullback.codegen.machine.numba_backend.lowering", "from numba.core import compiler"),
-        ("pullback.codegen.targets.python.emit", "from jinja2 import Environment"),
+        ("pullback.codegen.targets.templates", "from jinja2 import Environment"),
+        ("pullback.codegen.targets.python.emit", "from ... import ir\nfrom ...writing import explain"),
+        ("pullback.codegen.writing.write", "from ..nests.tree import Root"),
         ("pullback.runtime.values.tensor", "from .. import tracer, codegen\nimport numpy"),
         ("pullback.examples.digits", "import pullback as pb"),
     ],

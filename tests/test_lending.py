@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.nests import lending
+from pullback.codegen.nests import allocation
 
 
 @pytest.fixture(autouse=True)
 def everything_is_lent(monkeypatch):
-    monkeypatch.setattr(lending, "SMALLEST_LENT", 1)
+    monkeypatch.setattr(allocation, "SMALLEST_LENT", 1)
 
 
 def descended(w1, w2, x):
@@ -73,5 +73,5 @@ def test_the_gradient_of_weights_lends_its_memory_to_activations():
 
 
 def test_small_scratch_has_memory_of_its_own(monkeypatch):
-    monkeypatch.setattr(lending, "SMALLEST_LENT", 1 << 30)
+    monkeypatch.setattr(allocation, "SMALLEST_LENT", 1 << 30)
     assert " lies in " not in pb.compile(descended, parallel=True).explain(*arrays())

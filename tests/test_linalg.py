@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from derivatives import Function, first_and_second
+from extent import machine_code
 
 import pullback as pb
 from pullback.codegen.pipeline import build_forward
@@ -65,11 +66,13 @@ def test_compiled_they_are_as_eager(name: str) -> None:
         return (FUNCTIONS[name](pb, a, b) ** 2).sum()
 
     expected = pb.value_and_grad(loss, (0, 1))(*arrays)
-    for function in (
-        pb.value_and_grad(pb.compile(loss), (0, 1)),
-        pb.compile(pb.value_and_grad(loss, (0, 1))),
-    ):
-        value, gradients = function(*arrays)
+    ways = {
+        "a pair": pb.value_and_grad(pb.compile(loss), (0, 1)),
+        "one": pb.compile(pb.value_and_grad(loss, (0, 1))),
+    }
+    for way, function in ways.items():
+        with machine_code(f"{name}, {way}", one_in=2):
+            value, gradients = function(*arrays)
         np.testing.assert_allclose(value, expected[0], rtol=1e-9)
         for one, other in zip(gradients, expected[1]):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1.0, np.abs(other).max()))

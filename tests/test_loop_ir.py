@@ -73,7 +73,7 @@ def test_the_interpreter_agrees_with_the_graph(name: str, parallel: bool) -> Non
     if name not in ("spread", "position_of_largest"):
         programs.append(gradient_program_of(function, *arrays, parallel=parallel))
     for program in programs:
-        verify(program._plan.program)
+        verify(program.lowered)
         wanted = evaluate_graph(program.graph, list(arrays))
         for seed in range(1 + parallel):
             for one, reference in zip(program.run_interpreted(arrays, seed), wanted, strict=True):
@@ -142,7 +142,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 def test_a_broken_program_is_refused(name: str) -> None:
     change, error = BROKEN[name]
     with pytest.raises(ir.ProgramError, match=error):
-        verify(changed(program_of(row_sums, normal(6, 5))._plan.program, change))
+        verify(changed(program_of(row_sums, normal(6, 5)).lowered, change))
 
 
 def test_what_one_side_of_a_choice_defines_is_not_known_behind_it() -> None:
@@ -162,7 +162,7 @@ def test_what_one_side_of_a_choice_defines_is_not_known_behind_it() -> None:
 
 
 def test_parts_that_write_the_same_are_refused() -> None:
-    program = program_of(lambda x: pb.exp(x).sum(dim=0), normal(60, 5), parallel=True)._plan.program
+    program = program_of(lambda x: pb.exp(x).sum(dim=0), normal(60, 5), parallel=True).lowered
     (kernel,) = (one for one in program.kernels if one.sharing)
     verify(program)
     shared = replace(kernel, sharing=replace(kernel.sharing, totals=()))
@@ -225,7 +225,7 @@ def with_longer_operand(one: Any) -> ir.Library:
 def test_a_wrong_access_is_found(name: str) -> None:
     function, change, error = WRONG[name]
     x = normal(12, 12)
-    program = program_of(function, x)._plan.program
+    program = program_of(function, x).lowered
     interpret(program, (x,))
     with pytest.raises(ir.ProgramError, match=error):
         interpret(changed(program, change), (x,))
@@ -233,7 +233,7 @@ def test_a_wrong_access_is_found(name: str) -> None:
 
 def test_a_position_that_nobody_compares_is_found() -> None:
     table, words = normal(5, 2), np.array([0, 7])
-    program = program_of(lambda table, words: table[words], table, np.array([0, 1]))._plan.program
+    program = program_of(lambda table, words: table[words], table, np.array([0, 1])).lowered
     unchecked = changed(program, lambda one: () if isinstance(one, ir.Check) else (one,))
     with pytest.raises(ir.ProgramError, match="is no place in an array of shape"):
         interpret(unchecked, (table, words))
@@ -241,7 +241,7 @@ def test_a_position_that_nobody_compares_is_found() -> None:
 
 def test_buffers_in_use_that_share_memory_are_found() -> None:
     x = normal(12, 12)
-    program = program_of(lambda x: pb.sin(x) @ pb.cos(x), x)._plan.program
+    program = program_of(lambda x: pb.sin(x) @ pb.cos(x), x).lowered
     one, other = [buffer for buffer in program.filled if buffer.role == "scratch"]
     interpret(program, (x,))
     sharing = replace(program, loans=(ir.Loan(other, one, 0),))
@@ -253,7 +253,7 @@ def test_buffers_in_use_that_share_memory_are_found() -> None:
 
 def test_a_total_that_begins_with_another_number_differs() -> None:
     x = normal(6, 6)
-    program = program_of(lambda x: x.sum(), x)._plan.program
+    program = program_of(lambda x: x.sum(), x).lowered
 
     def one_more(one: Any) -> tuple[ir.Stmt, ...]:
         return (replace(one, value=ir.Const(1.0, ir.FLOAT64)),)

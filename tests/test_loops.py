@@ -193,7 +193,7 @@ def test_gradient_against_differences(make: Callable[[], Graph]) -> None:
 def test_second_derivative_against_differences(make: Callable[[], Graph]) -> None:
     """The reverse of a loop is a loop, which has a reverse again."""
     graph = scalar_loss(make())
-    slopes = differentiate(graph, graph.inputs, {graph.outputs[0]: constant(1.0, Spec((), FLOAT))})
+    slopes = differentiate(graph.inputs, {graph.outputs[0]: constant(1.0, Spec((), FLOAT))})
     first = graph.with_outputs([sum((total(e.sin(one)) for one in slopes if one is not None), start=zero())])
     arrays = values(first)
     for actual, expected in zip(pair_gradients(first, arrays), differences(first, arrays), strict=True):
@@ -204,7 +204,7 @@ def test_gradients_of_weights_are_one_product_of_stacks() -> None:
     """The sum over steps of outer products is one product of matrices: no matrix is added to in each step."""
     graph = recurrent_network()
     graph = graph.with_outputs([total(graph.outputs[0])])
-    (slope,) = differentiate(graph, [graph.inputs[2]], {graph.outputs[0]: constant(1.0, Spec((), FLOAT))})
+    (slope,) = differentiate([graph.inputs[2]], {graph.outputs[0]: constant(1.0, Spec((), FLOAT))})
     assert slope is not None and slope.operator is contract
     assert slope.operands[0].shape == slope.operands[1].shape == (STEPS, WIDTH)
 
@@ -216,7 +216,7 @@ def test_what_is_cheap_is_computed_again() -> None:
     x, start = parameter("x", STEPS, WIDTH), parameter("start", WIDTH)
     (last,) = make_loop(body, [start], [x], [], STEPS).results
     graph = Graph("f", (x, start), (total(last),))
-    (slope,) = differentiate(graph, [start], {graph.outputs[0]: constant(1.0, Spec((), FLOAT))})
+    (slope,) = differentiate([start], {graph.outputs[0]: constant(1.0, Spec((), FLOAT))})
     assert slope is not None
     joint = share_loops(graph.with_outputs([*graph.outputs, slope]))
     forward, reverse = sorted(loops_of(joint.nodes), key=lambda one: one.backwards)

@@ -288,7 +288,7 @@ def test_work_grows_no_faster_than_the_program(
 ) -> None:
     """The instructions that LLVM is given and that are left, and the characters of source, per operator."""
     sizes = []
-    for count in (150, 600):
+    for count in (150, 300):
         rng = np.random.default_rng(1)
         arrays = tuple(np.asarray(rng.standard_normal(shape)) for _ in range(2))
         gradient = pb.value_and_grad(pb.compile(_straight_line(count)), argnums=(0, 1))
@@ -296,7 +296,7 @@ def test_work_grows_no_faster_than_the_program(
         before, after = optimised[-1]
         lines = gradient.source(*arrays).count("\n")
         sizes.append(np.array([before.count("\n"), after.count("\n"), lines]) / count)
-    assert (sizes[1] <= 1.2 * sizes[0]).all()
+    assert (sizes[1] <= 1.1 * sizes[0]).all()
 
 
 def test_a_kernel_has_few_instructions_for_an_element(optimised: list[tuple[str, str]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extent import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from operator_cases import ROWS, Arrays, gradient_graph
@@ -256,7 +257,7 @@ def compare(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toleranc
 
 @pytest.mark.parametrize("run", [GeneratedCode.run_uncompiled, GeneratedCode.run_interpreted])
 @given(programs())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_uncompiled(run: Run, program: Drawn) -> None:
     check(program.graph, program.arrays, run)
 
@@ -269,7 +270,7 @@ def test_compiled(program: Drawn) -> None:
 
 
 @given(program=programs(extents=(2, 3, 6), stencils=12))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_decisions_that_sizes_make(program: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     """What only large arrays are worth, on small ones: pieces, interiors, stored padding, shared memory."""
     monkeypatch.setattr(unroll, "SMALLEST_BATCH", 2)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import pullback as pb
-from pullback.codegen.nests import in_place
+from pullback.codegen.nests import allocation
 
 
 def layers(x, w1, w2, w3):
@@ -73,7 +73,7 @@ def shares_rows(function, *arrays):
 def test_rows_of_scratch_lie_in_a_large_output(monkeypatch):
     x, w = np.random.default_rng(0).standard_normal((2, 30, 20))
     assert not shares_rows(weighted_softmax, x, w)
-    monkeypatch.setattr(in_place, "CACHED_BYTES", 0)
+    monkeypatch.setattr(allocation, "CACHED_BYTES", 0)
     assert shares_rows(weighted_softmax, x, w)
     assert not shares_rows(shifted_softmax, x, w)
 

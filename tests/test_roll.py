@@ -8,6 +8,7 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.rolling.roll import roll
+from pullback.runtime.tracing.signature import Signature
 from pullback.runtime.tracing.tracing import trace_call
 from pullback.tracer.graph import Graph
 from pullback.tracer.interpret import evaluate_graph
@@ -19,7 +20,7 @@ STEPS = 40
 
 
 def traced(function: Function, *arguments: np.ndarray) -> Graph:
-    call = pb.compile(function).signature.call(arguments, {})
+    call = Signature(function, function.__name__).call(arguments, {})
     found = trace_call(function, call, function.__name__)
     assert not found.constants
     return found.graph
@@ -227,7 +228,7 @@ def test_the_last_step_is_in_the_loop() -> None:
 
 
 def traced_without_constants(function: Function) -> Graph:
-    call = pb.compile(function).signature.call(arrays(*SHAPES), {})
+    call = Signature(function, function.__name__).call(arrays(*SHAPES), {})
     return trace_call(function, call, function.__name__).graph
 
 
@@ -235,6 +236,56 @@ def test_a_gradient_in_a_trace_has_one_loop_forward_and_one_back() -> None:
     slope = pb.value_and_grad(pb.compile(network), argnums=(0, 1, 2))
     program = slope.programs(*arrays(*SHAPES))[0]
     assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
+
+
+def test_what_a_differentiated_function_leaves_behind_is_of_the_same_loop() -> None:
+    """A value that it notes, and an answer that it asks for, run no second loop."""
+
+    def slope(x, w, h):
+        noted = []
+
+        def loss(w):
+            state, total = h, 0.0
+            for t in range(len(x)):
+                state = np.tanh(w @ state + x[t])
+                noted.append(pb.stop_gradient(state))
+                if state.max() < 2.0:
+                    total = total + (state * x[t]).sum()
+            return total
+
+        value, gradient = pb.value_and_grad(loss)(w)
+        return value, gradient, np.stack(noted), noted[-1] * 2
+
+    compiled = pb.compile(slope)
+    inputs = arrays(*SHAPES)
+    for actual, expected in zip(compiled(*inputs), slope(*inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-10)
+    program = compiled.programs(*inputs)[0]
+    assert [loop.backwards for loop in loops_of(program.graph.nodes)] == [False, True]
+    assert not [node for node in program.graph.nodes if len(node.operands) >= STEPS]
+
+
+def test_gradient_steps_of_a_function_with_a_loop_are_a_loop_of_loops() -> None:
+    def loss(w, x, h):
+        for t in range(len(x)):
+            h = np.tanh(w @ h + x[t])
+        return (h * h).sum()
+
+    def descended(w, x, h):
+        values = []
+        for _ in range(30):
+            value, slope = pb.value_and_grad(loss)(w, x, h)
+            values.append(value)
+            w = w - 0.1 * slope
+        return w, np.stack(values)
+
+    inputs = arrays((4, 4), (100, 4), (4,))
+    compiled = pb.compile(descended)
+    for actual, expected in zip(compiled(*inputs), descended(*inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-9)
+    (outer, *_) = loops_of(compiled.programs(*inputs)[0].graph.nodes)
+    assert outer.length >= 29
+    assert sorted(loop.backwards for loop in loops_of(outer.body.nodes)) == [False, True]
 
 
 def test_loops_in_loops() -> None:

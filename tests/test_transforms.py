@@ -246,6 +246,19 @@ def test_a_compiled_jacobian_of_what_does_not_depend_on_an_argument() -> None:
     np.testing.assert_array_equal(found[1], np.zeros((len(X), len(W))))
 
 
+@pytest.mark.parametrize("rows", [2, 30])
+def test_a_compiled_jacobian_has_the_dtype_of_the_argument(rows: int) -> None:
+    matrix = np.linspace(0, 1, 10 * rows).reshape(rows, 10)
+
+    def function(x: Any) -> Any:
+        return matrix @ x.astype(np.float64)
+
+    x = np.ones(10, np.float32)
+    found, wanted = pb.compile(jacobian(function))(x), jacobian(function)(x)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_a_compiled_jacobian_of_a_long_loop_is_short() -> None:
     def path(p: Any) -> Any:
         y, rows = p[:2] * 1.0, []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any
 
@@ -18,16 +18,24 @@ class ConcreteValues:
     def __init__(self) -> None:
         self._known: dict[Node, Any] = {}
         self._varying: dict[Node, bool] = {}
+        self._defined: dict[Node, Callable[[], Node]] = {}
 
     def give(self, node: Node, array: np.ndarray, varies: bool = True) -> None:
         """Say what an input is now, and whether it may be something else in other calls."""
         self._known[node] = array
         self._varying[node] = varies
 
+    def define(self, node: Node, made: Callable[[], Node]) -> None:
+        """Say how to make the node that has the value of one that operands alone do not tell."""
+        self._defined[node] = made
+
     def varies(self, node: Node) -> bool:
         """Whether a value may differ between calls; inputs that nobody gave do."""
         for one in _missing(node, self._varying):
-            self._varying[one] = one.is_input or any(self._varying[operand] for operand in one.operands)
+            if one in self._defined:
+                self._varying[one] = self.varies(self._defined[one]())
+            else:
+                self._varying[one] = one.is_input or any(self._varying[operand] for operand in one.operands)
         return self._varying[node]
 
     def of(self, node: Node) -> np.ndarray | None:
@@ -39,7 +47,10 @@ class ConcreteValues:
         missing = _missing(node, self._known)
         if any(one.is_input for one in missing):
             return None
-        Context().run(self._compute, missing)  # not as a part of the trace
+        for one in missing:
+            if one in self._defined:
+                self._known[one] = self.of(self._defined[one]())
+        Context().run(self._compute, [one for one in missing if one not in self._known])  # not in the trace
         return np.asarray(self._known[node])
 
     @np.errstate(all="ignore")

@@ -279,13 +279,17 @@ class Graph:
         return format_graph(self)
 
 
-def toposort(outputs: Iterable[Node]) -> Iterator[Node]:
-    """Every node that the outputs need, in the order of creation, which puts operands before results."""
+def toposort(outputs: Iterable[Node], since: int = 0) -> Iterator[Node]:
+    """Every node that the outputs need, in the order of creation, which puts operands before results.
+
+    Args:
+        since: a serial number; nodes that were made before are left out.
+    """
     seen: dict[Node, None] = {}
     pending = list(outputs)
     while pending:
         node = pending.pop()
-        if node not in seen:
+        if node not in seen and node.serial >= since:
             seen[node] = None
             pending.extend(node.operands)
     return iter(sorted(seen, key=lambda node: node.serial))
@@ -362,7 +366,8 @@ def relabel(graph: Graph, labels: Labels) -> Graph:
 def relabelled(outputs: Sequence[Node], labels: Labels) -> tuple[Node, ...]:
     """The same values with other names and places for some of the nodes that they are made of."""
     new: dict[Node, Node] = {}
-    for node in toposort(outputs) if labels else ():
+    since = min((node.serial for node in (*labels.names, *labels.origins)), default=0)
+    for node in toposort(outputs, since) if labels else ():
         if node in labels or not new.keys().isdisjoint(node.operands):
             new[node] = new_node(
                 node.operator,
@@ -404,14 +409,16 @@ def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
     return make_node(node.operator, operands, node.attributes, node.origin, node.name)
 
 
-def substitute(outputs: Iterable[Node], replacements: Mapping[Node, Node]) -> tuple[Node, ...]:
-    """The outputs with some nodes exchanged for others of the same spec."""
+def substitute(
+    outputs: Iterable[Node], replacements: Mapping[Node, Node], since: int = 0
+) -> tuple[Node, ...]:
+    """The outputs with some nodes exchanged for others of the same spec; `since` as in `toposort`."""
     new = dict(replacements)
     outputs = tuple(outputs)
-    for node in toposort(outputs):
+    for node in toposort(outputs, since):
         if node not in new:
-            new[node] = with_operands(node, tuple([new[operand] for operand in node.operands]))
-    return tuple(new[output] for output in outputs)
+            new[node] = with_operands(node, tuple([new.get(operand, operand) for operand in node.operands]))
+    return tuple(new.get(output, output) for output in outputs)
 
 
 def format_graph(graph: Graph) -> str:

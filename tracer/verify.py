@@ -6,6 +6,7 @@ It runs after every pass where the environment variable PULLBACK_CHECK is set, a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 from weakref import WeakSet
 
@@ -23,12 +24,12 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, np.dtype, np.generic
 _verified: WeakSet[Body] = WeakSet()
 
 
-def checked(graph: Graph, after: str) -> Graph:
+def checked(graph: Graph, after: str, before: Graph | None = None) -> Graph:
     """The graph, verified if that is asked for."""
-    return verify(graph, after) if CHECKING else graph
+    return verify(graph, after, before) if CHECKING else graph
 
 
-def verify(graph: Graph, after: str = "") -> Graph:
+def verify(graph: Graph, after: str = "", before: Graph | None = None) -> Graph:
     """The graph, if it keeps the rules, and so do the bodies of its loops.
 
     - Operands come before results, and each input is listed, once; so a body reaches nothing outside of it.
@@ -37,6 +38,8 @@ def verify(graph: Graph, after: str = "") -> Graph:
 
     Args:
         after: the pass that has made it, for the message.
+        before: a graph that has been verified. Nodes never change, so of those that both have only the
+            place is looked at.
 
     Raises:
         GraphError: it breaks one; the message shows the node, with its operands and users.
@@ -49,9 +52,9 @@ def verify(graph: Graph, after: str = "") -> Graph:
             raise _broken(graph, node, "is listed as an input, and is computed", after)
         if node in graph.inputs[:position]:
             raise _broken(graph, node, "is listed as an input twice", after)
-    known = set(graph.inputs)
+    known, right = set(graph.inputs), frozenset(() if before is None else before.nodes)
     for node in graph.nodes:
-        for fault in _faults(node, known):
+        for fault in chain(_misplaced(node, known), () if node in right else _faults(node)):
             raise _broken(graph, node, fault, after)
         known.add(node)
         if is_loop(node):
@@ -65,15 +68,19 @@ def _verify_body(body: Body, after: str) -> None:
         _verified.add(body)
 
 
-def _faults(node: Node, known: set[Node]) -> Iterator[str]:
-    """What is wrong with a node, given those that come before it."""
-    if node.is_input:
-        if node not in known:
-            yield "is an input that the graph does not list"
-        return
+def _misplaced(node: Node, known: set[Node]) -> Iterator[str]:
+    """What is wrong with a node's place, given those that come before it."""
+    if node.is_input and node not in known:
+        yield "is an input that the graph does not list"
     for operand in node.operands:
         if operand not in known:
             yield f"comes before its operand {operand!r}"
+
+
+def _faults(node: Node) -> Iterator[str]:
+    """What is wrong with a node itself."""
+    if node.is_input:
+        return
     for name, value in node.attributes.items():
         if not _is_plain(value):
             yield f"has an attribute that is no plain value, {name}={value!r}"

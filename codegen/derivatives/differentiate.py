@@ -6,10 +6,10 @@ complete when all its users have been visited, so one sweep against the order of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.tracer.errors import EagerOnlyError
-from pullback.tracer.graph import Graph, Labels, Node, relabelled
+from pullback.tracer.graph import Labels, Node, relabelled, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import loop_result
@@ -17,16 +17,17 @@ from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.origin import backward_of
 
 
-def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
+def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
     """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
-    active = active_nodes(graph, wrt)
+    nodes = list(toposort(cotangents, min((node.serial for node in wrt), default=0)))
+    active = active_nodes(nodes, wrt)
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}
     names = Labels()
     for output, cotangent in cotangents.items():
         if output in active:
             total[output] = cotangent
-    for node in reversed(graph.nodes):
+    for node in reversed(nodes):
         if node.operator is loop_result and node in total:
             found, index = of_results.setdefault(node.operands[0], {}), node.attributes["index"]
             found[index] = found[index] + total[node] if index in found else total[node]
@@ -39,10 +40,10 @@ def differentiate(graph: Graph, wrt: Sequence[Node], cotangents: Mapping[Node, N
     return [next(named) if node in total else None for node in wrt]
 
 
-def active_nodes(graph: Graph, wrt: Sequence[Node]) -> set[Node]:
-    """The floating nodes through which a derivative with respect to `wrt` passes."""
+def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
+    """Those of the nodes, operands first, through which a derivative with respect to `wrt` passes."""
     active = {node for node in wrt if node.spec.is_float}
-    for node in graph.nodes:
+    for node in nodes:
         if node.operator is loop_result:
             if node.attributes["index"] in _active_results(node.operands[0], active):
                 active.add(node)

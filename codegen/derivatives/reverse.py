@@ -50,7 +50,7 @@ def _active_inputs(loop: LoopNode, active: set[Node]) -> tuple[set[int], set[Nod
     """The positions of the body's inputs that are active in some step, and the active nodes of the body."""
     positions = {position for position, one in enumerate(loop.node.operands) if one in active}
     while True:
-        nodes = active_nodes(loop.body, [loop.body.inputs[position] for position in positions])
+        nodes = active_nodes(loop.body.nodes, [loop.body.inputs[position] for position in positions])
         carried = {index for index in range(loop.carries) if loop.body.outputs[index] in nodes}
         if carried <= positions:
             return positions, nodes
@@ -88,7 +88,7 @@ def _differentiated_step(loop: LoopNode, given: Mapping[int, Node], active: set[
         for index, cotangent in inputs.items():
             output = body.outputs[index]
             total[output] = total[output] + cotangent if output in total else cotangent
-        found = differentiate(body, [body.inputs[position] for position in wanted], total)
+        found = differentiate([body.inputs[position] for position in wanted], total)
         gradients = {position: one for position, one in zip(wanted, found) if one is not None}
         carried = {position for position in gradients if position < loop.carries}
         if carried <= with_cotangent:

@@ -25,6 +25,8 @@ class Buffer:
     dims: tuple[int, ...] = ()
     """Its shape in the call that was traced."""
     role: Role = "scratch"
+    extents: tuple[int, ...] = ()
+    """Of dimensions that are the same in all calls how many elements they have, 0 for others; () for none."""
 
     @property
     def nbytes(self) -> int:

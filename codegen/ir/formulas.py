@@ -1,4 +1,8 @@
-"""From the scalar formulas of operators' declarations, as `exp({x})` or `{a} + {b}`, to expressions."""
+"""The scalar formulas of operators' declarations, `exp({x})` or `{a} + {b}`, as expressions.
+
+A declaration is text that people read, and this is the one place that parses it: once for each formula and
+dtypes of operands, to an expression with a variable for each operand, in whose place an operand is put.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import numpy as np
 from pullback.tracer.operator import Operator
 from pullback.tracer.origin import UNKNOWN, Origin
 
-from .expressions import Apply, Const, Expr, Select, apply
+from .expressions import Apply, Const, Expr, Select, Variable, apply, children
 
 FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
@@ -21,11 +25,13 @@ FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal",
     ast.Gt: "greater", ast.GtE: "greater_equal",
 }  # fmt: skip
+Dtypes = tuple[tuple[str, np.dtype], ...]
 
 
 def fill(formula: str, operands: Mapping[str, Expr], dtype: np.dtype, origin: Origin = UNKNOWN) -> Expr:
-    """A formula of operands; its numbers are of a dtype, and so are the values of its functions."""
-    return _filled(_parsed(formula), operands, dtype, origin)
+    """A formula of operands; its numbers are of a dtype."""
+    expression = _expression(formula, tuple((name, one.dtype) for name, one in operands.items()), dtype)
+    return _with(expression, operands, origin)
 
 
 def apply_operator(operator: Operator, operands: Sequence[Expr], dtype: np.dtype) -> Expr:
@@ -35,32 +41,46 @@ def apply_operator(operator: Operator, operands: Sequence[Expr], dtype: np.dtype
 
 
 @lru_cache(maxsize=1024)
-def _parsed(formula: str) -> ast.expr:
-    """The formula's structure; a placeholder `{x}` is a set of one name."""
-    return ast.parse(formula, mode="eval").body
+def _expression(formula: str, operands: Dtypes, dtype: np.dtype) -> Expr:
+    """A formula of variables with the operands' names and dtypes."""
+    variables = {name: Variable(name, own) for name, own in operands}
+    return _parsed(ast.parse(formula, mode="eval").body, variables, dtype)
 
 
-def _filled(part: ast.expr, operands: Mapping[str, Expr], dtype: np.dtype, origin: Origin) -> Expr:
-    def filled(*parts: ast.expr) -> list[Expr]:
-        return [_filled(one, operands, dtype, origin) for one in parts]
+def _parsed(part: ast.expr, variables: Mapping[str, Variable], dtype: np.dtype) -> Expr:
+    def parsed(*parts: ast.expr) -> list[Expr]:
+        return [_parsed(one, variables, dtype) for one in parts]
 
     match part:
-        case ast.Set([ast.Name(name)]):
-            return operands[name]
+        case ast.Set([ast.Name(name)]):  # as Python reads `{x}`
+            return variables[name]
         case ast.Name("inf"):
             return Const(math.inf, dtype)
-        case ast.Constant(value):
-            return Const(value, dtype)  # type: ignore[arg-type]
+        case ast.Constant(bool() | int() | float() as value):
+            return Const(value, dtype)
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
-            return apply(FUNCTIONS[type(operator)], *filled(left, right), origin=origin)
+            return apply(FUNCTIONS[type(operator)], *parsed(left, right))
         case ast.UnaryOp(operator, operand):
-            return apply(FUNCTIONS[type(operator)], *filled(operand), origin=origin)
+            return apply(FUNCTIONS[type(operator)], *parsed(operand))
         case ast.BoolOp(operator, values):
-            return apply(FUNCTIONS[type(operator)], *filled(*values), origin=origin)
+            return apply(FUNCTIONS[type(operator)], *parsed(*values))
         case ast.IfExp(test, body, orelse):
-            condition, inside, outside = filled(test, body, orelse)
-            return Select(condition, inside, outside, origin)
+            condition, inside, outside = parsed(test, body, orelse)
+            return Select(condition, inside, outside)
         case ast.Call(ast.Name(function), arguments):
-            given = tuple(filled(*arguments))
-            return Apply(function, given, given[0].dtype, origin)
+            return apply(function, *parsed(*arguments))
     raise ValueError(f"{ast.unparse(part)} is no part of a scalar formula")
+
+
+def _with(part: Expr, operands: Mapping[str, Expr], origin: Origin) -> Expr:
+    """A formula with operands in the place of its variables."""
+    inner = [_with(one, operands, origin) for one in children(part)]
+    match part:
+        case Variable(name):
+            return operands[name]
+        case Apply(function, _, dtype):
+            return Apply(function, tuple(inner), dtype, origin)
+        case Select():
+            condition, inside, outside = inner
+            return Select(condition, inside, outside, origin)
+    return part

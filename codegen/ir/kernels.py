@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pullback.tracer.errors import PullbackError
 from pullback.tracer.operator import Monoid
 
 from .expressions import Buffer
-from .statements import Function
+from .statements import Function, buffers
 
 
 class ProgramError(PullbackError, AssertionError):
@@ -26,6 +27,13 @@ class Sharing:
     """What each part adds up for itself, to be combined in the order of the parts."""
     private: tuple[Buffer, ...] = ()
     """Scratch that each part has for itself."""
+    parts_per_thread: int = 1
+    """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
+
+    @property
+    def own(self) -> tuple[Buffer, ...]:
+        """The buffers of which each part has one."""
+        return (*self.private, *(total for total, _ in self.totals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,11 @@ class Kernel:
     numbers: tuple[int | float, ...] = ()
     """The values of those of its parameters that are variables, but for the bounds of a part."""
     sharing: Sharing | None = None
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """What it reads and fills, in the order of its parameters."""
+        return tuple(one for one in self.function.parameters if isinstance(one, Buffer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +71,32 @@ class Program:
     growing: Mapping[Buffer, int] = field(default_factory=dict)
     """Buffers of which data decides how many rows they need: where the last buffer says so."""
 
+    @property
+    def scratch(self) -> tuple[Buffer, ...]:
+        """What is filled for the kernels alone."""
+        return tuple(one for one in self.filled if one.role == "scratch")
+
+    @property
+    def counts(self) -> int:
+        """How many numbers of rows data decides."""
+        return len({*self.growing.values()})
+
+    def names(self, stem: str) -> list[str]:
+        """What the functions are called, with this stem."""
+        alone = len(self.kernels) == 1
+        return [stem] if alone else [f"{stem}_{place}" for place in range(1, len(self.kernels) + 1)]
+
+    def functions(self, stem: str) -> list[Function]:
+        """The functions under these names."""
+        return [replace(one.function, name=name) for one, name in zip(self.kernels, self.names(stem))]
+
+    @cached_property
+    def _used(self) -> list[set[Buffer]]:
+        return [buffers(one.function.statements, asked=False) for one in self.kernels]
+
     def lifetime(self, buffer: Buffer) -> tuple[int, int]:
-        """The first and the last kernel that has a buffer; an output is read behind all of them."""
-        places = [place for place, one in enumerate(self.kernels) if buffer in one.function.parameters]
+        """The first and the last kernel that uses a buffer's memory; an output is read behind all of them."""
+        places = [place for place, used in enumerate(self._used) if buffer in used]
         is_output = buffer.role in ("output", "saved")
         first, last = (places[0], places[-1]) if places else (0, 0)
         return first, len(self.kernels) if is_output else last

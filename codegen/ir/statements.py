@@ -238,11 +238,12 @@ def mentions(variable: Variable, statements: Iterable[Stmt]) -> bool:
     return any(one == variable for one in expressions(statements))
 
 
-def buffers(statements: Iterable[Stmt]) -> set[Buffer]:
-    """The buffers that statements read or write, or ask for their extents."""
+def buffers(statements: Iterable[Stmt], asked: bool = True) -> set[Buffer]:
+    """The buffers that statements read or write, or, if `asked`, ask for their extents."""
     found: set[Buffer] = set()
+    kinds = (Load, Extent) if asked else (Load,)
     for one in walk(statements):
-        found |= {part.buffer for part in parts(*own_expressions(one)) if isinstance(part, Load | Extent)}
+        found |= {part.buffer for part in parts(*own_expressions(one)) if isinstance(part, kinds)}
         if isinstance(one, View):
             found |= {one.buffer, one.source}
         if isinstance(one, Library):

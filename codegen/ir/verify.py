@@ -92,8 +92,7 @@ class _Verifier:
         self.on_path: dict[frozenset[_Truth], dict[str, np.dtype]] = {}
         """What is known besides on a path: choices that come later are the same."""
         self.opposites: dict[Expr, Expr] = {}
-        own = () if sharing is None else (*sharing.private, *(total for total, _ in sharing.totals))
-        self.own = {*own}
+        self.own = {*(() if sharing is None else sharing.own)}
         """Buffers of which each part has one."""
         self.walking: set[str] = {PART[0].name}
         """Variables that differ between the parts of a shared function."""

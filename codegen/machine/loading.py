@@ -7,7 +7,7 @@ import functools
 import hashlib
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +49,18 @@ def host_cpu_name() -> str:
 
 
 @functools.cache
-def target_machine() -> llvm.TargetMachine:
-    """LLVM's description of this processor, for code that is loaded as Numba loads its own."""
+def target_machine(level: int = 2) -> llvm.TargetMachine:
+    """LLVM's description of this processor, for code that is loaded as Numba loads its own.
+
+    At level 0 machine code takes a quarter of the time to make, and some three times as long to run.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     is_x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=2,
+        opt=level,
         reloc="static" if is_x86 else "default",
         codemodel="jitdefault",
         jit=True,
@@ -86,7 +89,6 @@ def environment() -> tuple[str, ...]:
     """Versions, processor, the code that turns source into machine code, and what that source calls."""
     return (
         *store.versions(),
-        *(f"{package} {metadata.version(package)}" for package in ("numba", "llvmlite")),
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
@@ -101,7 +103,15 @@ def _code_behind() -> list[Path]:
     own = ("compile", "entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
-    return [*(folder / f"{name}.py" for name in names), *sorted(packages)]
+    files = [*(folder / f"{name}.py" for name in names), *sorted(packages)]
+    return [*files, *map(_version_of, ("numba", "llvmlite"))]
+
+
+def _version_of(package: str) -> Path:
+    """The file that says a package's version; `importlib.metadata` takes longer than all else here."""
+    found = find_spec(package)
+    assert found is not None and found.origin is not None
+    return Path(found.origin).with_name("_version.py")
 
 
 @uninterrupted
@@ -111,24 +121,25 @@ def load_llvm(
     replacements: Mapping[str, object],
     symbols: Mapping[str, int],
     wanted: Sequence[str],
+    level: int = 2,
 ) -> dict[str, int]:
     """The addresses of what LLVM's assembly defines, compiled once on a machine.
 
     `replacements` are put in for `<KEY>` in the source; `symbols` are addresses of what it declares. The
-    functions of other code find what is wanted as well.
+    functions of other code find what is wanted as well. `level` is that of `target_machine`.
     """
     for key, value in replacements.items():
         source = source.replace(f"<{key}>", str(value))
     for symbol, address in symbols.items():
         llvm.add_symbol(symbol, address)
-    entry = f"{name}.{hash_of(source, environment())}"
+    entry = f"{name}.{hash_of(source, level, environment())}"
     code = store.read(entry)
     memory = engine()
     if code is None:
         module = llvm.parse_assembly(source)
         module.triple = llvm.get_process_triple()
         module.verify()
-        code = target_machine().emit_object(module)
+        code = target_machine(level).emit_object(module)
         store.write(entry, code)
     memory.add_object_file(llvm.ObjectFileRef.from_data(code))
     memory.finalize_object()

@@ -281,7 +281,7 @@ class _Pool:
             "pullback_default_handler": _default_handler(),
         }
         names = [f"pullback_{name}" for name in _WANTED]
-        found = load_llvm("memory", _SOURCE, replacements, symbols, names)
+        found = load_llvm("memory", _SOURCE, replacements, symbols, names, level=0)
         self._places = dict(zip(_WANTED, found.values()))
         self.limit, self.bytes, lock = (
             ctypes.c_int64.from_address(self._places[f"kept_{name}"]) for name in ("limit", "bytes", "lock")

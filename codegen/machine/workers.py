@@ -317,7 +317,7 @@ class _Pool:
         is_linux = sys.platform == "linux"
         replacements["PROCESSORS"] = _PROCESSORS_OF_LINUX if is_linux else _PROCESSORS_OF_OTHERS
         symbols = {"pullback_yield": _address_of_yield()}
-        places = load_llvm("workers", _SOURCE, replacements, symbols, _WANTED)
+        places = load_llvm("workers", _SOURCE, replacements, symbols, _WANTED, level=0)
         self._lock = new_lock()
         self._started, self._patience = (
             ctypes.c_int64.from_address(places[name]) for name in ("pullback_started", "pullback_patience")

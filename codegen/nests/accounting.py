@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.control import loop_result
 
 from .. import ir
 from ..account import Account, Array, Function, LoopNest, Statement, Step, numbered
-from ..whole_calls import operations_of_call
-from .cost import EXPENSIVE, arithmetic
+from .cost import EXPENSIVE
 from .expression import Select, parts
 from .plan import Plan
-from .tree import Item, Loop, Root
+from .tree import Call, Item, Loop, RangeCheck, Root, StepCount, Store, roots_in
 
 
-def account_of(title: str, plan: Plan, stem: str, notes: tuple[str, ...] = ()) -> Account:
-    """The account of a program that is planned, whose functions have names with this stem."""
-    functions = tuple(
-        Function(
-            function.name,
-            stage.shared is not None,
-            stage.parts_per_thread,
-            frozenset(ir.called_functions(function.body)),
-            tuple(plan.name_of(node) for node in stage.arrays),
-        )
-        for function, stage in zip(plan.functions(stem), plan.stages)
-    )
+def account_of(
+    title: str, plan: Plan, program: ir.Program, stem: str, notes: tuple[str, ...] = ()
+) -> Account:
+    """The account of a program, by its plan, whose functions have names with this stem."""
+    functions = tuple(_function(name, one) for name, one in zip(program.names(stem), program.kernels))
     steps = tuple(_step(item, plan) for item in plan.tree.items)
-    return Account(title, steps, functions, tuple(_array(node, plan) for node in plan.filled), notes)
+    arrays = tuple(_array(node, plan) for node in plan.filled)
+    return Account(title, steps, functions, arrays, notes)
+
+
+def _function(name: str, kernel: ir.Kernel) -> Function:
+    sharing, called = kernel.sharing, frozenset(ir.called_functions(kernel.function.body))
+    arrays = tuple(one.name for one in kernel.buffers)
+    return Function(name, sharing is not None, sharing.parts_per_thread if sharing else 1, called, arrays)
 
 
 # --- work -------------------------------------------------------------------------------------------------
@@ -38,33 +34,15 @@ def account_of(title: str, plan: Plan, stem: str, notes: tuple[str, ...] = ()) -
 
 def _step(item: Item, plan: Plan) -> Step:
     """With the bytes to and from arrays, each array once."""
-    roots = list(_roots_in(item))
-    made = {root.node for root in roots if root.kind not in ("view", "check")}
+    roots = list(roots_in([item]))
+    made = {root.node for root in roots if root.makes_value}
     read = {load.node for root in roots for load in root.reads} - made
     reads, writes = (
-        sum(plan.storage_spec(node).nbytes for node in some if node in plan.buffers) for some in (read, made)
+        sum(plan.allocation.spec_of(node).nbytes for node in some if node in plan.buffers)
+        for some in (read, made)
     )
     is_shared = any(stage.shared and item in stage.items for stage in plan.stages)
-    return Step(_work(item, plan), reads, writes, sum(map(_operations, roots)), is_shared)
-
-
-def _roots_in(item: Item) -> Iterator[Root]:
-    if isinstance(item, Root):
-        yield item
-    else:
-        for one in item.items:
-            yield from _roots_in(one)
-
-
-def _operations(root: Root) -> float:
-    """Multiplications and additions, an elementary function as its cost; those of a choice on both sides."""
-    if root.kind == "call":
-        if root.product is None:
-            return operations_of_call(root.node)
-        return 2 * math.prod(root.product.indices.extents.values())
-    points = math.prod(axis.extent.value for axis in root.axes)
-    own = arithmetic(root.value, set()) if root.value is not None else 0
-    return points * (own + (root.kind in ("reduce", "scatter", "scan")))
+    return Step(_work(item, plan), reads, writes, sum(root.operations for root in roots), is_shared)
 
 
 def _work(item: Item, plan: Plan) -> LoopNest | Statement:
@@ -87,33 +65,33 @@ def _kind_of_loop(loop: Loop) -> str:
 def _statement(root: Root, plan: Plan) -> Statement:
     node = root.node
     choices = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
-    reason = "" if root.kind in ("trips", "check") else _reason(root, plan)
     place = node.origin.place if node.origin.line else ""
-    return Statement(root.kind, node.operator.name, plan.name_of(node) or None, reason, place, choices)
+    return Statement(
+        root.name, node.operator.name, plan.name_of(node) or None, _reason(root, plan), place, choices
+    )
 
 
 def _reason(root: Root, plan: Plan) -> str:
     """Why a value has a place of its own."""
     node, tree = root.node, plan.tree
+    if isinstance(root, RangeCheck | StepCount):
+        return ""
     is_stack = node.operator is loop_result and node not in tree.rows
     if node in plan.residuals or (is_stack and not _is_output(node, plan)):
         each = ", a row each step" if root.steps else ""
         return f"taped for backward{each}" if node in plan.residuals else f"a tape{each}"
     if _is_output(node, plan):
         return "an output"
-    if root.kind != "store":
-        return {"view": "the same memory", "call": "a product of matrices"}.get(
-            root.kind if root.kind != "call" or root.product else "", "complete after its loop"
-        )
+    if not isinstance(root, Store):
+        return root.reason
     readers = [one for one in tree.roots if any(load.node is node for load in one.reads)]
-    call = next((one for one in readers if one.kind == "call"), None)
+    call = next((one for one in readers if isinstance(one, Call)), None)
     if call is not None:
         return f"an operand of {call.node.operator.name}"
-    effort = arithmetic(root.value, set()) if root.value is not None else 0
-    dear = "dear" if effort >= EXPENSIVE else "long"
+    dear = "dear" if root.effort >= EXPENSIVE else "long"
     return (
         f"read in {numbered(len(readers), 'place')}, too {dear} to compute again "
-        f"({numbered(effort, 'operation')})"
+        f"({numbered(root.effort, 'operation')})"
     )
 
 
@@ -125,13 +103,15 @@ def _is_output(node: Node, plan: Plan) -> bool:
 
 
 def _array(node: Node, plan: Plan) -> Array:
-    spec, loan = plan.storage_spec(node), plan.loans.get(node)
-    shape: tuple[int | str, ...] = ("steps", *spec.shape[1:]) if node in plan.growing else spec.shape
+    buffer, loan = plan.buffers[node], plan.allocation.loans.get(node)
+    shape: tuple[int | str, ...] = (
+        ("steps", *buffer.dims[1:]) if node in plan.allocation.growing else buffer.dims
+    )
     return Array(
-        plan.name_of(node),
-        spec.dtype.name,
+        buffer.name,
+        buffer.dtype.name,
         shape,
-        spec.nbytes,
+        buffer.nbytes,
         _is_output(node, plan),
         plan.tree.rows.get(node, 0),
         plan.name_of(loan.owner) if loan else "",
@@ -142,8 +122,7 @@ def _array(node: Node, plan: Plan) -> Array:
 
 def _held_in_turn(node: Node, plan: Plan) -> tuple[str, ...]:
     """The operators of the values that share the array of a node, the first one first."""
-    others = [one.operator.name for one, owner in plan.shared.items() if owner is node]
+    own, *others = (one.operator.name for one in plan.allocation.held_by(node))
     if not others:
         return ()
-    own = node.operator.name
     return (*others, own) if _is_output(node, plan) else (own, *others)

@@ -62,7 +62,7 @@ def scattered_values(items: list[Item], stored: set[Node]) -> set[Node]:
 
 
 def _is_scatter(item: Item) -> bool:
-    return isinstance(item, Root) and item.kind in ("scatter", "update")
+    return isinstance(item, Root) and item.at_positions
 
 
 def _gains_by_vectors(loop: Loop) -> bool:
@@ -101,7 +101,7 @@ def _gains(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> 
     leaves = [one for one in loop.items if isinstance(one, Root)]
     if len(leaves) == len(loop.items) or any(_keeps_a_row(root, loop, kept) for root in inside):
         return False
-    if any(root.kind not in ("store", "reduce") for root in inside):
+    if not all(root.is_plain for root in inside):
         return False
     seen: set[Node] = set()
     between = sum(arithmetic(root.value, seen) for root in leaves if root.value is not None)
@@ -119,7 +119,7 @@ def _keeps_a_row(root: Root, loop: Loop, kept: dict[Node, tuple[int, ...]]) -> b
 
 def _arithmetic_of_row(root: Root) -> int:
     points = math.prod(axis.extent.value for axis in root.axes[1:] if axis.extent is not ONE)
-    return points * (2 + (arithmetic(root.value, set()) if root.value is not None else 0))
+    return points * (2 + root.effort)
 
 
 def in_blocks_of(loop: Loop, runs: list[list[Item]], roots: list[Root], size: int = BLOCK) -> Loop:

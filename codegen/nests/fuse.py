@@ -96,7 +96,7 @@ def _storage(
     taken = dims_taken_whole(roots)
     for root in roots:
         every = tuple(range(root.node.spec.ndim))
-        if root.node in outputs or root.kind in ("view", "scan", "update", "overwrite"):
+        if root.node in outputs or root.needs_all_dims:
             kept[root.node] = every
             continue
         common = root.complete_in

@@ -52,7 +52,7 @@ def find_interior(loop: Loop, roots: Iterable[Root]) -> Interior | None:
     if loop.extent.value < SMALLEST_LOOP:
         return None
     inside = [root for root in roots if loop in root.path]
-    if any(root.kind not in ("store", "reduce") for root in inside):
+    if not all(root.is_plain for root in inside):
         return None
     limits = _limits(loop, inside)
     operators = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .expression import AnyIndex, Axis, Index
-from .tree import Loop, Root
+from .tree import Loop, Reduction, Root
 
 LONGEST_ROW = 32
 """Terms of a sum that are written out."""
@@ -19,7 +19,7 @@ FEWEST_LANES = 8
 def mark_short_sums(roots: Sequence[Root]) -> None:
     """Mark the innermost loops over few terms around which is a loop that suits vectors."""
     for root in roots:
-        if root.kind == "reduce" and len(root.path) > 1:
+        if isinstance(root, Reduction) and len(root.path) > 1:
             around, loop = root.path[-2:]
             is_plain = not (loop.outer or around.block or loop.extent.find().formula)
             is_short = is_plain and 1 < loop.extent.value <= LONGEST_ROW

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pullback.tracer.graph import Node
-from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 
 from ..rewriting.calls import pairs_of, start_of
@@ -20,7 +19,7 @@ from .expression import (
 )
 from .extents import ONE, Symbol
 from .lower import Lowering, NotPlain
-from .tree import Loop, Root
+from .tree import Call, Loop, MatrixProduct, Root
 
 
 def call_roots(node: Node, lowering: Lowering, storage: Node, row: Sequence[Index] = ()) -> Iterator[Root]:
@@ -42,7 +41,7 @@ def call_roots(node: Node, lowering: Lowering, storage: Node, row: Sequence[Inde
             reads.append(Load(storage, (*row, *target)))
         reduced = frozenset(looped).difference(axes[index] for index in indices.result)
         target = (*row, *target)
-        yield Root(storage, "call", looped, None, target, reduced, tuple(reads), product=product)
+        yield MatrixProduct(storage, looped, None, target, reduced, tuple(reads), product=product)
 
 
 def _operand(node: Node, at: tuple[Index, ...], runs: Sequence[Sequence[Axis]], lowering: Lowering) -> Load:
@@ -86,17 +85,12 @@ def starts_filled(node: Node) -> bool:
     return start_of(node) is not None or not set(indices.looped) <= set(indices.result)
 
 
-def starts_at_zero(root: Root) -> bool:
-    """Whether this call adds to zeros, with which its loops begin."""
-    return root.node.operator is gemm and bool(root.reduced) and start_of(root.node) is None
-
-
 def first_for_loops(roots: Sequence[Root]) -> list[Root]:
     """The roots, first those of inputs that calls in loops read whole: later they would end the loops."""
     whole = {
         load.node
         for root in roots
-        if root.kind == "call"
+        if isinstance(root, Call)
         for load in root.reads[:2]
         if root.axes and not any(axes_in(index) & {*root.axes} for index in load.indices)
     }
@@ -108,7 +102,7 @@ def looped_dims(roots: Sequence[Root]) -> dict[Node, tuple[int, ...]]:
     """For operands and results of calls, the dimensions that loops around the call walk, outermost first."""
     found: dict[Node, tuple[int, ...]] = {}
     for root in roots:
-        if root.kind == "call" and root.axes:
+        if isinstance(root, Call) and root.axes:
             for node, place in (
                 (root.node, root.target),
                 *((load.node, load.indices) for load in root.reads),
@@ -124,23 +118,23 @@ def reads_for_calls(roots: Sequence[Root]) -> dict[Node, list[Node]]:
         load.node: [other.node for other in root.reads if other.node is not load.node]
         for root in roots
         for load in root.reads
-        if root.kind == "call" and load.node.operator is identity
+        if isinstance(root, Call) and load.node.operator is identity
     }
 
 
 def with_shared_operands(roots: Sequence[Root], same: Mapping[Node, Node]) -> list[Root]:
     """The roots without those of operands that are the same as others, which calls read instead."""
     for root in roots:
-        if root.kind == "call":
+        if isinstance(root, Call):
             root.reads = tuple(Load(same.get(load.node, load.node), load.indices) for load in root.reads)
     return [root for root in roots if root.node not in same]
 
 
 def equal_operands(roots: Sequence[Root]) -> dict[Node, Node]:
     """For copies of one value that calls alone read, in the same loops around them or outside, the first."""
-    around_calls = {loop for root in roots if root.kind == "call" for loop in root.path}
-    taken = {load.node for root in roots if root.kind == "call" for load in root.reads}
-    taken -= {load.node for root in roots if root.kind != "call" for load in root.reads}
+    around_calls = {loop for root in roots if isinstance(root, Call) for loop in root.path}
+    taken = {load.node for root in roots if isinstance(root, Call) for load in root.reads}
+    taken -= {load.node for root in roots if not isinstance(root, Call) for load in root.reads}
     first: dict[tuple[Node, tuple[Loop, ...]], Node] = {}
     same: dict[Node, Node] = {}
     for root in roots:

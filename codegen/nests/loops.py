@@ -26,7 +26,7 @@ from .delays import delay_in, find_delays
 from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
-from .tree import Item, Loop, Root
+from .tree import Item, Loop, Reduction, Root
 from .versions import InPlace, find_chain
 
 
@@ -376,7 +376,7 @@ def inside_steps(items: list[Item], root: Root) -> list[Item]:
 
 def keeps_from_vectors(loop: Item, source: Root, root: Root) -> bool:
     """Whether an expensive value would wait, one at a time, for totals of loops inside of the loop."""
-    if not root.steps or source.kind != "reduce" or source.path[-1] is loop or root.value is None:
+    if not root.steps or not isinstance(source, Reduction) or source.path[-1] is loop or root.value is None:
         return False
     last = isinstance(loop, Loop) and bool(root.axes) and root.axes[-1].extent is loop.extent
     return last and arithmetic(root.value, set()) >= EXPENSIVE

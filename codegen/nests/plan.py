@@ -5,34 +5,28 @@ Most programs have one stage, one generated function; see `stages`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Set
+from dataclasses import dataclass
 
-import numpy as np
-
-from pullback.tracer.graph import Graph, Node
-from pullback.tracer.loop import LoopNode
+from pullback.tracer.dims import EXTENTS, Source
+from pullback.tracer.graph import Graph, Node, make_input
+from pullback.tracer.operator import Monoid
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.control import loop_result
-from pullback.tracer.spec import Spec
+from pullback.tracer.spec import INT64, Spec
 
 from .. import ir
-from ..machine.kernel_types import ArrayType, ScalarType
+from ..ir.names import NEEDED, NamePool
 from ..rewriting.unroll import SMALL
-from ..writing.names import NamePool
-from .blocking import BLOCK
+from .allocation import Allocation
 from .expression import AnyIndex, axes_in, is_number
+from .extents import ONE, Symbol
 from .fuse import fuse
-from .growing import growing_arrays, needed_node
-from .in_place import scratch_in_outputs
-from .lending import Loan, lent_memory
-from .reuse import shared_arrays
-from .stages import PARTS_PER_THREAD, SMALL_PART, Stage, split_into_stages, stage_names
-from .tree import Item, LoopTree, Root
+from .stages import Stage, split_into_stages
+from .tree import LoopTree, MatrixProduct, RangeCheck, Root
 
-INT64 = np.dtype("int64")
+PARTS_PER_THREAD = 4
+SMALL_PART = 1 << 14
+"""Bytes that a part has for itself up to which more parts cost nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,92 +58,45 @@ class Plan:
         used = {load.node for root in self.tree.roots for load in root.reads if load.node.is_input}
         self.used_inputs = [position for position, node in enumerate(graph.inputs) if node in used]
         self.inputs = [graph.inputs[position] for position in self.used_inputs]
-        scratch = [node for node in self.tree.kept if self._needs_scratch(node, stored)]
-        in_place = scratch_in_outputs(self.tree, scratch, stored)
-        self.shared = in_place | shared_arrays(
-            self.tree, [node for node in scratch if node not in in_place], self.stages
-        )
-        self.filled = [*stored, *(node for node in scratch if node not in self.shared)]
-        self.growing = growing_arrays(self.tree, self.filled)
-        """Arrays of which data decides how many rows they need; `needed` is where functions say so."""
-        self.counts = list(dict.fromkeys(self.growing.values()))
+        self.allocation = Allocation(self.tree, self.stages, stored)
+        self.filled = list(self.allocation.arrays)
+        self.counts = list(dict.fromkeys(self.allocation.growing.values()))
+        """The numbers of steps that data decides; in the last array functions say how many there are."""
         if self.counts:
-            self.filled.append(needed_node(len(self.counts)))
-        taken = {stem, *(one.name for stage in self.stages if stage.shared for one in ir.PART)}
-        self.buffers = self._buffers(NamePool(taken), len(stored))
-        self.extent_names: dict[Any, str] = {}
-        for stage in self.stages:
-            if stage.shared:
-                self._find_own(stage)
+            self.filled.append(make_input(Spec((len(self.counts),), INT64), NEEDED))
+        bounds = {one.name for one in ir.PART}
+        is_shared = any(stage.shared for stage in self.stages)
+        self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}), len(stored))
+        self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())})
+        """From which functions take the names of their variables, each from a copy."""
+        self.extent_names = self._extent_names()
 
-    @property
-    def allocated(self) -> list[Spec]:
-        """The specs of the arrays that the program fills: outputs, then scratch."""
-        return [self.storage_spec(node) for node in self.filled]
+    def _extent_names(self) -> dict[Symbol, str]:
+        """What sizes are called: as in all functions of the trace, else what comes next."""
+        extents, found = self.tree.extents, dict[Symbol, str]()
+        for formula, symbol in extents.named.items():
+            if isinstance(formula, Source) and formula.letter and symbol.find() not in found:
+                found[symbol.find()] = self.names.take(formula.letter)
+        for symbol in (one for node in self.graph.inputs for one in extents[node] if one is not ONE):
+            if symbol not in found:
+                found[symbol] = self.names.take_first(EXTENTS)
+        return found
 
-    def allocated_for(self, rows: Sequence[int]) -> list[Spec]:
-        """The specs, with so many rows for each of `counts` in the arrays that grow."""
-        room = dict(zip(self.counts, rows))
-        specs = []
-        for node, spec in zip(self.filled, self.allocated):
-            grows = node in self.growing
-            specs.append(spec.with_shape((room[self.growing[node]], *spec.shape[1:])) if grows else spec)
-        return specs
-
-    @cached_property
-    def loans(self) -> dict[Node, Loan]:
-        """Where scratch lies that needs no memory of its own, once it is known which functions have it."""
-        fixed = [node for node in self.filled if not node.is_input and node not in self.growing]
-        is_stored = {output.node for output in self.outputs}
-        stored = [node for node in fixed if node in is_stored]
-        scratch = [node for node in fixed if node not in is_stored]
-        return lent_memory(scratch, stored, self.stages, self.storage_spec)
-
-    def storage_spec(self, node: Node) -> Spec:
-        if node.is_input:
-            return node.spec
-        block = self.tree.in_blocks.get(node)
-        shape = [BLOCK if dim == block else node.shape[dim] for dim in self.tree.kept[node]]
-        if node in self.tree.rows:
-            shape[0] = self.tree.rows[node]
-        return Spec(tuple(shape), node.dtype)
-
-    def argument_types(self, stage: Stage) -> tuple[ArrayType | ScalarType, ...]:
-        arrays = [self._array_type(node) for node in stage.arrays]
-        return (*arrays, *(ScalarType(one.dtype) for one in stage.function.parameters[len(arrays) :]))
-
-    def _array_type(self, node: Node) -> ArrayType:
-        """With the extents of dimensions in which only constant positions are used: they were unrolled."""
-        spec = self.storage_spec(node)
-        dims = range(spec.ndim) if node.is_input else self.tree.kept[node]
+    def _extents(self, node: Node) -> tuple[int, ...]:
+        """Of dimensions in which only constant positions are used the extents: they were unrolled."""
+        dims = range(node.spec.ndim) if node.is_input else self.tree.kept[node]
         unrolled = [
             dim > 0 and (self._is_unrolled(node, dim) or self.tree.extents[node][dim] in self.tree.small)
             for dim in dims
         ]
         extents = tuple(node.shape[dim] if known else 0 for dim, known in zip(dims, unrolled))
-        return ArrayType(spec.dtype, spec.ndim, "C", extents if any(extents) else ())
+        return extents if any(extents) else ()
 
     def _is_unrolled(self, node: Node, dim: int) -> bool:
         places = self._places.get(node, ())
         return 1 < node.shape[dim] <= 2 * SMALL and all(is_number(place[dim]) for place in places)
 
     # --- arrays -------------------------------------------------------------------------------------------
-
-    def _needs_scratch(self, node: Node, stored: list[Node]) -> bool:
-        roots = [root for root in self.tree.roots if root.node is node]
-        if node in stored or any(root.kind == "view" for root in roots):
-            return False
-        whole = any(root.kind in ("call", "scatter", "update", "overwrite", "scan") for root in roots)
-        return bool(self.tree.kept[node]) or whole or _is_of_choice(node) or self._crosses_stages(node, roots)
-
-    def _crosses_stages(self, node: Node, roots: list[Root]) -> bool:
-        """Whether a total is made in one function and read in another."""
-        readers = [root for root in self.tree.roots if any(load.node is node for load in root.reads)]
-        return len({id(self._stage_of(root)) for root in (*roots, *readers)}) > 1
-
-    def _stage_of(self, root: Root) -> Stage:
-        top: Item = root.path[0] if root.path else root
-        return next(stage for stage in self.stages if any(item is top for item in stage.items))
 
     def _buffers(self, pool: NamePool, outputs: int) -> dict[Node, ir.Buffer]:
         """The arrays that functions are given, each under a name of its own."""
@@ -159,13 +106,13 @@ class Plan:
                 buffers[node] = self._buffer(node, node.name, "output")
                 continue
             role: ir.Role = "scratch" if place >= outputs else "saved" if node in self.residuals else "output"
-            holds = [node, *(one for one, owner in self.shared.items() if owner is node)]
-            named = next((one for one in holds if one.name), node) if role == "scratch" else node
+            holds = self.allocation.held_by(node) if role == "scratch" else [node]
+            named = next((one for one in holds if one.name), node)
             buffers[node] = self._buffer(node, pool.take(_array_name(named, role)), role)
-        return buffers | {node: buffers[owner] for node, owner in self.shared.items()}
+        return buffers | {node: buffers[owner] for node, owner in self.allocation.shared.items()}
 
     def _buffer(self, node: Node, name: str, role: ir.Role) -> ir.Buffer:
-        return ir.Buffer(name, node.dtype, self.storage_spec(node).shape, role)
+        return ir.Buffer(name, node.dtype, self.allocation.spec_of(node).shape, role, self._extents(node))
 
     def name_of(self, node: Node, other: str = "") -> str:
         """What generated code calls an array, or another name for what has no array."""
@@ -173,39 +120,27 @@ class Plan:
 
     # --- stages -------------------------------------------------------------------------------------------
 
-    @property
-    def program(self) -> ir.Program:
-        """The whole program in the loop IR."""
-        growing = {self.buffers[node]: self.counts.index(symbol) for node, symbol in self.growing.items()}
-        return ir.Program(
-            tuple(self.buffers[node] for node in self.inputs),
-            tuple(self.buffers[node] for node in self.filled),
-            tuple(stage.kernel(self.buffers) for stage in self.stages),
-            tuple(
-                ir.Loan(self.buffers[node], self.buffers[loan.owner], loan.offset)
-                for node, loan in self.loans.items()
-            ),
-            growing,
-        )
-
-    def functions(self, stem: str) -> list[ir.Function]:
-        """The program's functions, under names with this stem."""
-        names = stage_names(stem, self.stages)
-        return [replace(stage.function, name=name) for name, stage in zip(names, self.stages)]
-
-    def _find_own(self, stage: Stage) -> None:
-        """The totals and the scratch that each part of a shared stage has for itself."""
-        roots = [root for root in self.tree.roots if root.path and self._stage_of(root) is stage]
-        roots = [root for root in roots if root.kind != "check"]
-        totals = [root.node for root in roots if root.first_reduced is root.path[0]]
-        stage.partial = [node for node in dict.fromkeys(totals) if node in self.buffers]
-        common = {*stage.partial, *(root.node for root in roots if not self._is_private(root))}
+    def sharing(self, stage: Stage, used: Set[ir.Buffer]) -> ir.Sharing | None:
+        """How threads share a stage whose function uses these buffers, if they do."""
+        if stage.shared is None:
+            return None
+        own = [root for root in self.tree.roots if self._stage_of(root) is stage]
+        roots = [root for root in own if root.path and not isinstance(root, RangeCheck)]
+        totals = dict.fromkeys(root.node for root in roots if root.first_reduced is root.path[0])
+        partial = [node for node in totals if node in self.buffers]
+        common = {*partial, *(root.node for root in roots if not self._is_private(root))}
         inside = {root.node for root in roots} - common
-        stage.private = [node for node in self.filled if node in inside]
-        memory = sum(self.storage_spec(node).nbytes for node in (*stage.partial, *stage.private))
-        multiplies = any(root.product for root in self.tree.roots if self._stage_of(root) is stage)
-        if not multiplies and memory <= SMALL_PART:
-            stage.parts_per_thread = PARTS_PER_THREAD
+        private = tuple(self.buffers[node] for node in self.filled if node in inside)
+        memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
+        multiplies = any(isinstance(root, MatrixProduct) for root in own)
+        has_small_parts = not multiplies and memory <= SMALL_PART
+        combined = tuple(
+            (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used
+        )
+        return ir.Sharing(stage.shared.value, combined, private, PARTS_PER_THREAD if has_small_parts else 1)
+
+    def _stage_of(self, root: Root) -> Stage:
+        return next(stage for stage in self.stages if any(item is root.outermost for item in stage.items))
 
     def _is_private(self, root: Root) -> bool:
         """Whether the storage of a node lacks the dimension that the shared loop walks."""
@@ -214,12 +149,10 @@ class Plan:
         return not walked & ({*self.tree.kept[root.node]} - {self.tree.in_blocks.get(root.node)})
 
 
-def _is_of_choice(node: Node) -> bool:
-    """Whether a value is made on one side of a choice alone: who reads it may come from the other side."""
-    if node.operator is not loop_result:
-        return False
-    loop = LoopNode(node.operands[0])
-    return loop.is_choice and node.attributes["index"] >= loop.carries
+def _monoid_of(total: Node) -> Monoid:
+    """How one total is made of those of two parts."""
+    assert total.operator.monoid is not None
+    return total.operator.monoid
 
 
 def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:

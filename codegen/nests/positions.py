@@ -12,11 +12,11 @@ from pullback.tracer.ops import indexing as ix
 from .expression import Axis, Compared, Index, Load, Quotient, Within, loads, of_axis
 from .extents import ONE, Symbol
 from .lower import Lowering
-from .tree import Root
+from .tree import RangeCheck, Root
 
 
 def range_checks(graph: Graph, lowering: Lowering) -> tuple[list[Root], Compared]:
-    """A root of kind "check" for each index array and extent, and the positions that these have compared."""
+    """A comparison for each index array and extent, and the positions that these have compared."""
     roots: dict[tuple[Node, Symbol], Root] = {}
     for node in graph.nodes:
         for dim, index in enumerate(_indices(node)):
@@ -43,7 +43,7 @@ def _indexed(node: Node) -> Node:
     return node.operands[0] if node.operator is ix.gather else node
 
 
-def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering) -> Root | None:
+def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering) -> RangeCheck | None:
     axes = tuple(map(Axis, lowering.extents[index]))
     position = lowering.position(index, tuple(map(of_axis, axes)))
     if isinstance(position, Index | Quotient):  # of arange: in range by construction
@@ -53,7 +53,7 @@ def _check(node: Node, dim: int, index: Node, extent: Symbol, lowering: Lowering
         return None
     walked = tuple(axis for axis in axes if axis.extent is not ONE)
     value = Within(_indexed(node), dim, position, extent)
-    return Root(node, "check", walked, value, reduced=frozenset(walked), reads=reads)
+    return RangeCheck(node, walked, value, reduced=frozenset(walked), reads=reads)
 
 
 def _is_plain(load: Load) -> bool:

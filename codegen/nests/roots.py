@@ -6,6 +6,7 @@ Elementwise operators and movement are inlined into the expression, down to what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops import indexing as ix
@@ -36,10 +37,12 @@ from .library import call_roots, first_for_loops, starts_filled
 from .loops import StepLoop
 from .lower import Lowering, merges_dimensions
 from .stored import is_copy_in_layout
-from .tree import Root
+from .tree import Overwrite, Reduction, Root, Scan, Scatter, Search, StepCount, Store, Update, View
 from .updates import MOST_CHOICES, row_of_updates, visible_updates
 from .versions import InPlace
 from .whole_roots import whole_root
+
+R = TypeVar("R", bound=Root)
 
 
 def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop]) -> list[Root]:
@@ -71,7 +74,7 @@ def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, Step
         if history not in loop.replaced:
             yield _row_root(history, number(first), init, lowering.element, lowering)
     if loop.node.trips is not None:
-        yield _root(loop.node.node, "trips", (), lowering.element(loop.node.trips, ()), ())
+        yield _root(StepCount, loop.node.node, (), lowering.element(loop.node.trips, ()), ())
     inside = find_roots(loop.node.body, lowering, loops)
     for value, storage, row in loop.stores:
         if loop.in_storage.get(value) != (storage, row):
@@ -86,7 +89,7 @@ def _row_root(
 ) -> Root:
     """A value of the body of a loop, written into a row of its storage."""
     at = _at(axes := _axes(lowering.extents[value]))
-    return _root(storage, "store", axes, element(value, at), (row, *at))
+    return _root(Store, storage, axes, element(value, at), (row, *at))
 
 
 def _axes(symbols: Sequence[Symbol]) -> tuple[Axis, ...]:
@@ -102,33 +105,33 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     if node.operator is gemm:
         yield from _roots_of_gemm(node, lowering, node)
     elif node.operator is m.reshape and merges_dimensions(node):
-        yield Root(node, "view", reads=(_whole(node.operands[0], extents),))
+        yield View(node, reads=(_whole(node.operands[0], extents),))
     elif node.operator.family == "reduction":
         yield _reduction(node, lowering)
     elif node.operator.family == "scan":
         axes = _axes(extents[node])
         elements = tuple(lowering.element(operand, _at(axes)) for operand in node.operands)
         value = elements[0] if len(elements) == 1 else Compute(node, elements)
-        yield _root(node, "scan", axes, value, _at(axes))
+        yield _root(Scan, node, axes, value, _at(axes))
     elif takes_wholes(node):
         yield whole_root(node, lowering)
     elif node.operator is ix.scatter_add:
         updates, *indices = node.operands
         for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):
-            yield _scatter(node, "scatter", part, indices, lowering, offsets)
+            yield _scatter(Scatter, node, part, indices, lowering, offsets)
     elif node.operator is ix.index_update:
         axes = _axes(extents[node])
-        yield _root(node, "store", axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
-        yield _scatter(node, "update", node.operands[1], node.operands[2:], lowering)
+        yield _root(Store, node, axes, lowering.element(node.operands[0], _at(axes)), _at(axes))
+        yield _scatter(Update, node, node.operands[1], node.operands[2:], lowering)
     elif node.operator is m.slice_update and len(row := _row_of_updates(node, lowering)) > MOST_CHOICES:
         yield from _roots_of_updates(node, row, lowering)
     elif node.operator is m.concatenate:
         for part, offsets in _parts(node, lowering.stored - {node}):
             at = _at(axes := _axes(extents[part]))
-            yield _root(node, "store", axes, lowering.element(part, at), _shifted(at, offsets))
+            yield _root(Store, node, axes, lowering.element(part, at), _shifted(at, offsets))
     else:
         axes = _axes(extents[node])
-        yield _root(node, "store", axes, lowering.computed(node, _at(axes)), _at(axes))
+        yield _root(Store, node, axes, lowering.computed(node, _at(axes)), _at(axes))
 
 
 def _row_of_updates(node: Node, lowering: Lowering) -> list[Node]:
@@ -138,14 +141,14 @@ def _row_of_updates(node: Node, lowering: Lowering) -> list[Node]:
 def _roots_of_updates(node: Node, row: Sequence[Node], lowering: Lowering) -> Iterator[Root]:
     """What there was, then the parts, each over what was there before."""
     axes = _axes(lowering.extents[node])
-    yield _root(node, "store", axes, lowering.element(row[0].operands[0], _at(axes)), _at(axes))
+    yield _root(Store, node, axes, lowering.element(row[0].operands[0], _at(axes)), _at(axes))
     for one in visible_updates(row):
         part = one.operands[1]
         axes = _axes(lowering.extents[part])
         places = zip(_at(axes), one.attributes["starts"], one.attributes["steps"])
         target = tuple(plus(times(index, step), number(start)) for index, start, step in places)
-        root = _root(node, "overwrite", axes, lowering.element(part, _at(axes)), target)
-        root.origin = one.origin
+        root = _root(Overwrite, node, axes, lowering.element(part, _at(axes)), target)
+        root.written_at = one.origin
         yield root
 
 
@@ -160,8 +163,8 @@ def _root_of_write(node: Node, places: InPlace, lowering: Lowering) -> Root:
     at = _at(axes := _axes(symbols))
     regions = zip(at, lowering.starts(node), node.attributes["steps"])
     target = tuple(plus(times(index, step), start) for index, start, step in regions)
-    root = _root(version.node, "overwrite", axes, lowering.element(update, at), (ZERO, *target))
-    root.version, root.origin = version.version, node.origin
+    root = _root(Overwrite, version.node, axes, lowering.element(update, at), (ZERO, *target))
+    root.version, root.written_at = version.version, node.origin
     return root
 
 
@@ -176,7 +179,7 @@ def _roots_of_gemm(
     if start is not None or (row and starts_filled(node)):
         at = _at(axes := _axes(lowering.extents[node]))
         element = lowering.element(start, at) if start is not None else Literal(0, node.dtype)
-        yield _root(storage, "store", axes, element, (*row, *at))
+        yield _root(Store, storage, axes, element, (*row, *at))
     yield from call_roots(node, lowering, storage, row)
 
 
@@ -213,13 +216,13 @@ def _reduction(node: Node, lowering: Lowering) -> Root:
     axes = _axes(lowering.extents[x])
     kept = [axis for dim, axis in enumerate(axes) if dim not in dims]
     reduced = frozenset(axes[dim] for dim in dims)
-    kind = "search" if node.operator.search else "reduce"
-    return _root(node, kind, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
+    kind = Search if node.operator.search else Reduction
+    return _root(kind, node, axes, lowering.element(x, _at(axes)), _at(kept), reduced)
 
 
 def _scatter(
+    kind: type[Scatter | Update],
     node: Node,
-    kind: str,
     updates: Node,
     indices: Sequence[Node],
     lowering: Lowering,
@@ -230,22 +233,22 @@ def _scatter(
     positions = tuple(lowering.position(index, at[:rank]) for index in indices)
     reduced = frozenset(axes)  # where an element goes is known only when it is there
     inner = at if offsets is None else _shifted(at, offsets)
-    return _root(node, kind, axes, lowering.element(updates, at), (*positions, *inner[rank:]), reduced)
+    return _root(kind, node, axes, lowering.element(updates, at), (*positions, *inner[rank:]), reduced)
 
 
 def _root(
+    kind: type[R],
     node: Node,
-    kind: str,
     axes: tuple[Axis, ...],
     value: Expression,
     target: tuple[AnyIndex, ...],
     reduced: frozenset[Axis] = frozenset(),
-) -> Root:
+) -> R:
     ends = (axis.extent.formula for axis in axes if axis.extent.formula is not None)
     computed = (value for index in (*target, *ends) for value in values_in(index))
     reads = list(dict.fromkeys(load for one in (value, *computed) for load in loads(one)))
     looped = frozenset(axis for axis in axes if axis.extent is not ONE)
-    root = Root(node, kind, axes, value, target, reduced & looped, tuple(reads))
+    root = kind(node, axes, value, target, reduced & looped, tuple(reads))
     root.axes = _loop_order(root)
     return root
 
@@ -261,7 +264,7 @@ def _loop_order(root: Root) -> tuple[Axis, ...]:
     best = max(orders, key=lambda order: len(set(order)), default=[])
     missing = [axis for axis in wanted if axis not in best]
     result = list(dict.fromkeys(best))
-    if root.kind == "search":  # its best value and index are local variables
+    if isinstance(root, Search):  # its best value and index are local variables
         return tuple(sorted(wanted, key=lambda axis: axis in root.reduced))
     for axis in missing:  # in front of its successor in the natural order
         later = [one for one in wanted[wanted.index(axis) + 1 :] if one in result]

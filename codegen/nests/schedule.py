@@ -10,7 +10,7 @@ from .expression import AnyIndex, Axis, Index
 from .extents import Symbol
 from .library import looped_dims, reads_for_calls
 from .loops import inside_steps, is_from_before, keeps_from_vectors
-from .tree import Item, Loop, Root
+from .tree import Call, Item, Loop, Reduction, Root, Search
 
 
 def schedule(roots: list[Root], checks: list[Root]) -> list[Item]:
@@ -28,7 +28,7 @@ def _awaited_totals(roots: list[Root]) -> set[Root]:
     return {
         root
         for root in roots
-        if root.kind == "reduce"
+        if isinstance(root, Reduction)
         and not root.steps
         and root.node.spec.ndim == 0
         and root.node in read_in_loops
@@ -44,7 +44,7 @@ def _place_all(roots: list[Root], by_node: dict[Node, list[Root]]) -> list[Item]
         made = {load.node: None for load in root.reads if not is_from_before(load, root)}
         made |= dict.fromkeys(reads.get(root.node, ()))
         sources = [one for node in made for one in by_node.get(node, ())]
-        if root.kind in ("update", "overwrite"):  # of what other roots have stored
+        if root.writes_over:  # of what other roots have stored
             sources += by_node[root.node]
         if root.version:
             sources += [one for one in placed if any(load.node is root.node for load in one.reads)]
@@ -60,7 +60,7 @@ def _order_to_join(
 ) -> list[Axis]:
     """The axes, first those of loops around a call whose operand the root makes or whose result it uses."""
     axes = list(root.axes)
-    if root.kind == "search" or not axes:  # as of a view, which has no places of its own
+    if isinstance(root, Search) or not axes:  # as of a view, which has no places of its own
         return axes
     for node, place in ((root.node, root.target), *((load.node, load.indices) for load in root.reads)):
         first = [axis for dim in looped.get(node, ()) if (axis := _axis_at(place, dim)) in axes]
@@ -135,7 +135,7 @@ def _same_iteration(loop: Item, source: Root, root: Root, axis: Axis) -> bool:
     if len(dims) != 1:
         return False
     reads = [load for load in root.reads if load.node is source.node]
-    if source.node is root.node and root.kind != "call":
+    if source.node is root.node and not isinstance(root, Call):
         return False
     if root.version and any(load.node is root.node for load in source.reads):  # of what is overwritten now
         return False

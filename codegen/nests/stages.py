@@ -11,28 +11,19 @@ depend on the number of threads only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Node
-from pullback.tracer.operator import Monoid
 
-from .. import ir
-from ..machine.kernel_types import COMBINED, Sharing
 from ..machine.waking import LEAST, worth_sharing
-from ..whole_calls import operations_of_call
 from .cost import arithmetic
 from .expression import AnyIndex, Axis, Index, of_axis
 from .extents import Symbol
-from .growing import counts_steps
-from .library import starts_at_zero
-from .tree import Item, Loop, LoopTree, Root
+from .tree import Call, Item, Loop, LoopTree, MatrixProduct, RangeCheck, Root, StepCount
 
 SMALLEST_SEED = 4_000.0
 """Estimated nanoseconds of the item that a shared stage begins with."""
-PARTS_PER_THREAD = 4
-SMALL_PART = 1 << 14
-"""Bytes that a part has for itself up to which more parts cost nothing."""
 LOOK_AHEAD = 32
 """How many items may be passed over in search of those that join a stage."""
 LONG = 12
@@ -46,65 +37,17 @@ NANOSECONDS_PER_COST = 0.02
 
 @dataclass
 class Stage:
-    """One generated function."""
+    """What one generated function runs."""
 
     items: list[Item]
     shared: Symbol | None = None
     """The extent whose iterations are shared between threads, if any: of the loops and rows of products."""
-    arrays: list[Node] = field(default_factory=list)
-    numbers: dict[ir.Variable, int | float] = field(default_factory=dict)
-    """What no array's shape tells: extra arguments, with their values in this call."""
-    partial: list[Node] = field(default_factory=list)
-    """Totals that each part has for itself, to be combined."""
-    private: list[Node] = field(default_factory=list)
-    """Scratch that each part has for itself."""
-    parts_per_thread: int = 1
-    """With more, whoever has been held up does fewer of them; products are slower in smaller parts."""
-    function: ir.Function = field(init=False)
-    brief: frozenset[int] = frozenset()
-    """The positions of loops of few iterations, where there are many such loops."""
-
-    @property
-    def sharing(self) -> Sharing | None:
-        """Which arrays each part has for itself."""
-        if self.shared is None:
-            return None
-        places = {node: place for place, node in enumerate(self.arrays)}
-        totals = tuple((places[node], monoid_of(node).fold.name) for node in self.partial if node in places)
-        return Sharing(tuple(places[node] for node in self.private), totals)
-
-    def kernel(self, buffers: Mapping[Node, ir.Buffer]) -> ir.Kernel:
-        """The call of the function."""
-        sharing = None
-        if self.shared is not None:
-            totals = (node for node in self.partial if node in self.arrays)
-            combined = tuple((buffers[node], monoid_of(node)) for node in totals)
-            private = tuple(buffers[node] for node in self.private)
-            sharing = ir.Sharing(self.shared.value, combined, private)
-        return ir.Kernel(self.function, tuple(self.numbers.values()), sharing)
-
-
-def monoid_of(total: Node) -> Monoid:
-    """How one total is made of those of two parts."""
-    assert total.operator.monoid is not None
-    return total.operator.monoid
-
-
-def _is_combined(root: Root) -> bool:
-    """Whether the totals of parts can be combined."""
-    monoid = root.node.operator.monoid
-    is_total = root.kind != "call" or starts_at_zero(root)
-    return is_total and monoid is not None and monoid.fold.name in COMBINED
-
-
-def stage_names(stem: str, stages: Sequence[Stage]) -> list[str]:
-    return [stem] if len(stages) == 1 else [f"{stem}_{number}" for number in range(1, len(stages) + 1)]
 
 
 def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
     """The items of the tree in stages, shared always, never, or (None) where that pays."""
     tasks = _tasks(tree, parallel)
-    if any(counts_steps(item, tree) for item in tree.items):
+    if any(_counts_steps(item, tree) for item in tree.items):
         return _with_counted_steps(tasks, tree, parallel)
     stages: list[Stage] = []
     while tasks:
@@ -120,7 +63,7 @@ def split_into_stages(tree: LoopTree, parallel: bool | None) -> list[Stage]:
 def _with_counted_steps(tasks: list[_Task], tree: LoopTree, parallel: bool | None) -> list[Stage]:
     """All that needs steps that another loop counts is in one function with it."""
     stages: list[Stage] = []
-    counting = [place for place, item in enumerate(tree.items) if counts_steps(item, tree)]
+    counting = [place for place, item in enumerate(tree.items) if _counts_steps(item, tree)]
     for place, task in enumerate(tasks):
         if counting[0] < place <= counting[-1]:
             stages[-1].items.append(task.item)
@@ -194,25 +137,25 @@ def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
 
 
 def _tasks(tree: LoopTree, parallel: bool | None) -> list[_Task]:
-    views = {root.node: root.reads[0].node for root in tree.roots if root.kind == "view"}
     roots: dict[int, list[Root]] = {id(item): [] for item in tree.items}
     for root in tree.roots:
-        roots[id(root.path[0] if root.path else root)].append(root)
+        roots[id(root.outermost)].append(root)
+    views = tree.views
     return [_task(item, roots[id(item)], views, tree, parallel) for item in tree.items]
 
 
 def _task(
     item: Item, roots: list[Root], views: dict[Node, Node], tree: LoopTree, parallel: bool | None
 ) -> _Task:
-    fixed = any(root.kind in ("check", "trips", "update", "overwrite") or root.steps for root in roots)
+    fixed = any(root.is_fixed or root.steps for root in roots)
     task = _Task(item, None, fixed or (isinstance(item, Loop) and item.steps is not None), 0.0)
     if parallel is not False and isinstance(item, Loop) and _can_be_shared(item, roots, tree):
         task.extent, task.nanoseconds = item.extent, _estimated_nanoseconds(roots)
-    elif parallel is not False and isinstance(item, Root) and _is_product(item, tree):
+    elif parallel is not False and isinstance(item, MatrixProduct) and _can_be_split(item, tree):
         task.extent, task.nanoseconds = tree.extents[item.node][0], _estimated_product(item)
     for root in roots:
         axis = _shared_axis(root, item)
-        if root.kind != "check":
+        if not isinstance(root, RangeCheck):
             _note(task, root.node, task.writes, root.target, axis, views, tree)
         for load in root.reads:
             _note(task, load.node, task.reads, load.indices, axis, views, tree)
@@ -248,33 +191,19 @@ def _note(
 
 
 def _can_be_shared(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
-    if loop.steps or loop.extent.value < 4 or not all(_can_share(root, loop) for root in roots):
+    if (
+        loop.steps
+        or loop.extent.value < 4
+        or not all(root.may_be_shared(root.axis_of(loop)) for root in roots)
+    ):
         return False
-    added = {root.node for root in roots if root.kind == "scatter" or (root.kind == "call" and root.reduced)}
-    return not any(root.node in added for root in tree.roots if _makes(root) and root not in roots)
+    added = {root.node for root in roots if root.adds_over}
+    return not any(root.node in added for root in tree.roots if root.makes_value and root not in roots)
 
 
-def _makes(root: Root) -> bool:
-    return root.kind not in ("check", "view")
-
-
-def _can_share(root: Root, loop: Loop) -> bool:
-    """Whether the iterations of the loop are independent, but for totals that can be combined."""
-    axis = root.axis_of(loop)
-    if root.kind == "check":
-        return True
-    if root.kind in ("store", "reduce", "scatter", "search", "overwrite", "call"):
-        return axis not in root.reduced or _is_combined(root)
-    return root.kind == "scan" and not _scans(root, axis)
-
-
-def _scans(root: Root, axis: Axis | None) -> bool:
-    return getattr(root.target[root.node.attributes["dim"]], "axis", None) is axis
-
-
-def _is_product(root: Root, tree: LoopTree) -> bool:
-    """Whether this is a call of gemm on whole matrices, large enough for a part of the rows each."""
-    if root.product is None or root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
+def _can_be_split(root: MatrixProduct, tree: LoopTree) -> bool:
+    """Whether the matrices are whole, and large enough for a part of the rows each."""
+    if root.node.spec.ndim != 2 or len(tree.kept[root.node]) != 2:
         return False
     operands = [load.node for load in root.reads[:2]]
     plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
@@ -295,16 +224,41 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
     seen: set[Node] = set()
     total = 0.0
     for root in roots:
-        if root.product is not None:
+        if isinstance(root, MatrixProduct):
             total += root.product.indices.nanoseconds
             continue
-        if root.kind == "call":
-            total += operations_of_call(root.node) * NANOSECONDS_PER_COST
+        if isinstance(root, Call):
+            total += root.operations * NANOSECONDS_PER_COST
             continue
-        points = math.prod(axis.extent.value for axis in root.axes)
         new_loads = {load.node for load in root.reads} - seen
         seen |= new_loads
         cost = 0 if root.value is None else arithmetic(root.value, seen)
         each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
-        total += points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
+        total += root.points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
     return total
+
+
+# --- steps that data counts ---------------------------------------------------------------------------------
+
+
+def _counts_steps(item: Item, tree: LoopTree) -> bool:
+    """Whether an item counts steps, or uses a number that another has counted: they share a function."""
+    if isinstance(item, Loop):
+        if item.extent.find().is_counted or item.goes_on is not None:
+            return True
+        return any(_counts_steps(one, tree) for one in item.items)
+    return isinstance(item, StepCount) or any(map(_is_counted, _places(item)))
+
+
+def _places(root: Root) -> list[AnyIndex]:
+    found = list(root.target)
+    for load in root.reads:
+        found.extend(load.indices)
+    return found
+
+
+def _is_counted(index: AnyIndex) -> bool:
+    if not isinstance(index, Index):
+        return False
+    factors = (factor for term in index.terms for factor in term.factors)
+    return any(isinstance(factor, Symbol) and factor.find().is_counted for factor in factors)

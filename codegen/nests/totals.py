@@ -6,21 +6,23 @@ of columns lie in an array: another one holds the parts, and every so many rows 
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from pullback.tracer.graph import Node, new_node
 from pullback.tracer.ops.reduction import sum_
 
 from .blocking import in_blocks_of
 from .expression import AnyIndex, Axis, Index, Load, of_axis
 from .extents import Extents
-from .tree import Item, Loop, Root
+from .tree import Item, Loop, Reduction, Root
 
 LONGEST_SUM = 4096
 """Terms after which a sum in float32 goes on with a new total, so that its error grows with the blocks
 (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 4.2)."""
 
 
-def is_imprecise_sum(root: Root) -> bool:
-    return root.kind == "reduce" and root.node.operator is sum_ and root.node.dtype.itemsize < 8
+def is_imprecise_sum(root: Root) -> TypeGuard[Reduction]:
+    return isinstance(root, Reduction) and root.node.operator is sum_ and root.node.dtype.itemsize < 8
 
 
 def sum_in_parts(items: list[Item], roots: list[Root], extents: Extents) -> tuple[list[Item], list[Root]]:
@@ -66,7 +68,7 @@ def _loop_of_parts(root: Root) -> Loop | None:
     return None
 
 
-def _split_total(root: Root, loop: Loop, extents: Extents) -> Root:
+def _split_total(root: Reduction, loop: Loop, extents: Extents) -> Reduction:
     """Let the root make parts of its total, and add them at the end of each iteration of the loop."""
     total = root.node
     part = new_node(total.operator, total.operands, total.attributes, total.spec, total.origin, _name(total))
@@ -92,9 +94,7 @@ def _split_total(root: Root, loop: Loop, extents: Extents) -> Root:
     bound.pop(walked, None)
     read = Load(part, tuple(at))
     axes = tuple(axis for axis in bound)
-    whole = Root(
-        total, "reduce", axes, read, tuple(at), frozenset({over_parts}), (read,), path=path, bound=bound
-    )
+    whole = Reduction(total, axes, read, tuple(at), frozenset({over_parts}), (read,), path=path, bound=bound)
     whole.steps = root.steps
     items.append(whole)
     root.node, root.part_of = part, loop

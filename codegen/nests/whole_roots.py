@@ -10,10 +10,10 @@ from ..whole_calls import call_of, takes_wholes
 from .expression import ZERO, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
-from .tree import Root
+from .tree import Call, Root
 
 
-def whole_root(node: Node, lowering: Lowering) -> Root:
+def whole_root(node: Node, lowering: Lowering) -> Call:
     """The call for an operator, in loops over the dimensions of operands that it does not take whole."""
     extents, taken = lowering.extents, call_of(node).dims
     batch = tuple(map(Axis, extents[node.operands[0]][:-taken]))
@@ -21,7 +21,7 @@ def whole_root(node: Node, lowering: Lowering) -> Root:
     reads = tuple(_read(x, around, lowering) for x in node.operands)
     target = (*around, *map(of_axis, map(Axis, extents[node][len(batch) :])))
     looped = tuple(axis for axis in batch if axis.extent is not ONE)
-    return Root(node, "call", looped, None, target, reads=reads)
+    return Call(node, looped, None, target, reads=reads)
 
 
 def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:

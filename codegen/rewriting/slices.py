@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pullback.tracer.graph import Node, constant
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -36,6 +38,48 @@ def _slice_of_slice(node: Node) -> Node | None:
     pairs = zip(region_of(x), region_of(node))
     region = [inner[outer.start : outer.stop : outer.step] for inner, outer in pairs]
     return m.slice_(x.operands[0], **bounds_of(region))
+
+
+@rewrite("concatenate")
+def _slices_side_by_side(node: Node) -> Node | None:
+    whole = joined(node.operands, node.attributes["dim"])
+    return None if whole.operands == node.operands else whole
+
+
+def joined(parts: Sequence[Node], dim: int) -> Node:
+    """The parts side by side; slices that lie so in one array, as rows of a loop's stack, as one slice."""
+    runs: list[list[Node]] = []
+    for part in parts:
+        if runs and _follows(runs[-1][-1], part, dim % part.ndim):
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    found = [run[0] if len(run) == 1 else _from_to(_viewed(run[0]), _viewed(run[-1])) for run in runs]
+    return found[0] if len(found) == 1 else m.concatenate(*found, dim=dim)
+
+
+def _viewed(node: Node) -> Node:
+    """What has been reshaped to it, if of the same shape."""
+    source = node
+    while source.operator is m.reshape:
+        source = source.operands[0]
+    return source if source.shape == node.shape else node
+
+
+def _follows(before: Node, after: Node, dim: int) -> bool:
+    """Whether two values are slices of one array, the second where the first ends."""
+    one, other = _viewed(before), _viewed(after)
+    if not one.operator is other.operator is m.slice_ or one.operands != other.operands:
+        return False
+    pairs = enumerate(zip(region_of(one), region_of(other)))
+    return all(
+        a.step == b.step == 1 and a.stop == b.start if place == dim else a == b for place, (a, b) in pairs
+    )
+
+
+def _from_to(first: Node, last: Node) -> Node:
+    bounds = bounds_of(region_of(first)) | {"stops": bounds_of(region_of(last))["stops"]}
+    return m.slice_(first.operands[0], **bounds)
 
 
 @rewrite("slice")

@@ -1,10 +1,16 @@
-"""What generated code says about where a statement comes from."""
+"""What generated code says about where a statement comes from, and where that stands in a line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pullback.tracer.origin import Origin
+
+from .. import ir
+
+LINE_LENGTH = 110
+COMMENT_COLUMN = 60
 
 
 def comment_of(origins: Sequence[Origin]) -> str:
@@ -24,3 +30,45 @@ def comment_of(origins: Sequence[Origin]) -> str:
         place = first.place if not texts else f":{line}"
         texts.append(f"{place} ({', '.join(rules)})")
     return f"backward of {', '.join(texts)}" if texts else ""
+
+
+def said_once(body: ir.Body) -> ir.Body:
+    """The statements, a comment being for all of them up to the next one."""
+    result: list[ir.Stmt] = []
+    said = ""
+    for one in body:
+        comment = comment_of(ir.origins_of(one))
+        if ir.bodies(one):
+            one = ir.with_bodies(one, said_once)
+        elif comment and comment == said:
+            one = replace(one, origins=())  # type: ignore[arg-type]
+        result.append(one)
+        said = "" if _is_indented(one) else comment
+    return tuple(result)
+
+
+def _is_indented(one: ir.Stmt) -> bool:
+    """Whether the comment of a statement stands in a block of its own."""
+    return isinstance(one, ir.Library) and one.failure is not None
+
+
+def indented(line: str, one: ir.Stmt, depth: int) -> str:
+    return "    " * depth + line
+
+
+def commented(line: str, one: ir.Stmt, depth: int, sign: str = "#") -> str:
+    """The line with its comment in a column behind it, or above it where the line would be too long."""
+    code = indented(line, one, depth)
+    said = comment_of(ir.origins_of(one)).rstrip("\\")  # which would continue a comment of C's
+    if not said:
+        return code
+    comment = f"{sign} {said}"
+    beside = f"{code:<{COMMENT_COLUMN - 2}}  {comment}"
+    if len(beside) <= LINE_LENGTH:
+        return beside
+    indent = "    " * depth
+    return f"{indent}{shortened(comment, LINE_LENGTH - len(indent))}\n{code}"
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 4]} ..."

@@ -270,11 +270,9 @@ def split(value: Fraction, number_format: Format, *bits: int) -> list[float]:
     """
     parts = []
     for size in bits:
-        exponent = 0
+        exponent = value.numerator.bit_length() - value.denominator.bit_length() - size  # or one more
         while abs(value) * Fraction(2) ** -exponent >= 2**size:
             exponent += 1
-        while abs(value) * Fraction(2) ** -exponent < 2 ** (size - 1):
-            exponent -= 1
         part = Fraction(int(value * Fraction(2) ** -exponent)) * Fraction(2) ** exponent
         parts.append(float(part))
         value -= part

@@ -17,6 +17,7 @@ from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64
 
 from .. import ir
+from ..ir.names import BLOCK
 from ..nests.expression import (
     AnyIndex,
     Axis,
@@ -37,7 +38,6 @@ from ..nests.expression import (
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
 from .indices import Arrays, IndexWriter, Scope
-from .names import BLOCK
 
 LONGEST_EXPRESSION = 72
 LONGEST_CHOICE = 6

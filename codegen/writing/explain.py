@@ -13,6 +13,13 @@ VERBS = {
     "check": "compare positions with the extent of what they index",
     "trips": "count of steps of the next loop, which data decides",
 }  # fmt: skip
+LOOPS = {
+    "iterations": "loop over {count}",
+    "counted": "loop over the steps counted",
+    "block": "loop over the iterations of the block",
+    "while": "loop while its condition is true",
+    "choice": "if that is 1",
+}
 
 
 def explain(account: Account) -> str:
@@ -42,13 +49,8 @@ def _lines(work: LoopNest | Statement, arrays: dict[str, Array], depth: int) -> 
 
 
 def _loop_line(loop: LoopNest) -> str:
-    if loop.kind == "choice":
-        return "if that is 1"
-    if loop.kind == "while":
-        return "loop while its condition is true"
-    over = {"counted": "the steps counted", "block": "the iterations of the block"}
     blocks = f", in blocks of {loop.block}" if loop.block else ""
-    return f"loop over {over.get(loop.kind, loop.trip_count)}{blocks}"
+    return LOOPS[loop.kind].format(count=loop.trip_count) + blocks
 
 
 def _statement_line(statement: Statement, arrays: dict[str, Array]) -> str:

@@ -7,37 +7,37 @@ from collections.abc import Callable
 from .. import ir
 from ..nests.plan import Plan
 from ..nests.stages import Stage
-from .brief import brief_loops
 from .indices import Arrays
-from .names import NamePool
 from .write import Writer
 
 
-def write_functions(plan: Plan, stem: str, width: Callable[[ir.Expr], int]) -> None:
-    """Write the function of each stage.
+def write_program(plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Program:
+    """The program in the loop IR, with a kernel for each stage.
 
     Args:
-        stem: the name that the functions will have, and so no variable.
         width: how long an expression is where people read it: parts of long ones get names.
     """
-    for stage in plan.stages:
-        _write(stage, plan, stem, width)
+    inputs, filled = (tuple(plan.buffers[node] for node in some) for some in (plan.inputs, plan.filled))
+    allocation, buffers = plan.allocation, plan.buffers
+    growing = {buffers[node]: plan.counts.index(symbol) for node, symbol in allocation.growing.items()}
+    loans = tuple(
+        ir.Loan(buffers[node], buffers[one.owner], one.offset) for node, one in allocation.loans.items()
+    )
+    kernels = tuple(_kernel(stage, plan, width) for stage in plan.stages)
+    return ir.Program(inputs, filled, kernels, loans, growing)
 
 
-def _write(stage: Stage, plan: Plan, stem: str, width: Callable[[ir.Expr], int]) -> None:
-    taken = {stem, *(one.name for one in ir.PART), *(one.name for one in plan.buffers.values())}
-    rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.growing.items())}
+def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Kernel:
+    rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.allocation.growing.items())}
     growing = {symbol: rooms[symbol] for symbol in plan.counts}
     needed = plan.buffers[plan.filled[-1]] if plan.counts else None
-    arrays = Arrays(plan.buffers, NamePool(taken), growing=growing, needed=needed)
+    arrays = Arrays(plan.buffers, plan.names.copy(), plan.extent_names, growing=growing, needed=needed)
     writer = Writer(plan.tree, arrays, width)
-    plan.extent_names = writer.reserved
     body = writer.write(stage.items, stage.shared is not None)
     prologue = tuple(writer.prologue)
     used = ir.buffers((*prologue, *body))
-    stage.brief = brief_loops(body)
-    stage.arrays = [node for node in (*plan.inputs, *plan.filled) if plan.buffers[node] in used]
-    stage.numbers = arrays.numbers
-    buffers = [plan.buffers[node] for node in stage.arrays]
+    buffers = dict.fromkeys(plan.buffers[node] for node in (*plan.inputs, *plan.filled))
     bounds = ir.PART if stage.shared else ()
-    stage.function = ir.Function("kernel", (*buffers, *stage.numbers, *bounds), prologue, body)
+    parameters = (*(one for one in buffers if one in used), *arrays.numbers, *bounds)
+    function = ir.Function("kernel", parameters, prologue, body)
+    return ir.Kernel(function, tuple(arrays.numbers.values()), plan.sharing(stage, used))

@@ -11,10 +11,10 @@ from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
 from .. import ir
+from ..ir.names import NamePool
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
-from .names import NamePool
 
 LARGEST_LITERAL_OFFSET = 8
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
@@ -27,6 +27,8 @@ class Arrays:
 
     buffers: dict[Node, ir.Buffer]
     pool: NamePool
+    extent_names: dict[Symbol, str]
+    """What the extents of the program's inputs are called."""
     numbers: dict[ir.Variable, int | float] = field(default_factory=dict)
     """Extents, offsets and constants that no array's shape tells: extra arguments, with their values in this
     call."""
@@ -66,13 +68,6 @@ class IndexWriter:
         self._offsets: dict[int, ir.Variable] = {}
         self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
-        self.reserved: dict[Symbol, str] = {}
-        for formula, symbol in tree.extents.named.items():
-            if isinstance(formula, Source) and formula.letter and symbol.find() not in self.reserved:
-                self.reserved[symbol.find()] = arrays.pool.take(formula.letter)
-        for symbol in (one for node in tree.graph.inputs for one in tree.extents[node] if one is not ONE):
-            if symbol not in self.reserved:
-                self.reserved[symbol] = arrays.pool.take_first(EXTENTS)
 
     def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ir.Expr:
         """An index may be a value that is computed."""
@@ -86,7 +81,7 @@ class IndexWriter:
         if symbol not in self._extents:
             assert not symbol.is_counted, "a number of steps is read before it is known"
             source = self._array_with(symbol)
-            name = self.reserved.get(symbol) or self.arrays.pool.take_first(EXTENTS)
+            name = self.arrays.extent_names.get(symbol) or self.arrays.pool.take_first(EXTENTS)
             variable = self._extents[symbol] = ir.Variable(name)
             if source is None and symbol.base is not None:
                 difference = symbol.value - symbol.base.value

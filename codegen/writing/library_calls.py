@@ -10,7 +10,7 @@ from pullback.tracer.graph import Node
 
 from .. import ir
 from ..nests.expression import AnyIndex, Axis, Index, Literal, axes_in, minus, of_axis, of_symbol, plus
-from ..nests.tree import Root
+from ..nests.tree import Call, MatrixProduct, Root
 from ..whole_calls import call_of, function_of
 from .indices import Scope
 from .stores import RootWriter
@@ -22,14 +22,13 @@ Side = set[Axis]
 class LibraryWriter(RootWriter):
     """Writes calls in the loops that they are in."""
 
-    def _call(self, root: Root, scope: Scope) -> None:
-        write = self._whole if root.product is None else self._gemm
-        scope.statements.append(write(root, scope))
+    def _call(self, root: Call, scope: Scope) -> None:
+        write = self._gemm(root, scope) if isinstance(root, MatrixProduct) else self._whole(root, scope)
+        scope.statements.append(write)
 
-    def _gemm(self, root: Root, scope: Scope) -> ir.Library:
+    def _gemm(self, root: MatrixProduct, scope: Scope) -> ir.Library:
         """`gemm(1.0, x[i], w.T, 0.0, product)`"""
         product = root.product
-        assert product is not None
         rows, columns, summed = _sides(root)
         first, second = root.reads[:2]
         left = self._matrix(first.node, first.indices, (rows, summed), root, scope)
@@ -74,7 +73,7 @@ class LibraryWriter(RootWriter):
         ends = (start, plus(start, of_symbol(axis.extent)))
         return ir.Span(*(self.index(one, scope) for one in ends))
 
-    def _whole(self, root: Root, scope: Scope) -> ir.Library:
+    def _whole(self, root: Call, scope: Scope) -> ir.Library:
         """`sort_positions(x[i], positions[i])`; raises where there is no result."""
         node, declared = root.node, call_of(root.node)
         operands = [

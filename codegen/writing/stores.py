@@ -11,16 +11,15 @@ from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
 from .. import ir
+from ..ir.names import loop_variable
 from ..nests.expression import Expression, Index, Literal, Within, number
-from ..nests.library import starts_at_zero
-from ..nests.tree import Loop, LoopTree, Root
+from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, Store
 from .element import ElementWriter
 from .indices import Arrays, Scope
-from .names import loop_variable
 
 
 class RootWriter(ElementWriter):
-    """Writes one root after another; a method for each kind."""
+    """Writes one root after another."""
 
     def __init__(self, tree: LoopTree, arrays: Arrays, width: Callable[[ir.Expr], int]) -> None:
         super().__init__(tree, arrays, width)
@@ -55,10 +54,8 @@ class RootWriter(ElementWriter):
         if isinstance(value, ir.Variable) and is_final:
             scope.known[key] = value
 
-    _overwrite = _store
-
     def _put(self, place: ir.Variable | ir.Load, value: ir.Expr, root: Root, scope: Scope) -> None:
-        origins = ir.gathered_origins(root.origin or root.node.origin, value)
+        origins = ir.gathered_origins(root.origin, value)
         scope.statements.append(assignment(place, value, origins))
 
     def _value_to_store(self, expression: Expression, scope: Scope) -> ir.Expr:
@@ -105,7 +102,7 @@ class RootWriter(ElementWriter):
 
     def _accumulates_locally(self, root: Root) -> bool:
         """Whether all kept dims are walked by loops outside the reduced ones: the total is one variable."""
-        return root.kind in ("reduce", "search") and self._is_one_element(root, root.complete_in)
+        return isinstance(root, Reduction | Search) and self._is_one_element(root, root.complete_in)
 
     def _is_one_element(self, root: Root, outside: list[Loop]) -> bool:
         """Whether inside of these loops the root always adds to the same place."""
@@ -116,9 +113,9 @@ class RootWriter(ElementWriter):
 
     def _initialise(self, root: Root, scope: Scope) -> None:
         node = root.node
-        if root.kind == "update" or (root.kind == "call" and not starts_at_zero(root)):
+        if not root.begins_at_identity:
             return
-        if root.kind == "check":
+        if isinstance(root, RangeCheck):
             all_within = self._all_within[root] = self._variable("in_range", BOOL)
             scope.statements.append(ir.Let(all_within, ir.Const(True, BOOL)))
             return
@@ -126,7 +123,7 @@ class RootWriter(ElementWriter):
         if self._accumulates_locally(root):
             total = self._locals[node] = self._variable(self.local_name(node), node.dtype)
             scope.statements.append(ir.Let(total, start))
-            if root.kind == "search":
+            if isinstance(root, Search):
                 self._best(root, scope)
             return
         scope.statements.append(self._filled_with(root, start, scope))
@@ -186,7 +183,7 @@ class RootWriter(ElementWriter):
     def _store_total(self, root: Root, scope: Scope) -> None:
         """After the loops of a reduction: put the total where others look for it."""
         node = root.node
-        if root.kind == "check":
+        if isinstance(root, RangeCheck):
             self._raise_unless(self._all_within[root], root, scope)
             return
         if node not in self._locals or node not in self.arrays.buffers:
@@ -224,7 +221,7 @@ class RootWriter(ElementWriter):
         node = root.node
         assert root.value is not None
         if not root.reduced:
-            self._store(Root(node, "store", value=Literal(0, node.dtype), target=root.target), scope)
+            self._store(Store(node, value=Literal(0, node.dtype), target=root.target), scope)
             return
         value = self.value(root.value, scope)
         if not isinstance(value, ir.Variable):
@@ -232,9 +229,9 @@ class RootWriter(ElementWriter):
         best, place = self._best_values[root], self._locals[node]
         assert node.operator.search is not None
         better = ir.apply_operator(node.operator.search.beats, (value, best), BOOL)
-        operands = {"better": better, "x": value, "best": best}
-        first_nan = "{better} or ({x} != {x} and {best} == {best})"
-        beats = self._temporary("beats", ir.fill(first_nan, operands, BOOL), scope)
+        is_nan, is_none = ir.apply("not_equal", value, value), ir.apply("equal", best, best)
+        wins = ir.apply("or", better, ir.apply("and", is_nan, is_none))
+        beats = self._temporary("beats", wins, scope)
         position = self._root_variables[next(iter(root.reduced))]
         scope.statements.append(ir.Assign(place, ir.Select(beats, position, place)))
         scope.statements.append(ir.Assign(best, ir.Select(beats, value, best), (node.origin,)))

@@ -10,14 +10,28 @@ from pullback.tracer.ops.elementwise import ADDITION, logical_not
 from pullback.tracer.spec import BOOL
 
 from .. import ir
+from ..ir.names import BLOCK, BLOCK_STOP, loop_variable
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
 from ..nests.interior import Interior, find_interior
 from ..nests.totals import is_imprecise_sum
-from ..nests.tree import Item, Loop, Root
+from ..nests.tree import (
+    Call,
+    Item,
+    Loop,
+    Overwrite,
+    RangeCheck,
+    Reduction,
+    Root,
+    Scan,
+    Scatter,
+    Search,
+    StepCount,
+    Store,
+    Update,
+)
 from .indices import Scope
 from .library_calls import LibraryWriter
-from .names import BLOCK, BLOCK_STOP, loop_variable
 from .stores import depth_of
 
 
@@ -34,7 +48,7 @@ class Writer(LibraryWriter):
         """Of variables that say whether a choice is taken, the one that says the opposite."""
         scope = Scope(None, None)
         self._write_items(items, scope)
-        order = {name: place for place, name in enumerate(self.reserved.values())}
+        order = {name: place for place, name in enumerate(self.arrays.extent_names.values())}
         self.prologue.sort(key=lambda one: order.get(_defined(one), len(order)))
         return tuple(scope.statements)
 
@@ -231,7 +245,7 @@ class Writer(LibraryWriter):
 
     def _begins(self, root: Root) -> bool:
         """Whether no other root has begun to add to the same array."""
-        return root.kind == "check" or self._begun.setdefault(root.node, root) is root
+        return isinstance(root, RangeCheck) or self._begun.setdefault(root.node, root) is root
 
     def _bind_outside(self, root: Root, scope: Scope) -> None:
         for axis, loop in root.bound.items():
@@ -239,11 +253,27 @@ class Writer(LibraryWriter):
                 self._root_variables[axis] = self._variables[loop]
 
     def _write_root(self, root: Root, scope: Scope) -> None:
-        if root.kind != "view":
-            single = root.kind == "scatter" and root.first_reduced is None  # one update, no loop around it
-            if single and self._begins(root):
-                self._initialise(root, scope)
-            getattr(self, f"_{root.kind}")(root, scope)
+        match root:
+            case Store() | Overwrite():
+                self._store(root, scope)
+            case Reduction():
+                self._reduce(root, scope)
+            case Search():
+                self._search(root, scope)
+            case Scan():
+                self._scan(root, scope)
+            case Scatter():
+                if root.first_reduced is None and self._begins(root):  # one update, no loop around it
+                    self._initialise(root, scope)
+                self._scatter(root, scope)
+            case Update():
+                self._update(root, scope)
+            case Call():
+                self._call(root, scope)
+            case RangeCheck():
+                self._check(root, scope)
+            case StepCount():
+                self._trips(root, scope)
 
 
 def _defined(statement: ir.Let | ir.View) -> str:

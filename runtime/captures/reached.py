@@ -6,14 +6,12 @@ follows only names that occur in the code found so far.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import sys
-import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,7 +43,8 @@ PARTS: dict[type, tuple[str, ...]] = {
 }
 """Of objects that call functions the attributes that hold these."""
 MAPPINGS = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
-NAMESPACES = (SimpleNamespace, argparse.Namespace, threading.local)
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace", "_thread._local")
+"""By name: to import argparse takes long."""
 SEQUENCES = (list, tuple, set, frozenset, deque)
 
 
@@ -172,7 +171,7 @@ def _way_from(kind: Any) -> str:
         return "_from_container"
     if kind in PARTS:
         return "_from_parts"
-    if is_opaque(kind.__module__) and kind not in NAMESPACES:
+    if is_opaque(kind.__module__) and f"{kind.__module__}.{kind.__qualname__}" not in NAMESPACES:
         return "_from_wrapper"
     has_slots = kind.__dictoffset__ == 0 or any("__slots__" in vars(base) for base in kind.__mro__)
     return "_from_slotted" if has_slots or issubclass(kind, (dict, *SEQUENCES)) else "_from_instance"

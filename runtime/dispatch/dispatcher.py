@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from ...tracer.collection import paused_collection
 from ...tracer.errors import EagerOnlyError, PullbackError, TraceError
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, innermost
 from ...tracer.uninterrupted import uninterrupted
-from ..tracing.collection import paused_collection
 from ..tracing.signature import Call
 from ..values import dtypes
 from .inspection import Known
@@ -48,8 +48,8 @@ class Dispatcher(TracedFunction):
 
     def _call_anew(self, call: Call) -> Any:
         """Trace; enter the variant in the table only when it has run."""
-        _import_code_generator()
         with before_forks(), self.lock, paused_collection:
+            _import_code_generator()
             result = self.table.run_call(call)  # another thread may have been quicker
             if result is not STALE:
                 return result
@@ -145,8 +145,8 @@ class Dispatcher(TracedFunction):
     def known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         """What a call would run, traced if need be; it does not run."""
         call = self.signature.call(args, kwargs)
-        _import_code_generator()
-        with before_forks(), self.lock:
+        with before_forks(), self.lock, paused_collection:
+            _import_code_generator()
             entry = self.table.entries.get(call.key)
             for known in entry.variants if entry is not None else ():
                 if isinstance(known, Variant) and known.is_valid():

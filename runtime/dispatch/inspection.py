@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ...codegen.account import Account
-from ...codegen.writing.explain import explain
 from ...tracer.errors import GradientError
 from ...tracer.graph import Graph, Node
 from ..tracing.signature import conform, spec_of_leaf
@@ -25,6 +23,7 @@ from .siblings import Path
 from .variant import TapePair, Variant
 
 if TYPE_CHECKING:
+    from ...codegen.account import Account
     from ...codegen.pipeline import Pair, Program
 
 
@@ -59,6 +58,8 @@ class Backward:
     """The inputs, results and further values that the forward function hands to it, and why, line by line."""
 
     def __str__(self) -> str:
+        from ...codegen.writing.explain import explain
+
         return "\n".join((*self.handed_over, explain(self.account)))
 
 
@@ -75,6 +76,8 @@ class Explanation:
     """Of the functions that compute the gradient, if `forward` does not."""
 
     def __str__(self) -> str:
+        from ...codegen.writing.explain import explain
+
         return "\n".join((*self.notes, *map(explain, self.forward), *map(str, self.backward)))
 
 
@@ -128,6 +131,19 @@ class Inspection:
                 shown = (*shown, *others)
                 found.append(f"# Another path\n{_commented(path.traced)}\n{_joined(map(_source, others))}")
         return "\n\n".join(found)
+
+    def c_source(self, *args: Any, **kwargs: Any) -> str:
+        """What `source` shows, as one file of C11: serial, with libm, and a CBLAS for products of matrices.
+
+        For each program there is a function that takes the addresses of its inputs and outputs, in the shapes
+        of these arguments; those that it calls serve other shapes as well. What is handed out as it is given,
+        an input or a constant, is no output of it.
+        """
+        from ...codegen.program import c_source  # which takes llvmlite
+
+        known = self._known_for(args, kwargs)
+        shown = known.programs if known.is_gradient else self._differentiated(known, args, kwargs)
+        return c_source([program for one in shown for program in _generated(one)])
 
     def _differentiated(self, known: Known, args: Any, kwargs: Any) -> tuple[Variant, ...]:
         """The programs with respect to all floats, if they are to none; as they are if no gradient exists."""
@@ -232,10 +248,14 @@ def _path_lines(known: Known) -> list[str]:
     return lines
 
 
+def _generated(variant: Variant) -> tuple[Program, ...]:
+    """The programs of a variant: one, or those of its forward and its backward function."""
+    return (variant.pair.forward, variant.pair.backward) if variant.differentiable else (variant.forward,)
+
+
 def _source(variant: Variant) -> str:
-    if not variant.differentiable:
-        return variant.forward.source
-    return f"{variant.pair.forward.source.rstrip()}\n\n\n{variant.pair.backward.source}"
+    *others, last = _generated(variant)
+    return "".join(f"{one.source.rstrip()}\n\n\n" for one in others) + last.source
 
 
 def _joined(sources: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...codegen.options import Options
+from ...tracer.collection import paused_collection
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
 from ...tracer.interpret import evaluate_graph
@@ -127,7 +128,7 @@ class Variant(Runs):
         """What runs a program; where it has to be compiled, this is counted."""
         from ...codegen.machine.compile import statistics  # not at start
 
-        with before_forks(), self._lock:
+        with before_forks(), self._lock, paused_collection:
             before = statistics.compilations, statistics.source_hits, statistics.disk_hits
             run = program.runner
             self.counters.compilations += statistics.compilations - before[0]

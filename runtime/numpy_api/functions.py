@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -39,15 +40,10 @@ def implements(*functions: Any, shares: bool = False) -> Callable[[F], F]:
     """
 
     def enter(implementation: F) -> F:
-        parameters = inspect.signature(implementation).parameters.values()
-        names = {one.name for one in parameters}
-        variadic = any(one.kind is one.VAR_KEYWORD for one in parameters)
-        count = _count_positional(functions[0], implementation)
-        takes_any = any(one.kind is one.VAR_POSITIONAL for one in parameters)
-
         @functools.wraps(implementation)
         def call(*arguments: Any, **keywords: Any) -> Any:
-            if len(arguments) > count and not takes_any:
+            names, count, variadic = _accepted(functions[0], implementation)
+            if len(arguments) > count:
                 keywords |= _named(functions[0], arguments, count)
                 arguments = arguments[:count]
             if keywords and not variadic and not names.issuperset(keywords):
@@ -68,6 +64,19 @@ def implements(*functions: Any, shares: bool = False) -> Callable[[F], F]:
     return enter
 
 
+@functools.cache
+def _accepted(function: Any, implementation: Any) -> tuple[frozenset[str], int, bool]:
+    """The names of its parameters, how many are positional, and whether it takes any others by name.
+
+    Not looked up before it is called: signatures of all functions take longer than most imports.
+    """
+    parameters = inspect.signature(implementation).parameters.values()
+    kinds = {one.kind for one in parameters}
+    takes_any = inspect.Parameter.VAR_POSITIONAL in kinds
+    count = sys.maxsize if takes_any else _count_positional(function, implementation)
+    return frozenset(one.name for one in parameters), count, inspect.Parameter.VAR_KEYWORD in kinds
+
+
 def _count_positional(function: Any, implementation: Any) -> int:
     """How many arguments the implementation takes by the positions that they have in NumPy."""
     try:
@@ -83,7 +92,7 @@ def _count_positional(function: Any, implementation: Any) -> int:
     return count
 
 
-def _asked_for(function: Any, keywords: dict[str, Any], names: set[str]) -> dict[str, Any]:
+def _asked_for(function: Any, keywords: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
     """Without the options that an implementation does not know, and that have NumPy's own defaults."""
     parameters = inspect.signature(function).parameters
     return {

@@ -68,6 +68,8 @@ def trace_body(
         MutationError: it writes to what it is given, or to a tensor from outside.
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
+    from ...codegen.derivatives.taken import Taken  # not at start
+
     trace, recording = current_trace(), is_recording()
     trace.differentiable = True  # gradients are taken of the graph, which must show where there are none
     drawn, first = len(trace.drawn), next_sequence()
@@ -96,9 +98,11 @@ def trace_body(
     if any(node not in outer for node in edges):
         raise GraphError(f"{name}: a value that the tape has read is not in the graph of the body")
     places = {node: make_input(node.spec, node.name, node.origin) for node in outer}
+    taken = Taken(name, name_results(substitute(outputs, places)))
+    trace.notes += taken.notes
     return TracedBody(
         (*nodes, *places.values()),
-        name_results(substitute(outputs, places)),
+        taken.outputs,
         [tensor_at(node, edges.get(node), [0, None]) for node in outer],
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import identity, stop_gradient
-from ...tracer.ops.movement import concatenate, reshape
+from ...tracer.ops.movement import reshape
 from ...tracer.origin import Origin, located_at
 from ...tracer.trace import Guard
 
@@ -60,16 +60,18 @@ def packed(guards: Sequence[Guard]) -> tuple[list[Node], list[tuple[int, int, in
 
 def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
     """All elements in one vector, without gradient; one node is given as it is."""
+    from ...codegen.rewriting.slices import joined  # not at start
+
     parts = []
     for node in nodes:
         with located_at(origins[node]):
-            part = stop_gradient(node) if node.spec.is_float else node
-            parts.append(part if len(nodes) == 1 else reshape(part, shape=(node.spec.size,)))
+            parts.append(node if len(nodes) == 1 else reshape(node, shape=(node.spec.size,)))
     with located_at(origins[nodes[0]]):
+        whole = joined(parts, 0)
+        whole = stop_gradient(whole) if whole.spec.is_float else whole
         if len(parts) > 1:
-            return concatenate(*parts, dim=0).named("guards")
-        (only,) = parts
-        return only if only.name and not only.is_input else identity(only).named("guard")
+            return whole.named("guards")
+        return whole if whole.name and not whole.is_input else identity(whole).named("guard")
 
 
 class Guards:

@@ -253,11 +253,7 @@ class _Run:
             written = self._written(len(arguments))
             outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
-            outputs, pulled, asked = _named(outputs, pulled, self.trace.guards)
-            if not pulled.gradients:
-                shared = self.trace.share_captured((*outputs, *(guard.node for guard in asked)))
-                outputs = list(shared[: len(outputs)])
-                asked = [replace(guard, node=node) for guard, node in zip(asked, shared[len(outputs) :])]
+            outputs, pulled, asked = self._finished(outputs, pulled)
             guards = Guards(asked)
         outputs += guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
@@ -303,6 +299,26 @@ class _Run:
             owns_constants=self.trace.owns_captured(),
             updates=self._updates(),
             identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
+        )
+
+    def _finished(
+        self, outputs: Sequence[Node], pulled: _Pulled
+    ) -> tuple[list[Node], _Pulled, list[Guard]]:
+        """The nodes of the trace, each variable's name at the last that a call has made for it, with the
+        derivatives among them taken."""
+        from ...codegen.derivatives.taken import Taken  # not at start
+
+        guards = self.trace.guards
+        values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))
+        if not pulled.gradients:
+            values = self.trace.share_captured(values)
+        taken = Taken(self.name, values)
+        self.trace.notes += taken.notes
+        found = iter(taken.outputs)
+        return (
+            [next(found) for _ in outputs],
+            replace(pulled, gradients={variable: next(found) for variable in pulled.gradients}),
+            [replace(one, node=next(found), serial=taken.serial(one.serial)) for one in guards],
         )
 
     def _identified(self) -> list[Any]:
@@ -487,21 +503,6 @@ class _Pulled:
             self.outputs,
             tuple(node in self.gradients for node in wanted),
         )
-
-
-def _named(
-    outputs: Sequence[Node], pulled: _Pulled, guards: Sequence[Guard]
-) -> tuple[list[Node], _Pulled, list[Guard]]:
-    """The nodes of a trace, each variable's name at the last one that a call has made for it."""
-    values = (*outputs, *pulled.gradients.values(), *(guard.node for guard in guards))
-    found = iter(name_results(values))
-    named = [next(found) for _ in outputs]
-    gradients = {variable: next(found) for variable in pulled.gradients}
-    return (
-        named,
-        replace(pulled, gradients=gradients),
-        [replace(guard, node=next(found)) for guard in guards],
-    )
 
 
 def _requires_grad(value: Any) -> bool:

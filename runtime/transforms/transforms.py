@@ -1,7 +1,8 @@
 """Functions from functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hessian`.
 
 All run the function on the tape. Of a plain function that happens in each call; of a compiled one when it is
-traced, so that value and gradient become one graph and one generated function.
+traced, so that value and gradient become one graph and one generated function. There `grad` and `jacobian`
+leave the derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
 
 Each argument that is differentiated is replaced by an alias, a tensor of the same elements at a place of
 its own on the tape. So a derivative inside of a derivative does not see the paths of the outer one.
@@ -19,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
-from ...tracer.graph import Node, constant
+from ...tracer.graph import Node, constant, make_node, next_serial
+from ...tracer.ops.control import derivative
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
-from ...tracer.trace import innermost, is_tracing
+from ...tracer.trace import current_trace, innermost
 from ..autograd.autograd import pull_back
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
 from ..tape.apply import apply, cut_off, of_kind, standing_for
@@ -31,13 +33,11 @@ from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, how_to_return
 from ..values.modes import enable_grad, is_recording
-from ..values.nodes import GradNode, next_sequence, targets_behind
+from ..values.nodes import GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import NumpyScalar, as_kind, plain
-from .graph_gradient import pull_back_rolled, roll_trace
-from .graph_jacobian import jacobian_of_graph
 
 Function = Callable[..., Any]
 Argnums = int | str | Sequence[int | str]
@@ -136,7 +136,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
         gradients = pull_back(outputs, inputs.leaves, fitted, create_graph=keep, retain_graph=True)
         return tuple(inputs.results(gradients, keep))
 
-    shown = inputs.shown(value, inputs.recording and inputs.reach_outside(outputs))
+    shown = inputs.shown(value, inputs.reach_outside(outputs))
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
 
 
@@ -227,13 +227,8 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool) -> Function:
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         leaves, structure = _flat(value)
         outputs = [_floating_output(name, leaf) for leaf in leaves]
-        keep = inputs.recording and inputs.reach_outside(outputs)
-        derivatives: list[list[Tensor]] | None = None
-        if is_tracing() and not keep:
-            derivatives = inputs.jacobian_of_graph(outputs, aux)
-        if derivatives is None:
-            derivatives = [_all_pulled(output, inputs.leaves, keep) for output in outputs]
-        rows = [inputs.results(row, keep) for row in derivatives]
+        keep = inputs.reach_outside(outputs)
+        rows = [inputs.results(row, keep) for row in inputs.derivatives(outputs, keep)]
         found = [row if inputs.several else row[0] for row in rows]
         result = found[0] if structure is None else unflatten(structure, found)
         return (result, inputs.shown(aux, False)) if has_aux else result
@@ -265,10 +260,8 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         output = _single_output(name, value)
         scalar = _as_scalar(output)
-        keep = inputs.recording and inputs.reach_outside([scalar])
-        gradients = None if keep or not is_tracing() else inputs.pull_back_rolled(scalar, aux)
-        if gradients is None:
-            gradients = pull_back([scalar], inputs.leaves, [None], create_graph=keep)
+        keep = inputs.reach_outside([scalar])
+        (gradients,) = inputs.derivatives([scalar], keep)
         found = inputs.results(gradients, keep)
         shown = inputs.shown(output, keep)
         slope = tuple(found) if inputs.several else found[0]
@@ -294,7 +287,7 @@ class _Inputs:
         """The aliases, over all differentiated arguments."""
         self._own: set[int] = set()
         self._behind: list[Any] = []
-        """What is on the tape behind the outputs, once it is known whether they reach outside."""
+        """What is on the tape behind the outputs, once it was asked whether they reach outside."""
         self._first_sequence = next_sequence()
         self._layouts: list[tuple[Any, list[bool]]] = []
         changed_args, self._kwargs = list(args), dict(kwargs)
@@ -307,7 +300,6 @@ class _Inputs:
         trace = innermost()
         if trace is not None:
             trace.differentiable = True
-            self._guards_before = len(trace.guards)
         try:
             differentiated = differentiating(self.leaves, self._first_sequence)
             with enable_grad(), keeping_saved_values(), differentiated:
@@ -358,29 +350,20 @@ class _Inputs:
         own = identity(value) if self.recording else stop_gradient(value)
         return own.named(value.name)
 
-    def pull_back_rolled(self, output: Tensor, aux: Any) -> tuple[Tensor | None, ...] | None:
-        """The gradients by the graph, where that has loops to roll."""
-        results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        behind = self._behind if self.recording else targets_behind([output.grad_fn])
-        return pull_back_rolled(output, behind, results, self.leaves, self._guards_before)
-
-    def jacobian_of_graph(self, outputs: Sequence[Tensor], aux: Any) -> list[list[Tensor]] | None:
-        """All derivatives of all outputs by the graph, its loops rolled; None where it does not show them."""
-        ends = [one.grad_fn for one in outputs if one.grad_fn is not None]
-        behind = self._behind if self.recording else targets_behind(ends)
-        results = [leaf for leaf in _flat(aux)[0] if isinstance(leaf, Tensor)]
-        rolled = roll_trace(outputs, behind, results, self.leaves, self._guards_before, only_loops=False)
-        if rolled is None:
-            return None
-        found = jacobian_of_graph(rolled.graph, rolled.outputs, rolled.inputs)
-        return [[make(cut_off(one)) for one in row] for row in found]
+    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> list[Sequence[Tensor | None]]:
+        """All derivatives of each output; in a trace as nodes of its graph, where that shows them."""
+        values, variables = ([one._value for one in tensors] for tensors in (outputs, self.leaves))
+        are_nodes = all(type(one) is Node for one in (*values, *variables))
+        if keep or not are_nodes or have_own_backward(self._behind):
+            return [_all_pulled(output, self.leaves, keep) for output in outputs]
+        return [[make(cut_off(one)) for one in row] for row in _derivative_nodes(values, variables)]
 
     def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
-        """Whether the outputs depend on tensors that require grad besides the aliases."""
+        """Whether the outputs are recorded, and depend on tensors that require grad besides the aliases."""
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
-        return any(
+        return self.recording and any(
             target.sequence < first
             if isinstance(target, GradNode)
             else id(target) not in self._own and id(target) not in _closed
@@ -418,6 +401,26 @@ class _Inputs:
             return of_kind(leaf, kind)
         shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
         return plain(shown)
+
+
+def _derivative_nodes(results: Sequence[Node], variables: Sequence[Node]) -> list[list[Node]]:
+    """Nodes for all derivatives, which are taken when the trace ends, or when Python asks for a value."""
+    from ...codegen.derivatives.jacobians import derivatives  # not at start
+
+    trace, call = current_trace(), next_serial()
+    taken = functools.cache(functools.partial(derivatives, tuple(results), tuple(variables)))
+    rows = [
+        [make_node(derivative, (one, variable), {"call": call}, name="") for variable in variables]
+        for one in results
+    ]
+    for number, row in enumerate(rows):
+        for place, node in enumerate(row):
+            trace.values.define(node, functools.partial(_element, taken, number, place))
+    return rows
+
+
+def _element(taken: Callable[[], list[list[Node]]], row: int, place: int) -> Node:
+    return taken()[row][place]
 
 
 # --- small things -----------------------------------------------------------------------------------------
@@ -537,9 +540,14 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     return cotangent
 
 
-def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> list[Tensor]:
-    """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`."""
+def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequence[Tensor | None]:
+    """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
+
+    None where a number does not depend on an input.
+    """
     shape = tuple(output._value.shape)
+    if not shape:
+        return pull_back([output], inputs, [None], create_graph=keep)
     size = math.prod(shape)
     basis = np.eye(size, dtype=output._value.dtype).reshape(size, *shape)
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]

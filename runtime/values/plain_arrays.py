@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,11 @@ import numpy as np
 from ...tracer.errors import ArgumentError
 from ...tracer.origin import at_caller
 
-FORBIDDEN = (np.ma.MaskedArray, np.matrix)
-_REMEDIES = {
-    np.ma.MaskedArray: (
-        "a masked array; masks are not supported",
-        ".filled(...), or the data and the mask as two arrays",
-    ),
-    np.matrix: (
-        "an np.matrix, whose * is a product of matrices",
-        "numpy.asarray(...) of it, and write @ for the product",
-    ),
-}
+_MASKED = "a masked array; masks are not supported", ".filled(...), or the data and the mask as two arrays"
+_MATRIX = (
+    "an np.matrix, whose * is a product of matrices",
+    "numpy.asarray(...) of it, and write @ for the product",
+)
 
 
 def require_plain_array(value: Any, what: str) -> None:
@@ -28,7 +23,13 @@ def require_plain_array(value: Any, what: str) -> None:
     Raises:
         ArgumentError: it is.
     """
-    if not isinstance(value, FORBIDDEN):
+    if type(value) is np.ndarray or not isinstance(value, np.ndarray):
         return
-    found, remedy = next(texts for kind, texts in _REMEDIES.items() if isinstance(value, kind))
+    masked = sys.modules.get("numpy.ma")  # to import it takes longer than to compile a small function
+    if isinstance(value, np.matrix):
+        found, remedy = _MATRIX
+    elif masked is not None and isinstance(value, masked.MaskedArray):
+        found, remedy = _MASKED
+    else:
+        return
     raise ArgumentError(f"{what} is {found}{at_caller()}. Pass {remedy}.")

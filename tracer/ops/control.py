@@ -1,9 +1,11 @@
-"""The loop: an operator that holds a graph and runs it once for each step.
+"""The loop: an operator that holds a graph and runs it once for each step. And the derivative in a trace.
 
 A loop has several results, a node one value. So `loop` itself has none (its spec is a placeholder), and
 `loop_result` names one result of it. `tracer/loop.py` makes both and says what the operands are.
 
 A choice is a loop of one step or none, so what holds for loops (reverse, tape, code) holds for choices.
+
+A `derivative` is one of the graph between its operands, and taken when the trace ends: no pass sees one.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import GraphError, ShapeError
 from ..interpret import evaluate_graph
 from ..operator import Array, declare
 from ..spec import BOOL, INT64, Spec
@@ -145,4 +147,18 @@ loop_result = declare(
     evaluate=_evaluate_result,
     noun="result",
     doc="one result of a loop: a carry after the last step, or a value of every step, stacked",
+)
+
+
+def _no_derivative(*operands: Array, call: int) -> NoReturn:
+    raise GraphError("a derivative in a trace has a value once its graph is differentiated")
+
+
+derivative = declare(
+    "derivative",
+    "control",
+    "result variable",
+    infer=lambda result, variable, call: variable.with_shape((*result.shape, *variable.shape)),
+    evaluate=_no_derivative,
+    doc="all derivatives of a value by one that it is made of; those of one `call` are taken together",
 )

@@ -13,8 +13,7 @@ from pullback.tracer.spec import INT64
 from ... import ir
 from ...vector_math import FUNCTIONS
 from ...whole_calls import NAMES_OF_MODULES
-
-LINE_LENGTH = 110
+from ..comments import LINE_LENGTH
 
 
 def import_lines(functions: Sequence[ir.Function]) -> list[str]:

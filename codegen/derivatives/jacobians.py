@@ -1,4 +1,4 @@
-"""Jacobians inside a trace: the derivative along one direction, in a loop over all directions.
+"""All derivatives of values: the derivative along one direction, in a loop over all directions.
 
 Directions are those of the result, pulled back, or those of the arguments, pushed forward, whichever are
 fewer. What does not depend on the direction is computed once, before the loop. A few directions are written
@@ -7,50 +7,53 @@ out: most of what they multiply is 0 then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ...tracer.graph import Graph, Node, constant, make_input, make_node, substitute, toposort
-from ...tracer.loop import make_loop
-from ...tracer.ops import creation
-from ...tracer.ops import elementwise as e
-from ...tracer.ops.movement import concatenate, expand, permute, reshape
-from ...tracer.origin import current_origin
-from ...tracer.spec import INT64, Spec
+from pullback.tracer.graph import Graph, Node, constant, make_input, make_node, substitute, toposort
+from pullback.tracer.loop import make_loop
+from pullback.tracer.ops import creation
+from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops.movement import concatenate, expand, permute, reshape
+from pullback.tracer.origin import current_origin
+from pullback.tracer.spec import INT64, Spec
+
+from .differentiate import differentiate
 
 MOST_WRITTEN_OUT = 8
 
-Along = Callable[[Node], Sequence[Node | None]]
 
-
-def jacobian_of_graph(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node]]:
+def derivatives(outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node]]:
     """For each output and each input all derivatives, of shape output.shape + input.shape."""
     return [
-        [
-            constant(0, variable.spec.with_shape((*output.shape, *variable.shape))) if one is None else one
-            for one, variable in zip(row, inputs)
-        ]
-        for row, output in zip(_derivatives(graph, outputs, inputs), outputs)
+        [_filled(one, output.shape, variable.spec) for one, variable in zip(row, inputs)]
+        for row, output in zip(_derivatives(outputs, inputs), outputs)
     ]
 
 
-def _derivatives(graph: Graph, outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node | None]]:
-    """The same, with None for 0."""
-    from ...codegen.derivatives.differentiate import differentiate  # not at start
+def _filled(derivative: Node | None, shape: tuple[int, ...], variable: Spec) -> Node:
+    """A derivative in the dtype of the variable; zeros for None."""
+    if derivative is None:
+        return constant(0, variable.with_shape((*shape, *variable.shape)))
+    return derivative if derivative.dtype == variable.dtype else e.convert(derivative, dtype=variable.dtype)
 
+
+def _derivatives(outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node | None]]:
+    """The same, with None for 0."""
+    if not any(one.shape for one in outputs):
+        return [differentiate(inputs, {one: constant(1, one.spec)}) for one in outputs]
     given = {one: make_input(one.spec, f"d_{one.name}" if one.name else "") for one in outputs}
     if sum(one.spec.size for one in given) <= sum(one.spec.size for one in inputs):
-        rows = {one: _pulled(differentiate(graph, inputs, {one: given[one]}), given[one]) for one in given}
+        rows = {one: _pulled(differentiate(inputs, {one: given[one]}), given[one]) for one in given}
         return [rows[one] for one in outputs]
     cotangents = list(given.values())
-    pulled = differentiate(graph, inputs, given)
+    pulled = differentiate(inputs, given)
     at = {one: constant(0, one.spec) for one in cotangents}  # linear: the same at any cotangent
     columns = []
     for variable, one in zip(inputs, pulled):
         tangent = make_input(variable.spec, "")
         pushed: list[Node | None] = [None] * len(given)
         if one is not None:
-            linear = Graph("linear", (), (one,))
-            found = differentiate(linear, cotangents, {one: tangent})
+            found = differentiate(cotangents, {one: tangent})
             places = [place for place, node in enumerate(found) if node is not None]
             fixed = substitute([node for node in found if node is not None], at)
             for place, node in zip(places, fixed):
@@ -103,7 +106,7 @@ def _in_loop(values: Sequence[Node], direction: Node) -> list[Node]:
     count = make_input(Spec((), INT64), "direction")
     inside = {direction}
     outside: dict[Node, Node] = {}
-    for node in toposort(values):
+    for node in toposort(values, direction.serial):
         if not any(operand in inside for operand in node.operands):
             continue
         inside.add(node)

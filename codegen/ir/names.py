@@ -32,6 +32,10 @@ class NamePool:
         self._taken = {*taken, *called_in_code(), *keyword.kwlist, *LOOP_VARIABLES}
         self._taken |= {BLOCK, BLOCK_STOP, NEEDED}
 
+    def copy(self) -> NamePool:
+        """The same names taken, and no more when this one hands out others."""
+        return NamePool(self._taken)
+
     def take(self, wanted: str) -> str:
         """`wanted`, or with the first number behind it that makes it new."""
         base = re.sub(r"\W+", "_", wanted).strip("_") or "value"

@@ -1,6 +1,6 @@
-"""Python's cyclic garbage collector, paused while a function is traced and its code is written.
+"""Python's cyclic garbage collector, paused while modules are imported, functions traced and code made.
 
-Both make many objects that live on, and the collector would walk all of them again and again: a third of the
+All make many objects that live on, and the collector would walk all of them again and again: a third of the
 time of a long trace.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-from ...tracer.forks import new_lock, run_after_fork
+from .forks import new_lock, run_after_fork
 
 
 class _Paused:

@@ -1,0 +1,129 @@
+"""Derivatives that a traced function takes: nodes of its graph, which is differentiated when the trace ends.
+
+One after the other, in the order of the trace. What lies between the variables and the results is rolled
+first, so that of a Python loop there is one loop forward and one back, and what is read later is read of the
+rolled graph. The next derivative finds an ordinary graph.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Sequence
+
+from pullback.tracer.graph import (
+    Graph,
+    Labels,
+    Node,
+    inputs_of,
+    make_input,
+    new_node,
+    next_serial,
+    relabelled,
+    substitute,
+    toposort,
+)  # fmt: skip
+from pullback.tracer.ops.control import derivative
+
+from ..passes import run_passes
+from ..rolling.bodies import share_loops
+from ..rolling.roll import roll
+from .jacobians import derivatives
+
+
+class Taken:
+    """Values of a trace, with all derivatives in them taken.
+
+    Attributes:
+        outputs: the values.
+        notes: what there is to say of the loops that were rolled.
+    """
+
+    def __init__(self, name: str, outputs: Sequence[Node]) -> None:
+        self._name = name
+        self._nodes = list(toposort(outputs))
+        self._place = {node: place for place, node in enumerate(self._nodes)}
+        self._last_use = {operand: place for node, place in self._place.items() for operand in node.operands}
+        self._last_use |= dict.fromkeys(outputs, len(self._nodes))
+        self._calls: dict[int, list[Node]] = {}
+        for node in self._nodes:
+            if node.operator is derivative:
+                self._calls.setdefault(node.attributes["call"], []).append(node)
+        self._new: dict[Node, Node] = {}
+        self._order: list[int] = []
+        """Of each node a serial number from the time when it was visited."""
+        self.notes: tuple[str, ...] = ()
+        self._is_same = True
+        for node in self._nodes if self._calls else ():
+            self._visit(node)
+        self.outputs = tuple(self._new.get(output, output) for output in outputs)
+
+    def serial(self, question: int) -> int:
+        """The place of a question in the order of the new nodes, given that in the order of the trace."""
+        place = bisect(self._nodes, question, key=lambda node: node.serial)
+        if not self._order:
+            return question
+        return self._order[place] if place < len(self._order) else next_serial()
+
+    def _visit(self, node: Node) -> None:
+        """Make a node anew, behind all made before; up to the first derivative nodes stay as they are."""
+        is_derivative = node.operator is derivative
+        self._is_same = self._is_same and not is_derivative
+        self._order.append(node.serial if self._is_same else next_serial())
+        if is_derivative:
+            if node not in self._new:
+                self._take(self._calls[node.attributes["call"]])
+        elif self._is_same or not node.operands:
+            self._new[node] = node
+        else:
+            operands = tuple([self._new[operand] for operand in node.operands])
+            self._new[node] = new_node(
+                node.operator, operands, node.attributes, node.spec, node.origin, node.name
+            )
+
+    def _take(self, call: Sequence[Node]) -> None:
+        """Make the derivatives of one call, the loops between their variables and results rolled."""
+        variables = list(dict.fromkeys(node.operands[1] for node in call))
+        places = range(min(self._place[one] for one in variables), self._place[call[0]])
+        read = [
+            node
+            for node in (self._nodes[place] for place in places)
+            if node.operands and node not in variables and self._last_use[node] >= places.stop
+        ]
+        pairs = [(self._new[node.operands[0]], self._new[node.operands[1]]) for node in call]
+        part, stand_ins = _part(self._name, [self._new[node] for node in read], [one for _, one in pairs])
+        rolled = roll(part)
+        if rolled.graph is part:
+            self._new.update(zip(call, _derivatives(pairs)))
+            return
+        self.notes += rolled.notes
+        inside = stand_ins | {self._new[node]: one for node, one in zip(read, rolled.graph.outputs)}
+        found = _derivatives([(inside.get(result, result), inside[variable]) for result, variable in pairs])
+        joint = run_passes(part.with_outputs((*rolled.graph.outputs, *found)), share_loops)
+        outside = {stand_in: node for node, stand_in in stand_ins.items()}
+        self._new.update(zip((*read, *call), substitute(joint.outputs, outside)))
+
+
+def _part(name: str, values: Sequence[Node], variables: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """A graph of the values, with inputs for the variables and for all that is older, and these by node."""
+    since = min(one.serial for one in variables)
+    older = [one for node in toposort(values, since) for one in node.operands if one.serial < since]
+    stand_ins = {
+        node: make_input(node.spec, node.name, node.origin)
+        for node in (*variables, *(one for one in older if one.operands))
+    }
+    outputs = substitute(values, stand_ins, since)
+    inputs = dict.fromkeys((*stand_ins.values(), *inputs_of(outputs)))
+    return Graph(name, tuple(inputs), outputs), stand_ins
+
+
+def _derivatives(pairs: Sequence[tuple[Node, Node]]) -> tuple[Node, ...]:
+    """Of each pair the derivative of the first by the second, called after that."""
+    results, variables = (list(dict.fromkeys(pair[slot] for pair in pairs)) for slot in (0, 1))
+    rows = derivatives(results, variables)
+    found = [rows[results.index(result)][variables.index(variable)] for result, variable in pairs]
+    names = {
+        one: f"d_{variable.name}"
+        for one, (_, variable) in zip(found, pairs)
+        if variable.name and one.operands and not one.name
+    }
+    return relabelled(found, Labels(names))

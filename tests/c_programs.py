@@ -1,0 +1,219 @@
+"""Programs of the loop IR as machine code of a C compiler: many in one file, called by ctypes."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+
+from pullback.codegen import ir
+from pullback.codegen.program import Program, Room, _output
+from pullback.codegen.targets.c.emit import Entry, emit, errors_of
+from pullback.tracer.graph import Graph, Node
+
+COMPILER = shutil.which("cc")
+WARNINGS = (
+    "-Wall",
+    "-Werror",
+    *(f"-Wno-{one}" for one in ("unused", "maybe-uninitialized", "tautological-compare")),
+)
+FLAGS = ("-std=c11", "-O0", "-fwrapv", "-ffp-contract=off", *WARNINGS)
+TOLERANCE = 1e-12
+AT_ONCE = 50
+Run = Callable[[Program, Sequence[np.ndarray]], Sequence[np.ndarray]]
+BLAS = """
+#include <stddef.h>
+#define GEMM(NAME, T) void NAME(int order, int ta, int tb, int m, int n, int k, T alpha, \\
+    const T *a, int sa, const T *b, int sb, T beta, T *c, int sc) \\
+{ \\
+    for (int i = 0; i < m; i++) for (int j = 0; j < n; j++) { \\
+        T total = 0; \\
+        for (int l = 0; l < k; l++) \\
+            total += (ta == 111 ? a[(ptrdiff_t)i * sa + l] : a[(ptrdiff_t)l * sa + i]) \\
+                * (tb == 111 ? b[(ptrdiff_t)l * sb + j] : b[(ptrdiff_t)j * sb + l]); \\
+        c[(ptrdiff_t)i * sc + j] = alpha * total + (beta == 0 ? 0 : beta * c[(ptrdiff_t)i * sc + j]); \\
+    } \\
+}
+GEMM(cblas_dgemm, double)
+GEMM(cblas_sgemm, float)
+"""
+"""A CBLAS, as far as programs need one."""
+
+
+def load(source: str, folder: Path) -> ctypes.CDLL:
+    """The machine code of a file, with a CBLAS."""
+    path = folder / "programs.c"
+    path.write_text(source + BLAS, encoding="utf-8")
+    library = path.with_suffix(".so")
+    assert COMPILER is not None
+    command = [COMPILER, *FLAGS, "-shared", "-fPIC", "-o", str(library), str(path), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    return ctypes.CDLL(str(library))
+
+
+class CompiledByC:
+    """Programs as C, compiled at once."""
+
+    def __init__(self, programs: Sequence[Program], folder: Path) -> None:
+        self._names = {id(one): f"program_{place}" for place, one in enumerate(programs)}
+        source = emit([Entry(one.lowered, self._names[id(one)]) for one in programs])
+        self._library = load(source, folder)
+
+    def run(self, program: Program, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """What a call computes: the program's outputs, or its errors."""
+
+        def call(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+            plan = program._plan
+            filled = self._filled(program, [arrays[place] for place in plan.used_inputs])
+            handed_out: set[int] = set()
+            return tuple(_output(one, arrays, filled, plan, handed_out) for one in plan.outputs)
+
+        return program._explaining(call)(arrays)
+
+    def _filled(self, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        ir_program = program.lowered
+        room = Room(ir_program.counts)
+        function = getattr(self._library, self._names[id(program)])
+        function.restype = ctypes.c_int64
+        while True:
+            outputs = [
+                np.full(_shape(one, ir_program, room), 77, one.dtype)
+                for one in ir_program.filled
+                if one.role != "scratch"
+            ]
+            given: list[Any] = [ctypes.c_void_p(one.ctypes.data) for one in (*inputs, *outputs)]
+            if ir_program.growing:
+                given.append((ctypes.c_int64 * len(room.rows))(*room.rows))
+            code = function(*given)
+            if code != -2:
+                break
+            room.enlarge(outputs[-1])
+        if code:
+            what = errors_of(ir_program)[code - 1]
+            raise (ArithmeticError if isinstance(what, int) else IndexError)(what)
+        found = iter(outputs)
+        return [next(found) if one.role != "scratch" else np.empty(0) for one in ir_program.filled]
+
+
+def _shape(buffer: ir.Buffer, program: ir.Program, room: Room) -> tuple[int, ...]:
+    place = program.growing.get(buffer)
+    return buffer.dims if place is None else (room.rows[place], *buffer.dims[1:])
+
+
+# --- calls ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a program, and what it gave."""
+
+    program: Program
+    arrays: Sequence[np.ndarray]
+    results: Sequence[np.ndarray]
+
+
+class Recorder:
+    """Runs programs, and keeps what they were called with and what they gave."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.calls: list[Call] = []
+
+    def __call__(self, program: Program, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        results = self.run(program, arrays)
+        self.calls.append(Call(program, arrays, results))
+        return results
+
+
+def compare(calls: Sequence[Call], folder: Path) -> None:
+    """The programs as C gives what they gave."""
+    compiled = CompiledByC([one.program for one in calls], folder)
+    for one in calls:
+        found = compiled.run(one.program, one.arrays)
+        agree(found, one.results, magnitudes(one.program.graph, one.arrays))
+
+
+# --- what is compared -------------------------------------------------------------------------------------
+
+
+def magnitudes(graph: Graph, arrays: Sequence[np.ndarray]) -> float:
+    """How large the numbers are that the graph adds up on the way to its outputs."""
+    known: dict[Node, Any] = dict(zip(graph.inputs, arrays))
+    largest = 1.0
+    with np.errstate(all="ignore"):
+        for node in (one for one in graph.nodes if one not in known):
+            operands = [known[operand] for operand in node.operands]
+            known[node] = node.operator(*operands, **node.attributes)
+            found = [known[node]]
+            if node.operator.family in ("reduction", "contraction", "scan"):
+                found.append(node.operator(*map(np.abs, operands), **node.attributes))
+            numbers = [one for one in found if getattr(one, "dtype", np.dtype("bool")).kind == "f"]
+            sizes = [np.abs(one).max(initial=0.0) for one in numbers]
+            largest = max([largest, *(float(size) for size in sizes if np.isfinite(size))])
+    return largest
+
+
+def agree(
+    found: Sequence[np.ndarray], wanted: Sequence[np.ndarray], scale: float, tolerance: float = TOLERANCE
+) -> None:
+    """Assert that outputs are equal up to rounding, which is relative to what is added up."""
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        if one.dtype.kind != "f":
+            np.testing.assert_array_equal(one, other)
+            continue
+        allowed = tolerance * float(np.finfo(one.dtype).eps / np.finfo(np.float64).eps)
+        np.testing.assert_allclose(one, other, rtol=allowed, atol=allowed * scale)
+
+
+# --- random programs --------------------------------------------------------------------------------------
+
+
+def random_calls(count: int, first: int, run: Run) -> list[Call]:
+    """Of random programs the calls for their values, and for values and gradients."""
+    from test_random_programs import Drawn, check, programs
+
+    found: list[Drawn] = []
+
+    @hypothesis.seed(first)
+    @hypothesis.settings(
+        max_examples=count, database=None, phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )  # fmt: skip
+    @hypothesis.given(programs())
+    def collect(program: Drawn) -> None:
+        found.append(program)
+
+    collect()
+    record = Recorder(run)
+    for one in found:
+        check(one.graph, one.arrays, record)
+    return record.calls
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--count", type=int, default=500)
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    for first in range(0, given.count, AT_ONCE):
+        count = min(AT_ONCE, given.count - first)
+        calls = random_calls(count, given.seed + first, Program.__call__)
+        with tempfile.TemporaryDirectory() as folder:
+            compare(calls, Path(folder))
+        print(f"{first + count} programs agree, in {len(calls)} functions", flush=True)
+
+
+if __name__ == "__main__":
+    main()
