@@ -284,20 +284,20 @@ def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runne
     if plain and everything and len(kernels) == 1:
         (one,) = program.kernels
         if one.sharing is None and one.buffers == (*program.inputs, *program.filled):
-            return _plain_runner(kernels[0], specs, one.integers, len(plan.outputs))
+            return _plain_runner(kernels[0], specs, one.numbers, len(plan.outputs))
     return _staged_runner(program, plan, kernels, specs)
 
 
-def _plain_runner(kernel: Kernel, specs: list[Spec], integers: tuple[int, ...], count: int) -> Runner:
+def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
     is_small = all(spec.nbytes < SMALLEST_KEPT for spec in specs)
     if is_small and isinstance(kernel, BuiltinFunctionType) and not POISONED:
-        return caller(kernel, specs, integers, count)
+        return caller(kernel, specs, numbers, count)
     allocators = [allocator(spec) for spec in specs]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         filled = [allocate() for allocate in allocators]
-        kernel(*arrays, *filled, *integers)
+        kernel(*arrays, *filled, *numbers)
         return tuple(filled[:count])
 
     return run
@@ -395,16 +395,16 @@ def _kernel_runner(
     call: ir.Kernel, kernel: Kernel, position: dict[ir.Buffer, int]
 ) -> Callable[[list[np.ndarray]], None]:
     """A closure that calls one function with its arrays, or in threads with a part of the loop each."""
-    places, integers = [position[buffer] for buffer in call.buffers], call.integers
+    places, numbers = [position[buffer] for buffer in call.buffers], call.numbers
     if call.sharing is None:
-        return lambda values: kernel(*[values[place] for place in places], *integers)
+        return lambda values: kernel(*[values[place] for place in places], *numbers)
     extent, per_thread = call.sharing.extent, call.sharing.parts_per_thread
 
     def run(values: list[np.ndarray]) -> None:
         threads = max(1, min(get_num_threads(), extent))
         have_workers(threads - 1)
         parts = min(threads * per_thread, extent) if threads > 1 else 1
-        kernel(*[values[place] for place in places], *integers, extent, parts, threads)
+        kernel(*[values[place] for place in places], *numbers, extent, parts, threads)
 
     return run
 

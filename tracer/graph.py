@@ -17,13 +17,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from . import dims
 from .errors import EagerOnlyError, GraphError, LeakedTraceError
+from .lost_numbers import traced_number
 from .operator import Operator, Value
 from .ops import creation
 from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, at_caller, current_origin
 from .settings import CHECKING
-from .spec import BOOL, FromShape, Spec
+from .spec import BOOL, Spec
 
 next_serial = itertools.count(1).__next__
 """Numbers nodes, and questions about them, in the order in which they come up."""
@@ -215,11 +217,15 @@ def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
     return new_node(creation.parameter, (), {"spec": spec}, spec, origin, name)
 
 
+def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
+    """An input of the user's function, whose sizes get their names from it."""
+    return make_input(spec.with_shape(dims.named(spec.shape, name)), name, origin)
+
+
 def constant(value: Scalar, spec: Spec) -> Node:
     """One value everywhere."""
-    plain = spec.dtype.type(value).item()
-    kept = FromShape(plain) if isinstance(value, FromShape) and spec.is_float else plain
-    attributes = {"shape": spec.shape, "value": kept, "dtype": spec.dtype}
+    number = dims.with_formula(spec.dtype.type(value).item(), dims.formula_of(value))
+    attributes = {"shape": spec.shape, "value": number, "dtype": spec.dtype}
     return new_node(creation.full, (), attributes, spec)
 
 
@@ -239,11 +245,12 @@ def lift(operator: Operator, operands: tuple[Any, ...]) -> tuple[Node, ...]:
 def _lift_one(operand: Any, dtype: np.dtype) -> Node:
     kind = type(operand)
     if kind is float and dtype is FLOAT64:  # the common case
-        return new_node(creation.full, (), {"shape": (), "value": operand, "dtype": dtype}, NUMBER)
+        attributes = {"shape": (), "value": traced_number(operand), "dtype": dtype}
+        return new_node(creation.full, (), attributes, NUMBER)
     if isinstance(operand, np.generic):
-        return constant(operand.item(), Spec((), operand.dtype))
+        return constant(traced_number(operand.item()), Spec((), operand.dtype))
     if isinstance(operand, SCALARS):
-        return constant(operand, Spec((), BOOL if kind is bool else dtype))
+        return constant(traced_number(operand), Spec((), BOOL if kind is bool else dtype))
     if isinstance(operand, np.ndarray):
         from .trace import current_trace  # which holds nodes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .dims import Formula, canonical, formula_of, spelled
 from .graph import Node, toposort, with_operands
 from .ops.control import Body
 
@@ -32,17 +33,35 @@ class SharedNodes:
                 new[node] = node
                 continue
             node_here = with_operands(node, tuple(new[operand] for operand in node.operands))
-            new[node] = self._known.setdefault(identity_of(node_here, _structure), node_here)
+            new[node] = self._known.setdefault(identity_of(node_here, _structure, spelled), node_here)
         return new
 
 
-def identity_of(node: Node, of_body: Callable[[Body], Any] = repr) -> Any:
-    """What a node shares with nodes of the same value; of bodies of loops it is what `of_body` gives."""
-    attributes = (
-        (name, type(value), of_body(value) if isinstance(value, Body) else repr(value))  # 0.0 is not -0.0
+def identity_of(
+    node: Node, of_body: Callable[[Body], Any] = repr, of_size: Callable[[Formula], Any] = canonical
+) -> Any:
+    """What a node shares with nodes of the same value.
+
+    Args:
+        of_body: what bodies of loops that are alike share.
+        of_size: what sizes that are equal for a reason share; others may agree by chance.
+    """
+    attributes = (  # as text: 0.0 is not -0.0
+        (name, type(value), _text(value, of_body), _sizes(value, of_size))
         for name, value in sorted(node.attributes.items())
     )
     return node.operator, node.operands, tuple(attributes)
+
+
+def _text(value: Any, of_body: Callable[[Body], Any]) -> Any:
+    return of_body(value) if isinstance(value, Body) else repr(value)
+
+
+def _sizes(value: Any, of_size: Callable[[Formula], Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple([_sizes(one, of_size) for one in value])
+    formula = formula_of(value)
+    return None if formula is None else of_size(formula)
 
 
 def _structure(body: Body) -> Any:

@@ -96,6 +96,11 @@ def calling_frame() -> FrameType | None:
     return innermost
 
 
+def is_own(code: CodeType) -> bool:
+    """Whether code is pullback's."""
+    return _own_files[code.co_filename]
+
+
 def is_users_code(code: CodeType) -> bool:
     """Whether code is neither pullback's nor a library's."""
     filename = code.co_filename

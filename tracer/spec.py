@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
 
 import numpy as np
 
+from .dims import equated, equated_shapes
 from .errors import DimensionError, DTypeError, ShapeError
 
 FLOATS = tuple(np.dtype(name) for name in ("float16", "float32", "float64"))
@@ -32,7 +33,7 @@ class Spec:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return math.prod(self.shape)
+        return math.prod(map(int, self.shape))
 
     @property
     def nbytes(self) -> int:
@@ -68,7 +69,7 @@ def require_supported(dtype: np.dtype, function: str, argument: str = "input") -
 def broadcast_shapes(*shapes: tuple[int, ...], function: str = "broadcast") -> tuple[int, ...]:
     """The common shape under NumPy's rules; ShapeError where there is none."""
     if len(set(shapes)) == 1:
-        return shapes[0]
+        return reduce(equated_shapes, shapes)
     rank = max(map(len, shapes), default=0)
     result = [1] * rank
     for shape in shapes:
@@ -80,7 +81,7 @@ def broadcast_shapes(*shapes: tuple[int, ...], function: str = "broadcast") -> t
                         f"{position} has sizes {result[position]} and {extent}. Sizes must be equal or 1; "
                         f"reshape or unsqueeze one operand."
                     )
-                result[position] = extent
+                result[position] = equated(extent, result[position])
     return tuple(result)
 
 
@@ -115,21 +116,25 @@ def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) 
     return tuple(extent for axis, extent in enumerate(shape) if axis not in dims)
 
 
-class FromShape(float):
-    """A number that follows from shapes, such as the 1 / n of a mean; products of it are such numbers too.
-
-    Generated code may write it as a formula in extents, and so serve other shapes.
-    """
-
-    def __mul__(self, other: Any) -> Any:
-        return FromShape(float(self) * other) if isinstance(other, float | int) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> FromShape:
-        return FromShape(-float(self))
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Beside arrays it is a Python number, which leaves their dtype alone."""
-        plain = [float(one) if isinstance(one, FromShape) else one for one in inputs]
-        return getattr(ufunc, method)(*plain, **options)
+def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """Runs of old and new dimensions (without those of size 1) that hold the same elements, in order."""
+    old, new = tuple(map(int, old)), tuple(map(int, new))
+    old_dims = [dim for dim, extent in enumerate(old) if extent != 1]
+    new_dims = [dim for dim, extent in enumerate(new) if extent != 1]
+    if [old[dim] for dim in old_dims] == [new[dim] for dim in new_dims]:
+        return [([a], [b]) for a, b in zip(old_dims, new_dims)]
+    if math.prod(old) == 0:
+        return [(old_dims, new_dims)]
+    groups: list[tuple[list[int], list[int]]] = []
+    while old_dims or new_dims:
+        left, right = [old_dims.pop(0)], [new_dims.pop(0)]
+        left_size, right_size = old[left[0]], new[right[0]]
+        while left_size != right_size:
+            if left_size < right_size:
+                left.append(old_dims.pop(0))
+                left_size *= old[left[-1]]
+            else:
+                right.append(new_dims.pop(0))
+                right_size *= new[right[-1]]
+        groups.append((left, right))
+    return groups

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from . import lost_numbers
 from .concrete import ConcreteValues
 from .errors import LeakedTraceError
-from .graph import Node, make_input, make_node, next_serial, toposort
+from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
 from .ops.movement import reshape, slice_
 from .origin import Origin, current_origin
@@ -152,6 +153,7 @@ class Trace:
         """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
         self.numbers: dict[Node, str] = {}
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
+        self.lost_numbers = lost_numbers.LostNumbers()
         self.notes: tuple[str, ...] = ()
         """What was found out about the function while it was traced, for `explain()`."""
         self.dropped = ""
@@ -180,7 +182,7 @@ class Trace:
             if part is not None:
                 return part
             require_supported(array.dtype, self.name, "a captured array")
-            node = make_input(spec_of(array), f"captured_{len(self._captured)}")
+            node = make_named_input(spec_of(array), f"captured_{len(self._captured)}")
             found = self._latest[id(array)] = _Captured(array, array.copy(), node)
             self._captured.append(found)
             self.values.give(node, found.content, varies=False)
@@ -223,7 +225,7 @@ class Trace:
         """
         self.streams.setdefault(stream, stream.get_state())
         array = draw()
-        node = make_input(spec_of(array), f"drawn_{len(self.drawn)}", current_origin())
+        node = make_named_input(spec_of(array), f"drawn_{len(self.drawn)}", current_origin())
         self.values.give(node, array)
         self.drawn.append((Draw(array, draw), node))
         return node
@@ -345,8 +347,9 @@ def current_trace() -> Trace:
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[Trace]:
-    token = _current.set(trace)
+    token, numbers = _current.set(trace), lost_numbers.current.set(trace.lost_numbers)
     try:
         yield trace
     finally:
         _current.reset(token)
+        lost_numbers.current.reset(numbers)

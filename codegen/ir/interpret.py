@@ -93,8 +93,8 @@ def interpret(
 
 def _run(kernel: Kernel, memory: Mapping[Buffer, _Memory], chance: random.Random) -> None:
     function, sharing = kernel.function, kernel.sharing
-    integers = [one for one in function.parameters if isinstance(one, Variable) and one not in PART]
-    variables = {one.name: value for one, value in zip(integers, kernel.integers, strict=True)}
+    numbers = [one for one in function.parameters if isinstance(one, Variable) and one not in PART]
+    variables = {one.name: value for one, value in zip(numbers, kernel.numbers, strict=True)}
     if sharing is None:
         _Run(memory, variables, chance).body(function.statements)
         return

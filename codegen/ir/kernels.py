@@ -41,7 +41,7 @@ class Kernel:
     """A call of a function."""
 
     function: Function
-    integers: tuple[int, ...] = ()
+    numbers: tuple[int | float, ...] = ()
     """The values of those of its parameters that are variables, but for the bounds of a part."""
     sharing: Sharing | None = None
 

@@ -14,7 +14,6 @@ from ..whole_calls import FUNCTIONS
 LOOP_VARIABLES = ("i", "j", "k", "l")
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 """Variables of loops over blocks; where a function writes how many rows it needs of too small arrays."""
-EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
 
 
 @functools.cache

@@ -567,9 +567,9 @@ class _Member(ctypes.Structure):
 
 
 def caller(
-    kernel: Callable[..., Any], filled: Sequence[Spec], integers: Sequence[int], count: int
+    kernel: Callable[..., Any], filled: Sequence[Spec], numbers: Sequence[int | float], count: int
 ) -> Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]:
-    """The function that calls a kernel with the arrays of a sequence, then new ones, then integers.
+    """The function that calls a kernel with the arrays of a sequence, then new ones, then numbers.
 
     It returns the first `count` of the new ones.
     """
@@ -577,10 +577,10 @@ def caller(
     for get in (api.PyCFunction_GetFunction, api.PyCFunction_GetSelf):
         get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object]
     words = [api.PyCFunction_GetFunction(kernel), api.PyCFunction_GetSelf(kernel)]
-    words += [len(filled), count, len(integers), *map(id, integers)]
+    words += [len(filled), count, len(numbers), *map(id, numbers)]
     for spec in filled:
         words += [id(spec.dtype), spec.ndim, *spec.shape]
-    return _function("pullback_call", words, [kernel, *integers, *(spec.dtype for spec in filled)])
+    return _function("pullback_call", words, [kernel, *numbers, *(spec.dtype for spec in filled)])
 
 
 def _function(symbol: str, words: Sequence[int], kept: Sequence[Any]) -> Callable[..., Any]:

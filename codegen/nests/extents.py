@@ -1,17 +1,18 @@
 """Which dimensions of a graph are the same one: symbols for extents, so that code is generic in shapes.
 
-Each dimension of each value gets a symbol. Operators unify them (operands of an elementwise operator have
-equal dimensions, or size 1), so two dimensions share a symbol only where the program makes them equal, not
-where two sizes happen to agree. Size 1 is part of a program's structure and has no symbol.
+Each dimension of each value gets a symbol; those that the trace gave one name share it. Operators unify them
+(operands of an elementwise operator have equal dimensions, or size 1), so two dimensions share a symbol only
+where the program makes them equal, not where two sizes happen to agree. Size 1 is part of a program's
+structure and has no symbol.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pullback.tracer.dims import LARGEST_CUT, Dim, Formula, base_of, canonical
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
@@ -19,6 +20,7 @@ from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
+from pullback.tracer.spec import reshape_groups
 
 
 @dataclass(eq=False)
@@ -29,8 +31,6 @@ class Symbol:
     parent: Symbol | None = None
     base: Symbol | None = None
     """The extent that this one is some elements more or less than, as slices and pads make them."""
-    related: dict[int, Symbol] = field(default_factory=dict)
-    """The extents that differ from this one by some elements, by how many."""
     size: Node | None = None
     """Of a dimension that grows or shrinks with the steps: the value that says how far it goes in one."""
     is_moved: bool = False
@@ -39,6 +39,14 @@ class Symbol:
     """The same as index arithmetic, once the loops over steps have axes."""
     is_counted: bool = False
     """Whether generated code finds it out as it runs: the number of steps of a loop that data decides."""
+
+    def __post_init__(self) -> None:
+        self.value = int(self.value)
+
+    @property
+    def is_shape(self) -> bool:
+        """Whether it is an extent of a shape, which is the same as long as the code runs."""
+        return not self.is_counted and self.size is None
 
     def find(self) -> Symbol:
         root = self
@@ -51,7 +59,6 @@ class Symbol:
 
 
 ONE = Symbol(1)
-LARGEST_DIFFERENCE = 16
 Symbols = tuple[Symbol, ...]
 
 
@@ -67,8 +74,6 @@ def unify(first: Symbol, second: Symbol) -> Symbol:
     second.parent = first
     first.is_moved |= second.is_moved
     first.is_counted |= second.is_counted
-    for difference, symbol in second.related.items():
-        unify(first.related.setdefault(difference, symbol), symbol)
     if first.base is None:
         first.base = second.base
     if _is_based_on(first, first):
@@ -83,27 +88,6 @@ def _is_based_on(symbol: Symbol, other: Symbol) -> bool:
         if symbol is other:
             return True
     return False
-
-
-def relative(symbol: Symbol, difference: int) -> Symbol:
-    """The extent that is `difference` more than another; what a stencil cuts off, padding restores."""
-    symbol = symbol.find()
-    value = symbol.value + difference
-    if symbol.size is not None and difference == 0:
-        return symbol
-    if value == 1 or symbol is ONE or symbol.size is not None or abs(difference) > LARGEST_DIFFERENCE:
-        return fresh(value)
-    if symbol.base is not None:
-        base = symbol.base.find()
-        from_base = value - base.value
-        if from_base == 0 or abs(from_base) <= LARGEST_DIFFERENCE:
-            symbol, difference = base, from_base
-    if difference == 0:
-        return symbol
-    found = symbol.related.get(difference)
-    if found is None:
-        found = symbol.related[difference] = Symbol(value, base=symbol)
-    return found.find()
 
 
 def fresh(extent: int) -> Symbol:
@@ -132,6 +116,23 @@ class Extents:
         keys = ((size, part.shape[dim]) for size, dim in zip(sizes, dims))
         found = [self.sizes.setdefault(key, Symbol(key[1], size=key[0])).find() for key in keys]
         return dict(zip(dims, found))
+
+    named: dict[Formula, Symbol] = field(default_factory=dict)
+    """The symbols of the sizes that the trace has named; not of those that differ between steps."""
+
+    def enter(self, node: Node, symbols: Symbols) -> None:
+        """Note the symbols of a node's dimensions; sizes of one name have one."""
+        self.of[node] = symbols
+        for extent, symbol in zip(node.shape, symbols):
+            if isinstance(extent, Dim) and symbol.find() is not ONE and symbol.find().is_shape:
+                self._enter(canonical(extent.formula), symbol)
+
+    def _enter(self, formula: Formula, symbol: Symbol) -> None:
+        symbol = unify(self.named.setdefault(formula, symbol), symbol)
+        whole, difference = base_of(formula)
+        is_near = 0 < abs(difference) <= LARGEST_CUT and whole in self.named
+        if is_near and not _is_based_on(self.named[whole].find(), symbol):
+            symbol.base = self.named[whole]
 
     def __getitem__(self, node: Node) -> Symbols:
         return tuple(symbol.find() for symbol in self.of[node])
@@ -172,14 +173,14 @@ def _find(graph: Graph, extents: Extents) -> None:
         if node in extents.of:
             continue
         if node.operator is loop_result:
-            extents.of[node] = _loop_result(node, extents)
+            extents.enter(node, _loop_result(node, extents))
         elif node.operator is slice_at:
-            extents.of[node] = _slice_at(node, extents)
+            extents.enter(node, _slice_at(node, extents))
         elif node.operator.body is not None:
-            extents.of[node] = _composite(node, node.operator.body, extents)
+            extents.enter(node, _composite(node, node.operator.body, extents))
         else:
             operands = [extents.of[operand] for operand in node.operands]
-            extents.of[node] = _rule(node)(node, operands)
+            extents.enter(node, _rule(node)(node, operands))
         if is_loop(node):
             _enter_body(LoopNode(node), extents)
 
@@ -252,7 +253,7 @@ def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     """Slice, pad and the like: a dimension of unchanged size is untouched."""
     pairs = zip(node.operands[0].shape, node.shape, operands[0])
     return tuple(
-        relative(symbol if after == before else _moved(symbol), after - before)
+        symbol if after == before else fresh(_moved(symbol).value + int(after) - int(before))
         for before, after, symbol in pairs
     )
 
@@ -270,28 +271,6 @@ def _reshape(node: Node, operands: list[Symbols]) -> Symbols:
             for dim in old:
                 _moved(operands[0][dim])
     return tuple(result)
-
-
-def reshape_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """Runs of old and new dimensions (without those of size 1) that hold the same elements, in order."""
-    old_dims = [dim for dim, extent in enumerate(old) if extent != 1]
-    new_dims = [dim for dim, extent in enumerate(new) if extent != 1]
-    if math.prod(old) == 0:
-        same = [old[dim] for dim in old_dims] == [new[dim] for dim in new_dims]
-        return [([a], [b]) for a, b in zip(old_dims, new_dims)] if same else [(old_dims, new_dims)]
-    groups: list[tuple[list[int], list[int]]] = []
-    while old_dims or new_dims:
-        left, right = [old_dims.pop(0)], [new_dims.pop(0)]
-        left_size, right_size = old[left[0]], new[right[0]]
-        while left_size != right_size:
-            if left_size < right_size:
-                left.append(old_dims.pop(0))
-                left_size *= old[left[-1]]
-            else:
-                right.append(new_dims.pop(0))
-                right_size *= new[right[-1]]
-        groups.append((left, right))
-    return groups
 
 
 def _flip(node: Node, operands: list[Symbols]) -> Symbols:
@@ -324,8 +303,8 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
         for axis, symbol in enumerate(symbols):
             if axis != dim:
                 result[axis] = unify(symbol, result[axis])
-    longest = max((_moved(symbols[dim]) for symbols in operands), key=lambda symbol: symbol.value)
-    result[dim] = relative(longest, node.shape[dim] - longest.value)
+    for symbols in operands:
+        _moved(symbols[dim])
     return tuple(result)
 
 

@@ -18,7 +18,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
-from pullback.tracer.spec import INT64
+from pullback.tracer.spec import INT64, reshape_groups
 
 from .expression import (
     ZERO,
@@ -42,7 +42,7 @@ from .expression import (
     range_of,
     times,
 )
-from .extents import ONE, Extents, Symbol, reshape_groups
+from .extents import ONE, Extents, Symbol
 
 Indices = tuple[AnyIndex, ...]
 Elsewhere = Callable[[Indices], Expression]

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from pullback.tracer.dims import EXTENTS, Source
 from pullback.tracer.graph import Graph, Node, make_input
 from pullback.tracer.operator import Monoid
 from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import INT64, Spec
 
 from .. import ir
-from ..ir.names import EXTENTS, NEEDED, NamePool
+from ..ir.names import NEEDED, NamePool
 from ..rewriting.unroll import SMALL
 from .allocation import Allocation
 from .expression import AnyIndex, axes_in, is_number
@@ -68,10 +69,18 @@ class Plan:
         self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}), len(stored))
         self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())})
         """From which functions take the names of their variables, each from a copy."""
-        symbols = (one for node in graph.inputs for one in self.tree.extents[node] if one is not ONE)
-        self.extent_names: dict[Symbol, str] = {
-            symbol: self.names.take_first(EXTENTS) for symbol in dict.fromkeys(symbols)
-        }
+        self.extent_names = self._extent_names()
+
+    def _extent_names(self) -> dict[Symbol, str]:
+        """What sizes are called: as in all functions of the trace, else what comes next."""
+        extents, found = self.tree.extents, dict[Symbol, str]()
+        for formula, symbol in extents.named.items():
+            if isinstance(formula, Source) and formula.letter and symbol.find() not in found:
+                found[symbol.find()] = self.names.take(formula.letter)
+        for symbol in (one for node in self.graph.inputs for one in extents[node] if one is not ONE):
+            if symbol not in found:
+                found[symbol] = self.names.take_first(EXTENTS)
+        return found
 
     def _extents(self, node: Node) -> tuple[int, ...]:
         """Of dimensions in which only constant positions are used the extents: they were unrolled."""

@@ -17,7 +17,6 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract, gemm, split_subscripts
 from pullback.tracer.origin import UNKNOWN, Origin, located_at
-from pullback.tracer.spec import FromShape
 
 from .contractions import Indices
 
@@ -125,7 +124,7 @@ class _Sums:
             if one is not node:
                 inside.add(one)
             if one.operator is e.multiply:
-                scales = [_times(scale, _factor(one))]
+                scales = [scale * _factor(one)]
             elif one.operator is e.negative:
                 scales = [-scale]
             else:
@@ -173,7 +172,7 @@ class _Sums:
         for scale, one in products:
             for operand in one.operands:
                 factor, inner = _without_factor(operand)
-                scale = _times(scale, factor)
+                scale *= factor
                 operands.append(new[inner])
             indices = Indices.of(one.attributes["subscripts"], *one.operands)
             calls.append(Product(indices, scale, one.origin))
@@ -195,12 +194,6 @@ def _factor(node: Node) -> float:
     """
     value = node.operands[1].scalar_value if node.operator is e.multiply else None
     return value if value is not None and math.isfinite(value) else 0.0
-
-
-def _times(first: float, second: float) -> float:
-    """The product of two factors; it follows from a shape if one of them does."""
-    from_shape = isinstance(first, FromShape) or isinstance(second, FromShape)
-    return FromShape(first * second) if from_shape else first * second
 
 
 def _without_factor(operand: Node) -> tuple[float, Node]:

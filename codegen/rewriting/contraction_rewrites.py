@@ -10,13 +10,13 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
+from pullback.tracer.dims import known
 from pullback.tracer.graph import Graph, Node, constant, rebuild, with_operands
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
-from pullback.tracer.spec import FromShape
 
 from .contractions import Indices
 from .simplify import IDENTITIES, rewrite
@@ -53,7 +53,7 @@ def _without_repetition(node: Node) -> Node | None:
         operands[place], terms[place] = _summed(operands[place], terms[place], elsewhere)
     product, found = _product(operands, terms, result)
     if count != 1:
-        product = e.multiply(product, constant(FromShape(count), product.spec.with_shape(())))
+        product = e.multiply(product, constant(known(count), product.spec.with_shape(())))
     shape = tuple(extents[index] if index in found else 1 for index in result)
     return m.expand(m.reshape(product, shape=shape), shape=node.shape)
 

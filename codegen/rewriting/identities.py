@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
+from pullback.tracer.dims import formula_of
 from pullback.tracer.graph import Node, constant, make_node
 from pullback.tracer.operator import operators
 from pullback.tracer.ops import composite, creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.spec import FromShape
 
-from .simplify import may_be_count, rewrite
+from .simplify import rewrite
 
 LONGEST_POWER_CHAIN = 8
 """The largest exponent that is written as products."""
@@ -95,10 +95,9 @@ def _divide(node: Node) -> Node | None:
     a, b = node.operands
     if b.scalar_value == 1:
         return _same_shape(a, node)
-    if b.scalar_value and math.frexp(b.scalar_value)[0] in (0.5, -0.5):  # a power of two: exact
-        inverse = 1.0 / b.scalar_value
-        inverse = FromShape(inverse) if may_be_count(b.scalar_value) else inverse
-        return e.multiply(a, constant(inverse, b.spec))
+    divisor = b.scalar_value if formula_of(b.scalar_value) is None else None
+    if divisor and math.frexp(divisor)[0] in (0.5, -0.5):  # a power of two: exact
+        return e.multiply(a, constant(1.0 / divisor, b.spec))
     if a.scalar_value == 1:
         return _same_shape(e.reciprocal(b), node)
     if a.operator is e.negative:

@@ -20,9 +20,8 @@ from pullback.tracer.ops import indexing as ix
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
-from pullback.tracer.spec import BOOL
+from pullback.tracer.spec import BOOL, reshape_groups
 
-from ..nests.extents import reshape_groups
 from .slices import Region, bounds_of, region_of
 
 MOST_PIECES = 32

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
+from pullback.tracer.dims import known, share
 from pullback.tracer.graph import Graph, Node, rebuild, users_of, with_operands
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.composite import finite
@@ -23,7 +24,6 @@ from pullback.tracer.ops.elementwise import add, clamp, divide, exp, maximum, mu
 from pullback.tracer.ops.movement import reshape, slice_
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
-from pullback.tracer.spec import FromShape
 
 from .extremes import before_movement
 
@@ -150,11 +150,11 @@ def _squares(parts: list[_Blocks], shift: Node) -> Node:
     """sum((x - shift)**2): each block's about its own mean, and what the mean differs from the shift."""
     totals = []
     for one in parts:
-        mean = one.each(sum_, one.x) * FromShape(1.0 / one.size)
+        mean = one.each(sum_, one.x) * share(one.size)
         centred = one.x - mean
         distance = one.listed(mean) - shift
         sums = one.listed(one.each(sum_, centred * centred))
-        totals.append(one.all(sum_, sums + distance * distance * FromShape(float(one.size))))
+        totals.append(one.all(sum_, sums + distance * distance * known(one.size)))
     return reduce(add, totals)
 
 

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback.tracer import dims
 from pullback.tracer.graph import Graph, Labels, Node, constant, make_node, rebuild, with_operands
 from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
-from pullback.tracer.spec import FromShape, broadcast_shapes
-
-from ..nests.constants import LARGEST_PLAIN
+from pullback.tracer.spec import broadcast_shapes
 
 Rewrite = Callable[[Node], Node | None]
 REWRITES: dict[str, list[Rewrite]] = {}
@@ -161,20 +160,14 @@ def _fold_constants(node: Node) -> Node | None:
         arrays = [np.asarray(value, operand.dtype) for value, operand in zip(values, node.operands)]
         with np.errstate(all="ignore"):
             result = np.asarray(node.operator.evaluate(*arrays, **node.attributes)).item()
-        from_shape = node.spec.is_float and any(map(may_be_count, values))
-        return constant(FromShape(result) if from_shape else result, node.spec)
+        function = f"{node.operator.name}{dict(node.attributes)}" if node.attributes else node.operator.name
+        return constant(dims.result_of(function, values, result), node.spec)
     is_one_value = node.operator is m.concatenate and len(set(map(repr, values))) == 1
     if is_one_value or node.operator.movement.rearranges:
         return constant(values[0], node.spec)
     if node.operator is r.sum_:
-        total = values[0] * _reduced_count(node)
-        return constant(FromShape(total) if node.spec.is_float else total, node.spec)
+        return constant(dims.apply("multiply", values[0], _reduced_count(node)), node.spec)
     return None
-
-
-def may_be_count(value: float) -> bool:
-    """Whether a number follows from shapes, or is a whole one that may (the user's `x.shape[0]`)."""
-    return isinstance(value, FromShape) or (float(value).is_integer() and abs(value) > LARGEST_PLAIN)
 
 
 def _reduced_count(node: Node) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pullback.tracer.dims import formula_of
 from pullback.tracer.graph import Graph, Node, constant, make_input, new_node
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import elementwise as e
@@ -350,5 +351,5 @@ class _MadeLoop:
 
 def _identity(node: Node) -> Any:
     if node.is_constant:
-        return repr(node.attributes["value"]), node.spec
+        return repr(node.attributes["value"]), formula_of(node.attributes["value"]), node.spec
     return node

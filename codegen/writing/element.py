@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from pullback.tracer.dims import formula_of
 from pullback.tracer.graph import Node
 from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64
@@ -85,7 +86,7 @@ class ElementWriter(IndexWriter):
                 *map(self.key, expression.operands),
             )
         if isinstance(expression, Literal):
-            return ("literal", repr(expression.value), expression.dtype)
+            return ("literal", repr(expression.value), formula_of(expression.value), expression.dtype)
         if isinstance(expression, Position):
             return ("position", self.key(expression.index), expression.dtype)
         if isinstance(expression, Select):

@@ -38,6 +38,6 @@ def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Ker
     used = ir.buffers((*prologue, *body))
     buffers = dict.fromkeys(plan.buffers[node] for node in (*plan.inputs, *plan.filled))
     bounds = ir.PART if stage.shared else ()
-    parameters = (*(one for one in buffers if one in used), *arrays.integers, *bounds)
+    parameters = (*(one for one in buffers if one in used), *arrays.numbers, *bounds)
     function = ir.Function("kernel", parameters, prologue, body)
-    return ir.Kernel(function, tuple(arrays.integers.values()), plan.sharing(stage, used))
+    return ir.Kernel(function, tuple(arrays.numbers.values()), plan.sharing(stage, used))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
 
 import numpy as np
 
+from pullback.tracer.dims import EXTENTS, FUNCTIONS, Formula, Source, canonical, formula_of, plain
 from pullback.tracer.graph import Node
-from pullback.tracer.spec import INT64, FromShape
+from pullback.tracer.spec import INT64
 
 from .. import ir
-from ..ir.names import EXTENTS, NamePool
-from ..nests.constants import Formulas
+from ..ir.names import NamePool
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
 
 LARGEST_LITERAL_OFFSET = 8
+GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
+"""What a function takes as numbers."""
 
 
 @dataclass
@@ -29,8 +29,9 @@ class Arrays:
     pool: NamePool
     extent_names: dict[Symbol, str]
     """What the extents of the program's inputs are called."""
-    integers: dict[ir.Variable, int] = field(default_factory=dict)
-    """Extents and offsets that no array's shape tells: extra arguments, with their values in this call."""
+    numbers: dict[ir.Variable, int | float] = field(default_factory=dict)
+    """Extents, offsets and constants that no array's shape tells: extra arguments, with their values in this
+    call."""
     growing: dict[Symbol, ir.Buffer] = field(default_factory=dict)
     """For numbers of steps that data decides, an array that must have as many rows."""
     needed: ir.Buffer | None = None
@@ -65,10 +66,8 @@ class IndexWriter:
         self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
         self._offsets: dict[int, ir.Variable] = {}
-        self._constants: dict[tuple[object, ...], ir.Variable] = {}
+        self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
-        sized = (*tree.graph.inputs, *tree.graph.nodes)  # those of inputs are found first
-        self._formulas = Formulas([symbol for node in sized for symbol in tree.extents[node]])
 
     def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ir.Expr:
         """An index may be a value that is computed."""
@@ -91,7 +90,7 @@ class IndexWriter:
             if source is not None:
                 self.prologue.append(ir.Let(variable, source))
             else:
-                self.arrays.integers[variable] = symbol.value
+                self.arrays.numbers[variable] = symbol.value
         return self._extents[symbol]
 
     def _array_with(self, symbol: Symbol) -> ir.Expr | None:
@@ -111,7 +110,7 @@ class IndexWriter:
             return ir.number(value)
         if value not in self._offsets:
             offset = self._offsets[value] = ir.Variable(self.arrays.pool.take("offset"))
-            self.arrays.integers[offset] = value
+            self.arrays.numbers[offset] = value
         return self._offsets[value]
 
     def index(self, index: AnyIndex, scope: Scope) -> ir.Expr:
@@ -144,34 +143,61 @@ class IndexWriter:
         return self.extent(factor) if isinstance(factor, Symbol) else self.value(factor, scope)
 
     def _literal(self, literal: Literal) -> ir.Expr:
-        """A constant; one that follows from extents is computed from them at the top."""
+        """A constant; one that follows from sizes is computed from them at the top, or is an argument."""
         value, dtype = literal.value, literal.dtype
-        if dtype.kind in "iu":
-            return self._whole_number(int(value), dtype)
-        may_follow = isinstance(value, FromShape) or float(value).is_integer()
-        found = self._formulas.find(float(value), dtype) if dtype.kind == "f" and may_follow else None
-        if found is None:
+        formula = formula_of(value)
+        if formula is None:
             return ir.Const(value, dtype)
-        if (*found, dtype) not in self._constants:
-            variable = ir.Variable(self.arrays.pool.take("scale"), dtype)
-            formula = self._formula(*found)
-            if dtype != ir.FLOAT64:
-                formula = ir.Cast(formula, dtype)
-            self._constants[(*found, dtype)] = variable
-            self.prologue.append(ir.Let(variable, formula))
-        return self._constants[(*found, dtype)]
+        key = canonical(formula), value, dtype
+        if key not in self._constants:
+            self._constants[key] = self._sized(plain(value), key[0], dtype)
+        return self._constants[key]
 
-    def _formula(self, operation: str, factors: Sequence[Symbol], less: int, numerator: float) -> ir.Expr:
-        """A number times a product of extents, or divided by it."""
-        extents: list[ir.Expr] = [self.extent(symbol) for symbol in factors]
-        product = reduce(partial(ir.apply, "multiply"), extents)
-        if less:
-            product = ir.apply("subtract", product, ir.number(less))
-        return ir.apply(operation, ir.Const(numerator, ir.FLOAT64), product)
+    def _sized(self, value: int | float, formula: Formula, dtype: np.dtype) -> ir.Expr:
+        written = self._formula(formula)
+        if isinstance(written, ir.Const):
+            return ir.Const(value, dtype)
+        if isinstance(written, ir.Variable) and dtype == written.dtype:
+            return written
+        given = dtype if dtype in GIVEN else ir.FLOAT64 if dtype.kind == "f" else INT64
+        if written is None:
+            written = ir.Variable(self.arrays.pool.take("number"), given)
+            self.arrays.numbers[written] = value
+        if written.dtype != dtype:
+            written = ir.Cast(written, dtype)
+        if isinstance(written, ir.Variable):
+            return written
+        variable = ir.Variable(self.arrays.pool.take("scale"), dtype)
+        self.prologue.append(ir.Let(variable, written))
+        return variable
 
-    def _whole_number(self, value: int, dtype: np.dtype) -> ir.Expr:
-        """An integer constant; one that is an extent is written as that."""
-        factors, less = self._formulas.products.get(value, ((), 0))
-        if dtype == INT64 and len(factors) == 1 and not less:
-            return self.extent(factors[0])
-        return ir.Const(value, dtype)
+    def _formula(self, formula: Formula | int | float) -> ir.Expr | None:
+        """A formula in extents that this function knows; None if it takes others."""
+        if isinstance(formula, int | float):
+            return ir.Const(formula, INT64 if isinstance(formula, int) else ir.FLOAT64)
+        if formula in self.tree.extents.named:
+            return self.extent(self.tree.extents.named[formula])
+        if isinstance(formula, Source) or formula.function not in FUNCTIONS:
+            return None
+        operands = [self._formula(one) for one in formula.operands]
+        if any(one is None for one in operands):
+            return None
+        return _applied(formula.function, [one for one in operands if one is not None])
+
+
+def _applied(function: str, operands: list[ir.Expr]) -> ir.Expr:
+    """A function as Python computes it of integers and floats."""
+    if all(isinstance(one, ir.Const) for one in operands):
+        value = FUNCTIONS[function](*(one.value for one in operands if isinstance(one, ir.Const)))
+        return ir.Const(value, INT64 if isinstance(value, int) else ir.FLOAT64)
+    if function == "divide" or any(one.dtype == ir.FLOAT64 for one in operands):
+        operands[0] = _as_float(operands[0])
+    return ir.apply("quotient" if function == "floor_divide" else function, *operands)
+
+
+def _as_float(number: ir.Expr) -> ir.Expr:
+    if number.dtype == ir.FLOAT64:
+        return number
+    if isinstance(number, ir.Const):
+        return ir.Const(float(number.value), ir.FLOAT64)
+    return ir.Cast(number, ir.FLOAT64)

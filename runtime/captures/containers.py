@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ...tracer import dims
 from ...tracer.errors import MutationError
 from ...tracer.graph import Node
 from ...tracer.origin import at_caller, at_place, place_of_caller
@@ -106,7 +107,7 @@ class Written:
 
 def _known(value: Any) -> Any:
     """A stored value as the plain function would store it."""
-    return value._refuse() if type(value) is Counted else plain(value)
+    return value._refuse() if type(value) is Counted else plain(dims.plain(value))
 
 
 def _is_known(value: Any) -> bool:

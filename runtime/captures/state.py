@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...tracer.dims import plain, python_type
 from ...tracer.errors import EagerOnlyError
 from ...tracer.origin import at_caller
 from ...tracer.trace import innermost, is_tracing
 
 MOST_STEPS = 100
 """That a float, whose additions round, is followed through."""
+NUMBERS = (int, float)
 _COMPARISONS = {
     "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt,
     ">=": operator.ge,
@@ -88,7 +90,8 @@ class Counted:
     def _compare(self, sign: str, other: Any) -> Any:
         if type(other) is Counted:
             other = other._refuse()
-        if type(other) not in (int, float, bool):
+        other = plain(other)
+        if type(other) not in (*NUMBERS, bool):
             return _COMPARISONS[sign](self._refuse(), other)
         found = _COMPARISONS[sign](self._value, other)
         test = f"{self.text} {sign} {other!r}"
@@ -98,13 +101,13 @@ class Counted:
         return _COMPARISONS[sign](self._refuse(), other)
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other) if type(other) in (int, float) else self._refuse() + _plain(other)
+        return self._with(plain(other)) if python_type(other) in NUMBERS else self._refuse() + _plain(other)
 
     def __radd__(self, other: Any) -> Any:
-        return self._with(other) if type(other) in (int, float) else _plain(other) + self._refuse()
+        return self._with(plain(other)) if python_type(other) in NUMBERS else _plain(other) + self._refuse()
 
     def __sub__(self, other: Any) -> Any:
-        return self._with(-other) if type(other) in (int, float) else self._refuse() - _plain(other)
+        return self._with(-plain(other)) if python_type(other) in NUMBERS else self._refuse() - _plain(other)
 
     def __lt__(self, other: Any) -> Any:
         return self._compare("<", other)
@@ -222,7 +225,7 @@ class Updates:
                 text = after.text.replace("{}", values[after.origin])
             else:
                 text = f"c{index}"
-                names[text] = after
+                names[text] = plain(after)
             writes.append(f"    {owner}{suffix} = {text}")
         held = "".join(f" and {one}" for one in questions)
         tests = ["def holds(values):", f"    return True{held}"]

@@ -193,7 +193,7 @@ def _soft_cross_entropy(
     products = elementwise(e.multiply, _weighted_classes(logs, weight), target, function="cross_entropy")
     losses = apply(e.negative, sum(products, -1))
     if reduction == "mean" and losses.ndim:
-        return apply(e.divide, sum(losses), float(losses.numel()), grad_name="DivBackward1")
+        return apply(e.divide, sum(losses), losses.numel(), grad_name="DivBackward1")
     return reduced(losses, "sum" if reduction == "mean" else reduction, "cross_entropy")
 
 

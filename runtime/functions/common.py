@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from ...tracer.dims import formula_of, with_formula
 from ...tracer.errors import (
     ArgumentError,
     DimensionError,
@@ -196,9 +197,10 @@ def require_float(x: Tensor, function: str) -> None:
 
 def scalar_of(value: Scalar, dtype: np.dtype) -> Scalar:
     """The number in the kind of a dtype, so that NumPy and the graph take it as weak."""
-    if dtype.kind == "f":
-        return float(value)
-    return bool(value) if dtype.kind == "b" else int(value)
+    if dtype.kind == "b":
+        return bool(value)
+    number = float(value) if dtype.kind == "f" else int(value)
+    return with_formula(number, formula_of(value)) if number == value else number
 
 
 def promoted(function: str, *values: Any, as_float: bool = False, broadcast: bool = True) -> list[Any]:

@@ -118,7 +118,7 @@ def view_at(x: Tensor, index: Any) -> Tensor:
 
 def _select_first(x: Tensor, index: int) -> Tensor:
     shape = x._value.shape
-    start = _checked(index, shape[0], 0)
+    start = _checked(index, int(shape[0]), 0)
     zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
     row = sliced(x, (start, *zeros), (start + 1, *shape[1:]), ones)
     return apply(m.reshape, row, shape=shape[1:], grad_name="SelectBackward0")

@@ -175,7 +175,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     else:
         losses = apply(e.subtract, xlogy(t, t), apply(e.multiply, t, x))
     if reduction == "batchmean":
-        return apply(e.divide, sum(losses), float(x._value.shape[0]))
+        return apply(e.divide, sum(losses), x._value.shape[0])
     return reduced(losses, reduction, "kl_div")
 
 

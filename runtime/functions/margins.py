@@ -124,7 +124,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     distance = apply(e.add, apply(e.subtract, x.unsqueeze(1), of_label.unsqueeze(2)), 1.0)
     counted = apply(e.logical_and, open_yet.unsqueeze(2), apply(e.logical_not, is_any.unsqueeze(1)))
     losses = apply(e.where, counted, apply(e.relu, distance), 0.0)
-    found = apply(e.divide, sum(losses, (1, 2)), float(max(count, 1)))
+    found = apply(e.divide, sum(losses, (1, 2)), max(count, 1))
     return reduced(found[0] if single else found, reduction, "multilabel_margin_loss")
 
 

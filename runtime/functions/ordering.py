@@ -311,7 +311,7 @@ def _between_known_places(ordered: Tensor, fractions: np.ndarray, interpolation:
 def _between_places(ordered: Tensor, fractions: Tensor, interpolation: str) -> Tensor:
     """The same of fractions that a gradient may be taken of."""
     last = ordered.ndim - 1
-    places = apply(e.multiply, fractions, float(ordered._value.shape[last] - 1))
+    places = apply(e.multiply, fractions, ordered._value.shape[last] - 1)
     places = expand_to(places, (*tuple(ordered.shape[:last]), fractions.numel()))
     return _or_nan(_at_places(ordered, places, interpolation), ordered)
 

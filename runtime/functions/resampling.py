@@ -422,8 +422,8 @@ def grid_sample(
 
 def _unnormalised(place: Tensor, extent: int, aligned: bool) -> Tensor:
     if aligned:
-        return (place + 1.0) * (0.5 * (extent - 1))
-    return ((place + 1.0) * float(extent) - 1.0) * 0.5
+        return (place + 1.0) * ((extent - 1) / 2)
+    return ((place + 1.0) * extent - 1.0) * 0.5
 
 
 def _inside(at: Tensor, extent: int, padding_mode: str, aligned: bool) -> Tensor:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import share
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
-from ...tracer.spec import FromShape
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
@@ -332,9 +332,9 @@ def cov(
     if fweights is not None or aweights is not None:
         return weighted_cov(rows, correction, fweights, aweights)
     centred = apply(e.subtract, rows, mean(rows, 1, True))
-    freedom = float(np.maximum(rows.shape[1] - correction, 0))
+    freedom = max(rows.shape[1] - correction, 0)
     total = contracted(centred, centred, "ax,bx->ab")
-    result = apply(e.multiply, total, FromShape(1.0 / freedom) if freedom else math.inf)
+    result = apply(e.multiply, total, share(freedom) if freedom else math.inf)
     return result.squeeze() if rows.shape[0] == 1 else result
 
 

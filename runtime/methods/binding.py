@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
@@ -234,9 +235,9 @@ EXACT = 2**53
 
 def _weak(other: Any, dtype: np.dtype) -> float | None:
     """The Python number as a float, if it takes the dtype of a floating tensor beside it as it is."""
-    kind = type(other)
+    kind = python_type(other)
     if dtype.kind == "f" and (kind is float or (kind is int and -EXACT < other < EXACT)):
-        return float(other)
+        return other if type(other) is not int else float(other)
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.lost_numbers import note_size_asked
 from ...tracer.ops.elementwise import convert, identity
 from ...tracer.spec import normalised_dim
 from ..functions import METHODS
@@ -35,6 +36,7 @@ class Count(int):
 
 def size(self: Tensor) -> Count:
     """`x.size` is NumPy's number of elements; `x.size()` the shape, `x.size(dim)` one extent."""
+    note_size_asked()
     count = Count(self.numel())
     count.shape = self.shape
     return count

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ...tracer.dims import python_type
 from ...tracer.errors import UnsupportedError
 from ...tracer.graph import Node
 from ...tracer.trace import innermost
@@ -28,7 +29,7 @@ DIVISIONS = ("truediv", "floordiv", "mod", "divmod")
 
 
 def _is_python(value: Any) -> bool:
-    return type(value) in (PythonNumber, bool, int, float)
+    return python_type(value) in (PythonNumber, bool, int, float)
 
 
 def _is_whole(value: Any) -> bool:

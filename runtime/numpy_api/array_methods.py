@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import python_type
 from ...tracer.operator import operators
 from ...tracer.ops.elementwise import identity
 from ..functions import METHODS
@@ -200,7 +201,7 @@ def _is_same_in_both(self: Tensor, other: Any) -> bool:
     dtype = array_dtype(self)
     if isinstance(other, Tensor):
         return dtype.kind == "f" and array_dtype(other) == dtype
-    return dtype.kind == "f" and type(other) in NUMBERS
+    return dtype.kind == "f" and python_type(other) in NUMBERS
 
 
 def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = False) -> Method:

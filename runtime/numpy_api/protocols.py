@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value, operators
 from ...tracer.ops.elementwise import identity
@@ -168,7 +169,8 @@ def _weak(value: Any) -> Any:
     if isinstance(value, Tensor):
         dtype = array_dtype(value)
         return WEAK.get(dtype.kind, dtype) if type(value) is PythonNumber else dtype
-    return type(value) if type(value) in (int, float) else np.asarray(value).dtype
+    kind = python_type(value)
+    return kind if kind in (int, float) else np.asarray(value).dtype
 
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:

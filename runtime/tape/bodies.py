@@ -14,6 +14,7 @@ import numpy as np
 
 from ...tracer.errors import GraphError, TraceError, UnsupportedError
 from ...tracer.graph import Graph, Node, constant, make_input, name_results, substitute
+from ...tracer.lost_numbers import traced_number
 from ...tracer.origin import Origin, place_of_caller
 from ...tracer.spec import Spec, spec_of
 from ...tracer.trace import Trace, current_trace
@@ -117,8 +118,8 @@ def _node_of(leaf: Any, trace: Trace) -> Node:
         return value if isinstance(value, Node) else trace.capture(value)
     if isinstance(leaf, np.ndarray):
         return trace.capture(leaf)
-    array = np.asarray(leaf)
-    return constant(array.item(), spec_of(array))
+    number = leaf.item() if isinstance(leaf, np.generic) else leaf
+    return constant(traced_number(number), spec_of(np.asarray(leaf)))
 
 
 def _outer_nodes(outputs: Sequence[Node], inputs: set[Node], start: int) -> list[Node]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.graph import Node, make_node
+from ...tracer.lost_numbers import traced_number
 from ...tracer.ops.creation import full
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.tensor import Tensor, make
@@ -58,6 +59,7 @@ def into_graph(tensor: Tensor) -> None:
 def _node(array: np.ndarray) -> Node:
     """One value everywhere needs no memory."""
     if array.size and (array == array.flat[0]).all() and not np.signbit(array).any():
-        attributes = {"shape": array.shape, "value": array.flat[0].item(), "dtype": array.dtype}
+        value = traced_number(array.flat[0].item())
+        attributes = {"shape": array.shape, "value": value, "dtype": array.dtype}
         return make_node(full, (), attributes)
     return current_trace().capture(array)

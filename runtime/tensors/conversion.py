@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...tracer.dims import python_type
 from ...tracer.errors import DTypeError, ShapeError
 from ...tracer.ops.composite import stack
 from ...tracer.ops.elementwise import convert
@@ -68,5 +69,5 @@ def tensor_of(value: Any) -> Tensor:
         value = np.asarray(value)
         require_numbers(value.dtype)
     found = standing_for(value)
-    is_strong = type(found) is PythonNumber and type(value) not in (bool, int, float)
+    is_strong = type(found) is PythonNumber and python_type(value) not in (bool, int, float)
     return as_kind(found, NumpyScalar) if is_strong else found

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from ...tracer.dims import python_type
 from ...tracer.errors import LeakedTraceError, MutationError
 from ...tracer.graph import Node
 from ..bytecode.code_names import names_of
@@ -48,7 +49,7 @@ class _Watched:
         now = _content(self.current)
         found = [key for key in self.before if now.get(key, ABSENT) is not self.before[key]]
         new = [key for key in now if key not in self.before] if self.kind else []
-        return [*found, *(key for key in new if self.kind == "items" or type(now[key]) in STATE)]
+        return [*found, *(key for key in new if self.kind == "items" or python_type(now[key]) in STATE)]
 
 
 class ChangesFound(Exception):
@@ -140,7 +141,7 @@ class Substitution:
         now, before = _content(one.current).get(key, ABSENT), one.before.get(key, ABSENT)
         may_be_new = one.kind == "instance" or isinstance(one.current, dict)
         was_plain = type(before) in STATE or (before is ABSENT and may_be_new)
-        return was_plain and type(now) in STATE
+        return was_plain and python_type(now) in STATE
 
     def numbers(self) -> list[tuple[str, Any, Any]]:
         """Of each number of the reading its suffix, what stood for it, and what has become of it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import give_letters
 from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
-from ...tracer.graph import Graph, Node, make_input, name_results
+from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
 from ...tracer.ops.elementwise import identity
 from ...tracer.origin import Origin
 from ...tracer.spec import SUPPORTED
@@ -241,7 +243,7 @@ class _Run:
             arguments = self._shared(arguments)
         for source in self.reading.sources:
             value = source.value._value if isinstance(source.value, Tensor) else source.value
-            node = self.source_nodes[source] = make_input(spec_of_leaf(value), source.label)
+            node = self.source_nodes[source] = make_named_input(spec_of_leaf(value), source.label)
             self.trace.preset(value, node)
             self.trace.values.give(node, conform(value))
         value = self._run(arguments)
@@ -272,6 +274,7 @@ class _Run:
             tuple(outputs),
             self._origin(),
         )
+        give_letters([node.shape for node in graph.inputs], [node.name for node in graph.inputs])
         checked(graph, "the trace")
         values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *drawn)))
         needs_grad = tuple(map(self._needs_grad, values))
@@ -372,7 +375,7 @@ class _Run:
     ) -> Tensor:
         is_source = node is not None
         if node is None:
-            node = make_input(spec_of_leaf(leaf), label)
+            node = make_named_input(spec_of_leaf(leaf), label)
             if isinstance(leaf, Tensor):
                 leaf.refresh()
             self.trace.values.give(node, conform(leaf))
@@ -410,6 +413,7 @@ class _Run:
             leaves[index] = substitution.root(position, leaves[index])
         args, kwargs = self.call.rebuild(leaves)
         before = _contents((args, kwargs))
+        self.trace.lost_numbers.root = sys._getframe().f_code
         with (
             tracing(self.trace),
             differentiating(self.differentiated, next_sequence()),

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import plain, python_type
 from ...tracer.errors import OutputError
 from .foreign import how_to_return
 from .tensor import Tensor
@@ -152,8 +153,8 @@ class Results:
     def _take_apart(self, value: Any, path: Path) -> str:
         if isinstance(value, Tensor | np.ndarray | np.generic):
             return self._leaf(value)
-        if value is None or type(value) in (bool, int, float):
-            return self._constant(value)
+        if value is None or python_type(value) in (bool, int, float):
+            return self._constant(plain(value))
         kind = type(value)
         if kind in (list, tuple, deque):
             items = [self._take_apart(item, (*path, index)) for index, item in enumerate(value)]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, GradientError, MutationError, ShapeError
+from ...tracer.lost_numbers import note_size_asked
 from ...tracer.operator import Operator
 from ...tracer.origin import at_caller, file_name, user_frame
 from ...tracer.spec import normalised_dim
@@ -191,6 +192,7 @@ class Tensor(Asked):
 
     @property
     def shape(self) -> Size:
+        note_size_asked()
         return Size(self._value.shape)
 
     @property
@@ -235,6 +237,7 @@ class Tensor(Asked):
 
     def numel(self) -> int:
         """The number of elements."""
+        note_size_asked()
         return math.prod(self._value.shape)
 
     nelement = numel
@@ -368,6 +371,7 @@ class Tensor(Asked):
     def __len__(self) -> int:
         if not self._value.shape:
             raise ArgumentError("len() of a 0-d tensor")
+        note_size_asked()
         return self._value.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:

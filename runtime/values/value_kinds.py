@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.lost_numbers import note_size_asked
 from .differentiated import is_differentiated
 from .lost_gradients import refusal
 from .tensor import Tensor, TorchTensor
@@ -84,6 +85,7 @@ class NumpyTensor(Tensor):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        note_size_asked()
         return tuple(self._value.shape)
 
     @property

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dims import share
 from ..operator import Array, Operator, declare
-from ..spec import FromShape, Spec, reduced_shape
+from ..spec import Spec, reduced_shape
 from .elementwise import (
     absolute,
     clamp,
@@ -56,9 +57,9 @@ def count_of(x_spec: Spec, dims: tuple[int, ...]) -> int:
     return math.prod(x_spec.shape[dim] for dim in dims)
 
 
-def _over(total: Array, count: float) -> Array:
-    """total / count, with no warning: over nothing 0 is nan, and what is not 0 infinite."""
-    return total * (FromShape(1.0 / count) if count else math.inf)
+def _over(total: Array, count: float, times: float = 1.0) -> Array:
+    """total * times / count, with no warning: over nothing 0 is nan, and what is not 0 infinite."""
+    return total * (share(count, times) if count else math.inf)
 
 
 def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -86,7 +87,7 @@ def _variance(x: Array, dims: tuple[int, ...], keepdim: bool, correction: float)
 
 def _variance_cotangent(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...], correction: float) -> Array:
     freedom = max(count_of(x_spec, dims) - correction, 0)
-    return restore_dims(_over(g, 0.5 * freedom), x_spec, dims) * (x - mean(x, dims=dims, keepdim=True))
+    return restore_dims(_over(g, freedom, 2.0), x_spec, dims) * (x - mean(x, dims=dims, keepdim=True))
 
 
 var = composite(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..dims import equated
 from ..errors import ShapeError
 from ..operator import Array, declare
 from ..spec import Spec
@@ -35,6 +36,7 @@ def _infer(a: Spec, b: Spec, subscripts: str) -> Spec:
                 f"{subscripts}: index {letter} has size {extents[letter]} in {a} and {extent} in {b}; "
                 f"the sizes of a shared index must be equal."
             )
+        extents[letter] = equated(extents[letter], extent)
     return Spec(tuple(extents[letter] for letter in result), common_dtype("contract", (a, b)))
 
 

@@ -6,9 +6,11 @@ functions above these operators check bounds and wrap negative positions.
 """
 
 import math
+from functools import reduce
 
 import numpy as np
 
+from ..dims import equated_shapes
 from ..errors import ShapeError
 from ..operator import Array, declare
 from ..spec import Spec
@@ -18,12 +20,11 @@ from .reduction import cumsum
 
 
 def _positions(specs: tuple[Spec, ...], function: str) -> tuple[int, ...]:
-    shapes = {spec.shape for spec in specs}
-    if len(shapes) != 1:
+    if len({spec.shape for spec in specs}) != 1:
         raise ShapeError(
             f"{function}: index arrays of one shape expected, found {', '.join(map(str, specs))}."
         )
-    return shapes.pop()
+    return reduce(equated_shapes, [spec.shape for spec in specs])
 
 
 def _infer_gather(x: Spec, *indices: Spec) -> Spec:
@@ -44,6 +45,7 @@ def _require_updates(function: str, updates: Spec, indices: tuple[Spec, ...], sh
     expected = _positions(indices, function) + shape[len(indices) :]
     if updates.shape != expected:
         raise ShapeError(f"{function}: updates of shape {expected} expected, found {updates}.")
+    equated_shapes(expected, updates.shape)
 
 
 def _evaluate_scatter_add(updates: np.ndarray, *indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

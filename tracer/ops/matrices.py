@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dims import equated, equated_shapes
 from ..errors import ShapeError
 from ..operator import WholeCall, declare
 from ..spec import Spec
@@ -20,6 +21,7 @@ from .lazy import scipy_linalg
 def require_square(name: str, a: Spec) -> None:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{name}: square matrices expected, found shape {a.shape}.")
+    equated(*a.shape[-2:])
 
 
 def require_sides(name: str, a: Spec, b: Spec) -> Spec:
@@ -27,6 +29,7 @@ def require_sides(name: str, a: Spec, b: Spec) -> Spec:
         raise ShapeError(
             f"{name}: sides of shape (..., {a.shape[-1]}, m) expected, found {b.shape} for {a.shape}."
         )
+    equated_shapes((*a.shape[:-2], a.shape[-1]), b.shape[:-1])
     return b
 
 

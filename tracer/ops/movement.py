@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..dims import Dim, equated, equated_shapes, part_of
 from ..errors import DTypeError, ShapeError
 from ..operator import Array, Movement, Operator, Walk, Walks, declare, no_walks
-from ..spec import Spec, broadcast_shapes
+from ..spec import Spec, broadcast_shapes, reshape_groups
 from .elementwise import zeros_like
 
 
@@ -27,9 +28,20 @@ def movement(
 
 
 def _infer_reshape(x: Spec, shape: tuple[int, ...]) -> Spec:
-    if math.prod(shape) != x.size:
+    if math.prod(map(int, shape)) != x.size:
         raise ShapeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
-    return x.with_shape(shape)
+    return x.with_shape(_named_as_before(x.shape, shape))
+
+
+def _named_as_before(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """The new shape, in which the dimensions that stay keep their names."""
+    if not any(isinstance(extent, Dim) for extent in old):
+        return new
+    named = list(new)
+    for before, after in reshape_groups(old, new):
+        if len(before) == len(after) == 1:
+            named[after[0]] = equated(old[before[0]], new[after[0]])
+    return tuple(named)
 
 
 reshape = movement(
@@ -63,9 +75,10 @@ permute = movement(
 
 
 def _infer_expand(x: Spec, shape: tuple[int, ...]) -> Spec:
-    if broadcast_shapes(x.shape, shape, function="expand") != shape:
+    result = broadcast_shapes(x.shape, shape, function="expand")
+    if result != shape:
         raise ShapeError(f"expand: {x} does not expand to {shape}.")
-    return x.with_shape(shape)
+    return x.with_shape(result)
 
 
 expand = movement(
@@ -84,7 +97,8 @@ expand = movement(
 
 
 def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
-    return x.with_shape(tuple(map(len, map(range, starts, stops, steps))))
+    extents = map(len, map(range, map(int, starts), map(int, stops), steps))
+    return x.with_shape(tuple(map(part_of, x.shape, extents)))
 
 
 def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
@@ -201,6 +215,7 @@ def _infer_concatenate(*specs: Spec, dim: int) -> Spec:
                 f"cat: Sizes of tensors must match except in dimension {dim}. "
                 f"Expected {first} but got {spec} for tensor number {position} in the list."
             )
+        before, after = equated_shapes(before, others[0]), equated_shapes(after, others[1])
     total = sum([spec.shape[dim] for spec in specs])
     return first.with_shape((*before, total, *after))
 

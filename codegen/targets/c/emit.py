@@ -163,11 +163,11 @@ def _driver(entry: Entry, kernels: Sequence[CFunction]) -> dict[str, Any]:
         return [*first, *map(str, buffer.dims[len(first) :])]
 
     def call(kernel: ir.Kernel, function: CFunction) -> str:
-        integers = iter((*kernel.integers, 0, kernel.sharing.extent if kernel.sharing else 0))
+        numbers = iter((*kernel.numbers, 0, kernel.sharing.extent if kernel.sharing else 0))
         given: list[str] = []
         for one in kernel.function.parameters:
             if isinstance(one, ir.Variable):
-                given.append(str(next(integers)))
+                given.append(str(next(numbers)))
             else:
                 given += [names[one.name], *(extents(one)[dim] for dim in function.extents_of(one))]
         return f"{function.name}({', '.join(given)})"

@@ -1,0 +1,303 @@
+"""Sizes have names: code that computes with them serves every shape, and none is taken for another."""
+
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.tracer.dims import Dim, Source, canonical, equated, formula_of
+from pullback.tracer.spec import broadcast_shapes
+
+SHAPES = ((40, 40), (40, 30), (33, 50), (64, 31))
+"""First a coincidence of two sizes, which must change nothing."""
+
+
+def average(x: Any) -> Any:
+    return (x * x).sum() / len(x)
+
+
+def scaled_products(x: Any) -> Any:
+    return pb.tanh(x / math.sqrt(x.shape[1])).sum()
+
+
+def over_all(x: Any) -> Any:
+    return (x**3).sum() / np.prod(x.shape)
+
+
+def variance(x: Any) -> Any:
+    n = x.shape[0]
+    centred = x - x.sum(axis=0) / n
+    return ((centred * centred).sum(axis=0) * (1 / (n - 1))).sum()
+
+
+def shares(x: Any) -> Any:
+    return np.sin(x / x.size).sum()
+
+
+def on_a_grid(x: Any) -> Any:
+    t = np.linspace(0.0, 1.0, x.shape[0])
+    return (np.cos(x) * t[:, None]).sum()
+
+
+def likelihood(x: Any) -> Any:
+    n, m = x.shape
+    squares = (x * x).sum()
+    return -0.5 * float(n) * np.log(squares / m) - 0.5 * m * np.log(2 * math.pi)
+
+
+def differences(x: Any) -> Any:
+    h = 1.0 / (len(x) - 1)
+    slope = (x[1:] - x[:-1]) / h
+    return 0.5 * h * (slope * slope).sum()
+
+
+def relaxed(x: Any) -> Any:
+    rate = 0.3 / len(x)
+    y = x
+    for _ in range(20):
+        y = y - rate * np.sin(y)
+    return (y * y).sum()
+
+
+def running(x: Any) -> Any:
+    n = len(x)
+    total = x[0] * 0.0
+    for i in range(n):
+        total = total * (1.0 - 1.0 / n) + x[i] / math.log(n)
+    return total.sum()
+
+
+def both_ways(x: Any) -> Any:
+    n, m = x.shape
+    return (np.exp(-x / n).sum(axis=0) * (1.0 / m)).sum() + (x.mean(axis=1) * math.sqrt(m)).sum()
+
+
+def weights(x: Any) -> Any:
+    k = np.arange(x.shape[1])
+    return (x * (k + 0.5) / x.shape[1]).sum() * x.shape[0] ** -0.5
+
+
+PROGRAMS = [
+    average,
+    scaled_products,
+    over_all,
+    variance,
+    shares,
+    on_a_grid,
+    likelihood,
+    differences,
+    relaxed,
+    running,
+    both_ways,
+    weights,
+]
+
+
+def argument(shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(math.prod(shape)).uniform(0.5, 1.5, shape)
+
+
+def made(function: Any) -> int:
+    """How many pieces of machine code a function has had made, or read from the disk."""
+    info = function.cache_info()
+    return info.compilations + info.disk_hits
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_that_computes_with_sizes_is_compiled_once(program: Callable[[Any], Any]) -> None:
+    value, gradient = pb.compile(program), pb.grad(pb.compile(program))
+    counts = set()
+    for shape in SHAPES:
+        x = argument(shape)
+        np.testing.assert_allclose(value(x), program(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient(x), pb.grad(program)(x), rtol=1e-10, atol=1e-12)
+        counts.add((made(value), made(gradient)))
+        assert value.explain(x).count("guard") == 0
+    assert len(counts) == 1
+
+
+# --- sizes that agree by chance -----------------------------------------------------------------------------
+
+
+def outer(x: Any, y: Any) -> Any:
+    """Two sizes that no operator demands to be equal."""
+    return (pb.sin(x).sum() / len(x)) * y.sum() + (y * y).sum() / len(y) + (x * len(y)).sum() * y.mean()
+
+
+def rows_and_columns(x: Any, y: Any) -> Any:
+    table = pb.tanh(x[:, None] * y[None, :])
+    return (table.sum(axis=0) / x.shape[0]).sum() + (table.sum(axis=1) / y.shape[0]).sum()
+
+
+def in_a_loop(x: Any, y: Any) -> Any:
+    a, b = 1.0 / len(x), 1.0 / len(y)
+    state, other = x * 0.5, y * 0.5
+    for _ in range(12):
+        state = pb.sin(state) * (1.0 - a) + state.mean() * b
+        other = pb.cos(other) * (1.0 - b) + state.mean() * a
+    return state.sum() * a + other.sum() * b
+
+
+def in_a_scan(x: Any, y: Any) -> Any:
+    def step(carry: Any, row: Any) -> Any:
+        return carry * (1.0 - 1.0 / len(y)) + row / len(x), carry.sum() / len(y)
+
+    last, sums = pb.scan(step, y, x)
+    return (last * last).sum() + (sums * sums).mean()
+
+
+def ragged(x: Any, y: Any) -> Any:
+    """A loop whose parts grow, with both sizes in its steps."""
+    n, m = len(x), len(y)
+    total = x[0] * 0.0
+    for i in range(1, 14):
+        total = total + (x[:i] * x[:i]).sum() / n + pb.sin(y[:i]).sum() / m
+    return total / (n + m)
+
+
+PAIRS = [outer, rows_and_columns, in_a_loop, in_a_scan, ragged]
+LENGTHS = ((40, 40), (40, 41), (52, 41), (41, 41))
+
+
+def two(lengths: tuple[int, int]) -> list[np.ndarray]:
+    return [np.random.default_rng(size).uniform(0.5, 1.5, size) for size in lengths]
+
+
+def summed_hessian(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    def slope(x: Any) -> Any:
+        dx, dy = pb.grad(function, argnums=(0, 1))(x, y)
+        return (dx * dx).sum() + (dy * dy).sum()
+
+    return pb.grad(slope)(x)
+
+
+TAKEN: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "value": lambda f: f,
+    "gradient": lambda f: pb.grad(f),
+    "gradient of both": lambda f: lambda x, y: pb.concatenate(pb.grad(f, argnums=(0, 1))(x, y)),
+    "second derivative": lambda f: lambda x, y: summed_hessian(f, x, y),
+    "mapped": lambda f: lambda x, y: pb.vmap(f, in_dims=(0, None))(pb.stack([x, x * 2, x + 1]), y),
+    "gradient mapped": lambda f: lambda x, y: pb.vmap(pb.grad(f), in_dims=(0, None))(pb.stack([x, x * 2]), y),
+}
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("program", PAIRS)
+def test_sizes_that_agree_by_chance_are_two(program: Callable[..., Any], taken: str) -> None:
+    function = TAKEN[taken](program)
+    compiled = pb.compile(function)
+    sources = set()
+    for lengths in LENGTHS:
+        x, y = two(lengths)
+        np.testing.assert_allclose(compiled(x, y), function(x, y), rtol=1e-9, atol=1e-12)
+        sources.add(made(compiled))
+        assert "guard" not in compiled.explain(x, y)
+    assert len(sources) == 1
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def test_forward_and_backward_call_a_size_alike() -> None:
+    @pb.compile
+    def loss(w, b, x, words):
+        return (pb.tanh(x[words] @ w + b).mean(dim=0) ** 2).sum()
+
+    arrays = [argument(shape) for shape in ((40, 50), (50,), (60, 40))]
+    tensors = [pb.tensor(array, requires_grad=True) for array in arrays]
+    words = np.arange(33)
+    forward, backward = loss.forward_source(*tensors, words), loss.backward_source(*tensors, words)
+    for header in ("w: float64[n, m]", "b: float64[m]", "x: float64[p, n]", "words: int64[q]"):
+        assert header in forward
+    for header in ("w: float64[n, m]", "d_w: float64[n, m]", "d_b: float64[m]", "d_x: float64[p, n]"):
+        assert header in backward
+
+
+def test_arithmetic_on_sizes_keeps_their_names() -> None:
+    n, m = Dim(5, Source("n")), Dim(7, Source("m"))
+    for found, value in ((n + m, 12), (2 * n - 3, 7), (n * m // 2, 17), (-n, -5), (n / m, 5 / 7), (1 + n, 6)):
+        assert found == value and hash(found) == hash(value) and formula_of(found) is not None
+    assert formula_of(n - 2 + 1) == formula_of(n - 1) and formula_of((n - 1) + 1) is n.formula
+    assert formula_of(n * 1) is n.formula and formula_of(n + m) != formula_of(m + n)
+    assert formula_of(n - 5) is None, "nothing is made of nothing"
+    assert type(pickle.loads(pickle.dumps(n))) is int and type(copy.deepcopy(n / m)) is float
+    long = n
+    for _ in range(3000):
+        long = long + m
+    assert hash(formula_of(long)) is not None
+
+
+def test_sizes_that_an_operator_demands_to_be_equal_have_one_name() -> None:
+    first, second, third = (Dim(5, Source(name)) for name in "abc")
+    assert broadcast_shapes((first, 1), (second, 3)) == (5, 3)
+    assert canonical(second.formula) is first.formula is not canonical(third.formula)
+    equated(third - 1, Dim(4, Source("d")))
+    assert canonical(third.formula) is third.formula
+
+
+def test_a_number_of_sizes_is_not_taken_for_another_function_of_them() -> None:
+    @pb.compile
+    def powers(x):
+        scale = pb.tensor(1.5 * len(x))
+        return scale**2 + scale**3 + x.sum()
+
+    for size in (5, 6):
+        scale = 1.5 * size
+        np.testing.assert_allclose(powers(np.ones(size)).numpy(), scale**2 + scale**3 + size)
+
+
+# --- they are Python's numbers ------------------------------------------------------------------------------
+
+
+OF_SIZES: list[Callable[[Any], Any]] = [
+    lambda x: x / x.shape[1],
+    lambda x: np.divide(x, x.size),
+    lambda x: x * (np.ones(3, np.float32) * x.shape[0]),
+    lambda x: x * (np.ones(3, np.float32) * (x.shape[0] / 3)),
+    lambda x: x * (np.float64(2) * x.shape[0]) + x.shape[0] * np.float64(2),
+    lambda x: x + np.full(3, x.shape[1]) + np.array((*x.shape, 1)),
+    lambda x: np.where(x > 2, x.shape[0], x) + np.clip(x, 0, x.shape[0]),
+    lambda x: (x // x.shape[0]) + x ** x.shape[0] + x.shape[0] ** x,
+    lambda x: x * (1 if type(x.shape[0]) is int and type(x.shape[0] / 2) == float else 2),  # noqa: E721
+    lambda x: [x.shape[0], x.shape, len(x), x.size / 4, {"n": x.shape[1] - 1}, x.sum()],
+]
+
+
+@pytest.mark.parametrize("place", range(len(OF_SIZES)))
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+def test_sizes_compute_as_pythons_numbers(place: int, dtype: str) -> None:
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    expected, actual = OF_SIZES[place](x), pb.compile(OF_SIZES[place])(x)
+    if isinstance(expected, list):
+        np.testing.assert_array_equal(actual.pop(), expected.pop())
+        assert repr(actual) == repr(expected)
+        assert [type(one) for one in actual] == [type(one) for one in expected]
+        assert type(actual[1][0]) is type(actual[4]["n"]) is int
+        return
+    assert actual.dtype == expected.dtype
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_sizes_that_a_function_keeps_are_plain_numbers() -> None:
+    class Model:
+        seen = 0
+
+    model, log = Model(), []
+
+    @pb.compile
+    def step(x):
+        model.seen += len(x) + x.shape[1]
+        model.last, model.share = x.shape[0], 1 / x.shape[0]
+        log.append(x.shape[0])
+        return x * 2
+
+    for _ in range(2):
+        step(np.ones((2, 3)))
+    kept = (model.seen, model.last, model.share, log[0])
+    assert kept == (10, 2, 0.5, 2)
+    assert [type(one) for one in kept] == [int, int, float, int]

@@ -1,0 +1,318 @@
+"""Numbers that follow from the sizes of arrays, and how: `Dim` for whole ones, `Measure` for others.
+
+A trace gives the dimensions of its inputs `Dim`s, integers that know where they come from. Shape rules hand
+them on, and arithmetic keeps account of what is done with them. What Python makes of them where nobody sees
+it (`len(x)`, `math.sqrt(n)`, `0.5 * n`) has an origin of its own: generated code is given the number.
+
+They are numbers like others wherever only the value matters: equality and hashes are those of int and float.
+A formula and a value belong together, so code that is written by the formula computes the value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+
+EXTENTS = ("n", "m", "p", "q", "r", "s", "t", "u")
+"""What generated code calls sizes."""
+LARGEST_PLAIN = 8
+"""Counts up to which are numbers like others if they have no formula, as those of small vectors."""
+LARGEST_CUT = 16
+"""Elements that a part may leave out of a dimension for its extent to be that of the whole less so many."""
+DEEPEST = 20
+"""Operations inside one another in a formula; what takes more has an origin of its own."""
+
+
+@dataclass(eq=False, slots=True)
+class Source:
+    """Where a number comes from: a dimension of an array, or Python code that nobody has seen."""
+
+    label: str
+    """The same in each trace of a function."""
+    equal: Formula | None = None
+    """What an operator demands it to be equal to: the older one of two."""
+    letter: str = ""
+    """What generated code calls it."""
+    serial: int = field(default_factory=itertools.count().__next__)
+
+    @property
+    def depth(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An operator's result for numbers of which one at least has a formula."""
+
+    function: str
+    operands: tuple[Formula | int | float, ...]
+    depth: int = field(compare=False)
+
+
+Formula = Union[Source, Computed]  # noqa: UP007  of forward references
+_FORMULAS = (Source, Computed)
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "negative": operator.neg,
+}
+NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
+"""The second operand that changes nothing."""
+
+
+class _Sized:
+    """What a `Dim` and a `Measure` have in common: arithmetic that keeps account of what is done."""
+
+    __slots__ = ()
+    formula: Formula
+
+    def __add__(self, other: Any) -> Any:
+        return _combined("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _combined("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _combined("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _combined("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _combined("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _combined("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _combined("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _combined("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _combined("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _combined("floor_divide", other, self)
+
+    def __neg__(self) -> Any:
+        return apply("negative", self)
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self  # type: ignore[operator]
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Beside arrays it is a Python number, which leaves their dtype alone."""
+        return getattr(ufunc, method)(*map(plain, inputs), **options)
+
+    def __reduce__(self) -> Any:
+        return type(plain(self)), (plain(self),)
+
+
+class Dim(_Sized, int):
+    """A whole number that follows from sizes.
+
+    Example:
+        >>> n = Dim(5, Source("n"))
+        >>> (n - 1) * 2, ((n - 1) * 2).formula == ((n - 1) * 2).formula
+        (8, True)
+    """
+
+    def __new__(cls, value: int, formula: Formula) -> Dim:
+        made = int.__new__(cls, value)
+        made.formula = formula
+        return made
+
+
+class Measure(_Sized, float):
+    """Another number that follows from sizes, as 1 / n."""
+
+    __slots__ = ("formula",)
+
+    def __new__(cls, value: float, formula: Formula) -> Measure:
+        made = float.__new__(cls, value)
+        made.formula = formula
+        return made
+
+
+def plain(value: Any) -> Any:
+    """The number alone; all else as it is."""
+    if isinstance(value, Dim):
+        return int(value)
+    return float(value) if isinstance(value, Measure) else value
+
+
+def python_type(value: Any) -> type:
+    """The type that a value has where the function runs as it is: of sizes it is Python's."""
+    if isinstance(value, _Sized):
+        return int if isinstance(value, Dim) else float
+    return type(value)
+
+
+def canonical(formula: Formula) -> Formula:
+    """The formula in terms of what its sources are equal to."""
+    if isinstance(formula, Source):
+        return formula if formula.equal is None else canonical(formula.equal)
+    operands = tuple([canonical(one) if isinstance(one, _FORMULAS) else one for one in formula.operands])
+    return Computed(formula.function, operands, formula.depth)
+
+
+def spelled(formula: Formula | int | float) -> str:
+    """The formula as text: that of a size of the same place in another trace of the function is the same."""
+    if isinstance(formula, Source):
+        return formula.label
+    if isinstance(formula, Computed):
+        return f"{formula.function}({', '.join(map(spelled, formula.operands))})"
+    return repr(formula)
+
+
+def sources_of(formula: Formula | int | float) -> Iterator[Source]:
+    if isinstance(formula, Source):
+        yield formula
+    elif isinstance(formula, Computed):
+        for one in formula.operands:
+            yield from sources_of(one)
+
+
+def equated(first: int, second: int) -> int:
+    """One of two sizes that an operator demands to be equal; from here on they have one name."""
+    if not isinstance(first, Dim) or not isinstance(second, Dim):
+        return second if isinstance(second, Dim) else first
+    if first.formula is not second.formula:
+        one, other = canonical(first.formula), canonical(second.formula)
+        if one != other:
+            _note_equal(*sorted((one, other), key=_age))
+    return first
+
+
+def _note_equal(older: Formula, younger: Formula) -> None:
+    if isinstance(younger, Source) and younger not in sources_of(older):
+        younger.equal = older
+
+
+def _age(formula: Formula) -> float:
+    """A source that is computed otherwise is the younger one."""
+    return formula.serial if isinstance(formula, Source) else -1
+
+
+def equated_shapes(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The same of shapes that have to be equal, and are."""
+    return first if first is second else tuple(map(equated, first, second))
+
+
+def formula_of(value: Any) -> Formula | None:
+    return value.formula if isinstance(value, _Sized) else None
+
+
+def with_formula(value: Any, formula: Formula | None) -> Any:
+    """A number of Python's that a formula gives. What is 0, infinite or nan says more without one."""
+    if formula is None or isinstance(value, bool) or not value or not math.isfinite(value):
+        return value
+    return Dim(value, formula) if isinstance(value, int) else Measure(value, formula)
+
+
+def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
+    """What a function gives for numbers, with a formula if one of them has one."""
+    formulas = tuple([formula_of(one) or plain(one) for one in operands])
+    inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
+    if not inner:
+        return result
+    if max(inner) == DEEPEST:
+        return lost(result)
+    return with_formula(plain(result), Computed(function, formulas, 1 + max(inner)))
+
+
+def lost(value: Any, label: str = "number") -> Any:
+    """A number that follows from sizes nobody knows how."""
+    return with_formula(plain(value), Source(label))
+
+
+def give_letters(shapes: Iterable[tuple[int, ...]], taken: Iterable[str]) -> None:
+    """Say what code calls the sizes of a function's inputs, in their order; equal ones the same."""
+    letters = iter([one for one in EXTENTS if one not in {*taken}])
+    for extent in (extent for shape in shapes for extent in shape):
+        formula = canonical(extent.formula) if isinstance(extent, Dim) else None
+        if isinstance(formula, Source) and not formula.letter:
+            formula.letter = next(letters, "")
+
+
+def part_of(whole: int, extent: int) -> int:
+    """The extent of a part of a dimension: all of it, all but a few, or so many as Python has found."""
+    if not isinstance(whole, Dim) or extent == 1:
+        return extent
+    missing = int(whole) - extent
+    if not missing:
+        return whole
+    return whole - missing if missing <= LARGEST_CUT else Dim(extent, Source("part"))
+
+
+def named(shape: tuple[int, ...], label: str) -> tuple[int, ...]:
+    """The shape with a `Dim` of its own for each extent; that one is 1 is part of a program's structure."""
+    return tuple(
+        extent if extent == 1 or isinstance(extent, Dim) else Dim(extent, Source(f"{label}.shape[{axis}]"))
+        for axis, extent in enumerate(shape)
+    )
+
+
+def apply(function: str, *operands: Any) -> Any:
+    """A function of `FUNCTIONS`, of numbers of which any may follow from sizes, in whatever order."""
+    result = FUNCTIONS[function](*map(plain, operands))
+    moved = _moved(function, *operands) if function in ("add", "subtract") else None
+    if moved is not None:
+        return with_formula(result, moved)
+    neutral = NEUTRAL.get(function)
+    if len(operands) == 2 and neutral is not None:
+        first, second = operands
+        if formula_of(second) is None and second == neutral:
+            return with_formula(result, formula_of(first))
+        if function in ("add", "multiply") and formula_of(first) is None and first == neutral:
+            return with_formula(result, formula_of(second))
+    return result_of(function, operands, result)
+
+
+def _moved(function: str, first: Any, second: Any) -> Formula | None:
+    """The formula of a size and some more or less, in which what was added before is added up."""
+    if function == "add" and isinstance(second, Dim):
+        first, second = second, first
+    if not isinstance(first, Dim) or type(second) is not int:
+        return None
+    whole, before = base_of(first.formula)
+    difference = before + (second if function == "add" else -second)
+    if not difference:
+        return whole
+    return Computed("add" if difference > 0 else "subtract", (whole, abs(difference)), whole.depth + 1)
+
+
+def base_of(formula: Formula) -> tuple[Formula, int]:
+    """The size that another is some elements more than, and how many."""
+    if isinstance(formula, Computed) and formula.function in ("add", "subtract"):
+        whole, difference = formula.operands
+        if isinstance(whole, _FORMULAS) and isinstance(difference, int):
+            return whole, difference if formula.function == "add" else -difference
+    return formula, 0
+
+
+def known(count: Any) -> Any:
+    """How many elements are combined: where nobody knows why so many, an origin of its own."""
+    return count if isinstance(count, _Sized) or count <= LARGEST_PLAIN else lost(count, "count")
+
+
+def share(count: Any, of: float = 1.0) -> Any:
+    """1 / count, as a mean needs it."""
+    return apply("divide", of, known(count))
+
+
+def _combined(function: str, *operands: Any) -> Any:
+    if any(python_type(one) not in (int, float, bool) for one in operands):  # NumPy's compute on their own
+        return NotImplemented
+    return apply(function, *operands)

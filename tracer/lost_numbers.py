@@ -1,0 +1,95 @@
+"""Numbers in a trace that may follow from sizes, where Python does not say how: `0.5 * len(x)`.
+
+Once the traced function has asked for a size, a number that it hands to an operator, and that no line of its
+code spells, may have been computed from it. Generated code is given such numbers as arguments. That is right
+for any number; one that is written into the code is faster, and compiles anew where it differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any
+
+from .dims import Source, formula_of, with_formula
+from .origin import is_own
+
+current: ContextVar[LostNumbers | None] = ContextVar("lost_numbers", default=None)
+
+
+class LostNumbers:
+    """The numbers of one trace, told apart by where they entered it, not by what they are."""
+
+    def __init__(self) -> None:
+        self.sizes_are_asked = False
+        self.root: CodeType | None = None
+        """What calls the function that is traced."""
+        self._by_object: dict[int, tuple[float, Source]] = {}
+        self._by_place: dict[Any, Source] = {}
+
+    def named(self, number: Any) -> Any:
+        """The number, with an origin of its own if it may follow from sizes."""
+        if isinstance(number, bool) or formula_of(number) is not None:
+            return number
+        known = self._by_object.get(id(number))
+        if known is not None:
+            return with_formula(number, known[1])
+        frames = list(self._frames())
+        if any(_is_spelled(number, one) for one in frames):
+            return number
+        stack = tuple([(one.f_code, one.f_lasti) for one in frames if not is_own(one.f_code)])
+        label = "".join(f"{code.co_name}+{instruction} " for code, instruction in stack)
+        source = self._by_place.setdefault((stack, number), Source(label))
+        if isinstance(number, float):  # a new object for each that is computed
+            self._by_object[id(number)] = number, source
+        return with_formula(number, source)
+
+    def _frames(self) -> Iterator[FrameType]:
+        """What runs inside of the trace, the innermost first."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code is not self.root:
+            yield frame
+            frame = frame.f_back
+
+
+def note_size_asked() -> None:
+    """Note that the function which is traced has asked for a size, if it was the user's code that did."""
+    numbers = current.get()
+    if numbers is not None and not numbers.sizes_are_asked:
+        numbers.sizes_are_asked = not is_own(sys._getframe(2).f_code)
+
+
+def traced_number(number: Any) -> Any:
+    """A number of Python's as the graph takes it."""
+    numbers = current.get()
+    return numbers.named(number) if numbers is not None and numbers.sizes_are_asked else number
+
+
+def _is_spelled(number: float, frame: FrameType) -> bool:
+    """Whether the code that runs there has the number as a constant, or names a global variable with it."""
+    constants, names = _spelled(frame.f_code)
+    if abs(number) in constants:
+        return True
+    variables: Iterator[Any] = map(frame.f_globals.get, names)
+    return any(_is_number(found) and abs(found) == abs(number) for found in variables)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+@lru_cache(maxsize=4096)
+def _spelled(code: CodeType) -> tuple[frozenset[float], tuple[str, ...]]:
+    """The sizes of the numbers in code, and the names that it looks up."""
+    found: set[float] = set()
+    pending = [*code.co_consts]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple | frozenset):
+            pending.extend(one)
+        elif _is_number(one):
+            found.add(abs(one))
+    return frozenset(found), code.co_names
