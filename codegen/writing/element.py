@@ -116,6 +116,8 @@ class ElementWriter(IndexWriter):
             seen.add(key)
             for child in children(expression):
                 self.count_uses(child, seen)
+            if isinstance(expression, Within):  # a position is compared with both ends
+                self.count_uses(expression.position, seen)
 
     def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ir.Expr:
         """The expression in the IR: the variable that has it, a new one, or written out in place."""
