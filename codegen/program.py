@@ -222,7 +222,7 @@ class Program:
 
 def c_source(programs: Sequence[Program]) -> str:
     """Programs in C11: one serial file, which needs libm, and a CBLAS where matrices are multiplied."""
-    from .targets.c.emit import Entry, emit  # which takes Jinja2
+    from .targets.c.c_file import Entry, emit  # which takes Jinja2
 
     return emit([Entry(one.lowered, one.name, _header(one.title, one.graph, one._plan)) for one in programs])
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback.codegen import ir
 from pullback.codegen.program import Program, Room, _output
-from pullback.codegen.targets.c.emit import Entry, emit, errors_of
+from pullback.codegen.targets.c.c_file import Entry, emit, errors_of
 from pullback.tracer.graph import Graph, Node
 
 COMPILER = shutil.which("cc")

@@ -25,7 +25,7 @@ from pullback.codegen.ir.reading import read_function
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.pipeline import build_forward, build_pair
 from pullback.codegen.program import Program
-from pullback.codegen.targets.c.emit import Entry, emit
+from pullback.codegen.targets.c.c_file import Entry, emit
 from pullback.tracer.errors import DimensionError, LinearAlgebraError
 from pullback.tracer.interpret import evaluate_graph
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import reduce
 
 from ...ir import WHOLE, Buffer, Expr, Extent, Section, Span, apply, number
-from .names import type_name
-from .spelling import PRODUCT, SUM, Spelling
+from .c_names import type_name
+from .c_spelling import PRODUCT, SUM, Spelling
 
 Dimension = tuple[str, str]
 """The text of an extent and of a stride."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...vector_math.primitives import Condition, Number, Symbol
-from .names import type_name
+from .c_names import type_name
 
 BITS = {"float32": "uint32", "float64": "uint64"}
 FLOATS = {bits: name for name, bits in BITS.items()}

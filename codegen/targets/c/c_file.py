@@ -15,8 +15,8 @@ from ...vector_math import FUNCTIONS
 from ...whole_calls import MODULES
 from ..comments import commented, said_once
 from ..templates import Environment, environment
-from .functions import CFunction, Instance, instance_of, signature
-from .names import Names, type_name
+from .c_functions import CFunction, Instance, instance_of, signature
+from .c_names import Names, type_name
 from .vector_math import Definitions
 
 BLAS = {"float64": "cblas_dgemm", "float32": "cblas_sgemm"}

@@ -13,7 +13,7 @@ from pullback.tracer.spec import INT64
 
 from ...ir import FLOAT64, Apply, Buffer, Cast, Const, Expr, Extent, Load, Variable, apply
 from ...vector_math.primitives import OF_INTEGERS
-from .names import Names, type_name
+from .c_names import Names, type_name
 
 TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SUM, PRODUCT, UNARY, ATOM = range(12)
 """C's levels of precedence, the loosest first."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from ... import ir
 from ..comments import LINE_LENGTH
-from .names import Names, type_name
+from .c_names import Names, type_name
+from .c_spelling import ATOM, Spelling
 from .scopes import with_scopes
 from .sections import struct_name, view
-from .spelling import ATOM, Spelling
 
 IN_PLACE = {"add": "+=", "multiply": "*=", "logical_and": "&="}
 Used = dict[tuple[ir.Buffer, int], str]
