@@ -873,18 +873,18 @@ ROWS: dict[str, Row] = {
         *INDEXING, *WINDOWED, *CREATION,
     )
 }  # fmt: skip
-MATRICES = "of square matrices alone: tests/test_linalg.py"
-EAGER = "evaluated by NumPy and SciPy alone: tests/test_special.py"
-DECOMPOSED = "of matrices: tests/test_decompositions.py"
+MATRICES = "of square matrices alone: tests/functions/test_linalg.py"
+EAGER = "evaluated by NumPy and SciPy alone: tests/functions/test_special.py"
+DECOMPOSED = "of matrices: tests/functions/test_decompositions.py"
 NOT_IN_THE_TABLE = {
     **{operator.name: EAGER for operator in OPERATORS.values() if operator.family == "eager"},
     **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "decomposition"},
     "matrix_exp": DECOMPOSED,
     "pinv": DECOMPOSED,
-    "gemm": "made by code generation alone: tests/test_contractions.py",
+    "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",
-    "loop": "its attributes hold a graph: tests/test_loops.py",
-    "loop_result": "of a loop alone: tests/test_loops.py",
+    "loop": "its attributes hold a graph: tests/loops/test_loops.py",
+    "loop_result": "of a loop alone: tests/loops/test_loops.py",
     "solve": MATRICES,
     "solve_factored": MATRICES,
     "det": MATRICES,

@@ -1,7 +1,7 @@
 """The public functions that follow from the declarations of operators alone: see `conventions.py`.
 
 `declared.pyi` and its two neighbours say the same to type checkers and editors;
-`pytest --update-golden tests/test_declared.py` writes these.
+`pytest --update-golden tests/functions/test_declared.py` writes these.
 """
 
 from .conventions import FUNCTIONS

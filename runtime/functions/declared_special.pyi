@@ -1,4 +1,4 @@
-"""Made from declarations of operators: `pytest --update-golden tests/test_declared.py`."""
+"""Declared operators: `pytest --update-golden tests/functions/test_declared.py` writes it."""
 
 from ..values.tensor import Tensor
 from .common import Operand

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent))  # behind an installed pullback
+sys.path.append(str(Path(__file__).parents[2]))  # behind an installed pullback
 
 from benchmarks import measure, report, results, summary
 from benchmarks.__main__ import parse_arguments, wanted_workloads

@@ -11,7 +11,7 @@ import pullback as pb
 from pullback.codegen.machine import memory
 from pullback.tracer.spec import Spec
 
-sys.path.append(str(Path(__file__).parent.parent))  # behind an installed pullback
+sys.path.append(str(Path(__file__).parents[2]))  # behind an installed pullback
 
 from eager_library import Eager, results_of
 

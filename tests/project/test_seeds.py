@@ -15,7 +15,7 @@ import pytest
 import pullback
 
 MARKER = re.compile(r"^In \[\d+\]:\n", re.MULTILINE)
-SEEDS = {path.name[:3]: path for path in sorted((Path(__file__).parent / "seeds").glob("*.txt"))}
+SEEDS = {path.name[:3]: path for path in sorted((Path(__file__).parents[1] / "seeds").glob("*.txt"))}
 IMPORTS = {
     "import torch": "import pullback as torch",
     "from torch.autograd import Variable": "from pullback.autograd import Variable",

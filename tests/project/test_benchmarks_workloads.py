@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parent.parent))  # behind an installed pullback
+sys.path.append(str(Path(__file__).parents[2]))  # behind an installed pullback
 
 from eager_library import Eager, results_of
 

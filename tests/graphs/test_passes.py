@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_golden import CASES
+from test_loops import GRAPHS
 
 import pullback as pb
 from pullback.codegen import passes, pipeline
@@ -12,9 +14,6 @@ from pullback.codegen.passes import name_of
 from pullback.codegen.rolling.roll import roll
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import loops_of
-
-from .test_golden import CASES
-from .test_loops import GRAPHS
 
 STEPS = 30
 PIPELINE = {

@@ -24,7 +24,7 @@ MADE = [one for one in OFFERED if one.arguments != WRITTEN_OUT]
 offered = pytest.mark.parametrize("operator", OFFERED, ids=lambda one: one.name)
 made = pytest.mark.parametrize("operator", MADE, ids=lambda one: one.name)
 
-HEADER = '"""Made from declarations of operators: `pytest --update-golden tests/test_declared.py`."""'
+HEADER = '"""Declared operators: `pytest --update-golden tests/functions/test_declared.py` writes it."""'
 IMPORTED = {"typing": {"Any"}, "..values.tensor": {"Tensor"}, ".common": {"Dims", "Operand"}}
 """By module what annotations name."""
 
