@@ -62,7 +62,7 @@ def kernel_arguments(program: programs.Program, arrays: list[np.ndarray]) -> lis
     """What `program` passes to it: inputs, arrays to fill, integers."""
     lowered = program.lowered
     filled = [np.empty(buffer.dims, buffer.dtype) for buffer in lowered.filled]
-    return [*arrays, *filled, *lowered.kernels[0].integers]
+    return [*arrays, *filled, *lowered.kernels[0].numbers]
 
 
 def main() -> None:
