@@ -8,7 +8,7 @@ rolled graph. The next derivative finds an ordinary graph.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pullback.tracer.graph import (
     Graph,
@@ -111,9 +111,19 @@ def _part(name: str, values: Sequence[Node], variables: Sequence[Node]) -> tuple
         node: make_input(node.spec, node.name, node.origin)
         for node in (*variables, *(one for one in older if one.operands))
     }
-    outputs = substitute(values, stand_ins, since)
+    outputs = _made_anew(values, stand_ins, since)
     inputs = dict.fromkeys((*stand_ins.values(), *inputs_of(outputs)))
     return Graph(name, tuple(inputs), outputs), stand_ins
+
+
+def _made_anew(values: Sequence[Node], stand_ins: Mapping[Node, Node], since: int) -> tuple[Node, ...]:
+    """The values of the stand-ins; every node is new, as the steps of a loop must follow each other."""
+    new = dict(stand_ins)
+    for node in toposort(values, since):
+        if node.operands and node not in new:
+            operands = tuple([new.get(operand, operand) for operand in node.operands])
+            new[node] = new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+    return tuple([new.get(one, one) for one in values])
 
 
 def _derivatives(pairs: Sequence[tuple[Node, Node]]) -> tuple[Node, ...]:
