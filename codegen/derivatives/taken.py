@@ -8,13 +8,12 @@ rolled graph. The next derivative finds an ordinary graph.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.tracer.graph import (
     Graph,
     Labels,
     Node,
-    inputs_of,
     make_input,
     new_node,
     next_serial,
@@ -106,20 +105,23 @@ class Taken:
 def _part(name: str, values: Sequence[Node], variables: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
     """A graph of the values, with inputs for the variables and for all that is older, and these by node."""
     since = min(one.serial for one in variables)
-    older = [one for node in toposort(values, since) for one in node.operands if one.serial < since]
+    inside = list(toposort(values, since))
+    older = [one for node in inside for one in node.operands if one.serial < since]
     stand_ins = {
         node: make_input(node.spec, node.name, node.origin)
         for node in (*variables, *(one for one in older if one.operands))
     }
-    outputs = _made_anew(values, stand_ins, since)
-    inputs = dict.fromkeys((*stand_ins.values(), *inputs_of(outputs)))
-    return Graph(name, tuple(inputs), outputs), stand_ins
+    inputs = [one for one in (*inside, *older) if one.is_input and one not in stand_ins]
+    outputs = _made_anew(values, inside, stand_ins)
+    return Graph(name, tuple(dict.fromkeys((*stand_ins.values(), *inputs))), outputs), stand_ins
 
 
-def _made_anew(values: Sequence[Node], stand_ins: Mapping[Node, Node], since: int) -> tuple[Node, ...]:
+def _made_anew(
+    values: Sequence[Node], inside: Iterable[Node], stand_ins: Mapping[Node, Node]
+) -> tuple[Node, ...]:
     """The values of the stand-ins; every node is new, as the steps of a loop must follow each other."""
     new = dict(stand_ins)
-    for node in toposort(values, since):
+    for node in inside:
         if node.operands and node not in new:
             operands = tuple([new.get(operand, operand) for operand in node.operands])
             new[node] = new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
