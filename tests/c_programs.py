@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -202,6 +203,7 @@ def random_calls(count: int, first: int, run: Run) -> list[Call]:
 
 
 def main() -> None:
+    sys.path.append(str(Path(__file__).parent / "borders"))  # where pytest looks by itself
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--count", type=int, default=500)
     options.add_argument("--seed", type=int, default=0)
