@@ -77,6 +77,14 @@ ASKED: dict[str, Any] = {"type": TYPE, "hasattr": functools.wraps(hasattr)(_has)
 """By name, what is called in place of Python's functions that ask what a value is."""
 REAL: dict[str, Any] = {"type": type, "hasattr": hasattr}
 """By name, Python's."""
+
+
+def is_as_in_python(namespace: dict[str, Any], name: str) -> bool:
+    """Whether code with these variables means Python's function by the name, perhaps its stand-in by now."""
+    found = namespace.get(name, REAL[name])
+    return found is REAL[name] or found is ASKED[name]
+
+
 _lock = threading.Lock()
 _entered: dict[tuple[int, str], tuple[int, bool]] = {}
 """By the identity of a module's variables, and a name: how many transforms under way run its code, and
@@ -91,7 +99,7 @@ def types_of_plain_call(namespaces: Iterable[dict[str, Any]]) -> Iterator[None]:
         with _lock:
             for namespace in namespaces:
                 for name, stand_in in ASKED.items():
-                    if namespace.get(name, stand_in) in (stand_in, REAL[name]):
+                    if is_as_in_python(namespace, name):
                         count, is_own = _entered.get((id(namespace), name), (0, name in namespace))
                         _entered[id(namespace), name] = count + 1, is_own
                         entered.append((namespace, name))

@@ -387,7 +387,7 @@ def _content(value: Any) -> dict[Any, Any]:
         except ValueError:  # assigned only later, or never
             return {}
     if isinstance(value, ModuleType):
-        return {name: one for name, one in vars(value).items() if one is not ASKED.get(name, ASKED)}
+        return {name: one for name, one in vars(value).items() if name not in ASKED or one is not ASKED[name]}
     return dict(vars(value)) if isinstance(value, type) else attributes_of(value)
 
 

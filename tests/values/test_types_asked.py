@@ -362,3 +362,26 @@ def test_methods_that_fill_arrays_are_right_or_raise(name: str, transform: Calla
         assert "test_types_asked.py:" in str(error) and "stop_gradient" in str(error)
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pb.compile
+def compiled_and_asking(x: Any) -> Any:
+    return np.sum(x * x) if hasattr(x, "shape") and type(x) is np.ndarray else x
+
+
+def test_a_compiled_function_asks_inside_of_one_that_is_not() -> None:
+    def twice(x: Any) -> Any:
+        return compiled_and_asking(x) * (2.0 if hasattr(x, "ndim") else 100.0)
+
+    for _ in range(2):
+        assert compiled_and_asking(X) == 21.0
+        np.testing.assert_array_equal(pb.grad(twice)(X), 4 * X)
+    assert compiled_and_asking.cache_info().traces <= 2
+
+
+def test_an_array_may_have_the_name_of_a_question() -> None:
+    variables: dict[str, Any] = {"np": np, "type": np.array([1.0, 2.0, 4.0]), "hasattr": np.ones(3)}
+    exec("def weighed(x):\n    return np.sum(x * type * hasattr)", variables)
+    weighed = variables["weighed"]
+    for gradient in (pb.grad(weighed), pb.compile(pb.grad(weighed)), pb.grad(pb.compile(weighed))):
+        np.testing.assert_array_equal(gradient(X), variables["type"])
