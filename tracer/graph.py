@@ -398,6 +398,11 @@ def is_step_towards(node: Node, operand: Node) -> bool:
     return is_named and operand.origin is node.origin and operand.name == node.origin.target
 
 
+def made_anew(node: Node, operands: tuple[Node, ...]) -> Node:
+    """A new node with the same operator, on operands of the same specs."""
+    return new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+
+
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
     """The node itself if nothing changed, else the same operator on other operands."""
     changed = [(new.spec, old.spec) for new, old in zip(operands, node.operands) if new is not old]
@@ -405,7 +410,7 @@ def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
         return node
     is_same = all(new is old or new == old for new, old in changed)
     if is_same and len(operands) == len(node.operands):
-        return new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+        return made_anew(node, operands)
     return make_node(node.operator, operands, node.attributes, node.origin, node.name)
 
 

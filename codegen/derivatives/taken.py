@@ -14,8 +14,8 @@ from pullback.tracer.graph import (
     Graph,
     Labels,
     Node,
+    made_anew,
     make_input,
-    new_node,
     next_serial,
     relabelled,
     substitute,
@@ -74,10 +74,7 @@ class Taken:
         elif self._is_same or not node.operands:
             self._new[node] = node
         else:
-            operands = tuple([self._new[operand] for operand in node.operands])
-            self._new[node] = new_node(
-                node.operator, operands, node.attributes, node.spec, node.origin, node.name
-            )
+            self._new[node] = made_anew(node, tuple([self._new[operand] for operand in node.operands]))
 
     def _take(self, call: Sequence[Node]) -> None:
         """Make the derivatives of one call, the loops between their variables and results rolled."""
@@ -123,8 +120,7 @@ def _made_anew(
     new = dict(stand_ins)
     for node in inside:
         if node.operands and node not in new:
-            operands = tuple([new.get(operand, operand) for operand in node.operands])
-            new[node] = new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
+            new[node] = made_anew(node, tuple([new.get(operand, operand) for operand in node.operands]))
     return tuple([new.get(one, one) for one in values])
 
 

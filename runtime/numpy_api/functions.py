@@ -26,7 +26,7 @@ from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_array
 from .protocols import FUNCTIONS, converted, fresh
-from .values import averaged, axes_of, axis_of, known, promoted, require_choice
+from .values import averaged, axes_of, axis_of, each_once, known, promoted, require_choice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -154,9 +154,7 @@ def _expand_dims(a: Any, axis: Any) -> Tensor:
     x = tensor_of(a)
     axes = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
     places = [one_dim(one, x.ndim + len(axes), "numpy.expand_dims") for one in axes]
-    if len(set(places)) < len(places):
-        fail(ArgumentError, f"numpy.expand_dims: each axis is expected once, found {tuple(axes)}.")
-    for one in sorted(places):
+    for one in sorted(each_once(places, "expand_dims")):
         x = movement.unsqueeze(x, one)
     return x
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from ..functions import linalg, parts, statistics
 from ..values.tensor import Tensor
+from ..values.value_kinds import as_number
 from .functions import FUNCTIONS, implements
 from .protocols import OF_OTHERS
-from .values import as_number, averaged, axes_of, promoted, require_vector
+from .values import averaged, axes_of, promoted, require_vector
 
 
 @implements(np.linalg.solve)

@@ -13,8 +13,9 @@ from ..functions.ordering import between
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
+from ..values.value_kinds import as_number
 from .functions import FUNCTIONS, implements
-from .values import as_number, averaged, axes_of, known, require_choice
+from .values import at_hand, averaged, axes_of, known, require_choice
 
 SLOPES = {
     "interpolated_inverted_cdf": 0.0, "hazen": 0.0, "weibull": 1.0, "median_unbiased": 1 / 3,
@@ -42,11 +43,11 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = No
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Tensor:
     """All elements in order, as `kth` of them must be."""
     x, dim = _along(a, axis)
-    places = known("partition", kth)[0]
-    if places.dtype.kind not in "iu" or np.any((places < -x.shape[dim]) | (places >= x.shape[dim])):
-        fail(
-            ArgumentError, f"numpy.partition: kth must be positions of {x.shape[dim]} elements; found {kth}."
-        )
+    places, count = at_hand(kth), x.shape[dim]
+    if places is not None and (
+        places.dtype.kind not in "iu" or np.any((places < -count) | (places >= count))
+    ):
+        fail(ArgumentError, f"numpy.partition: kth must be positions of {count} elements; found {kth}.")
     return sort(x, dim)
 
 
@@ -117,7 +118,8 @@ def _ordered(x: Tensor, axis: Any) -> Tensor:
 def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:
     """With the dimensions of the shares in front, and what was combined as dimensions of size 1 if wanted."""
     if keepdims:
-        kept = [1 if dim in axes_of(axis, x, "quantile") else extent for dim, extent in enumerate(x.shape)]
+        axes = axes_of(axis, x, "quantile")
+        kept = [1 if dim in axes else extent for dim, extent in enumerate(x.shape)]
         found = found.reshape((*kept, *found.shape[found.ndim - extra :]))
     return FUNCTIONS[np.moveaxis](found, range(-extra, 0), range(extra)) if extra else as_number(found)
 
@@ -128,8 +130,8 @@ def nanquantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> 
     x = averaged(a)
     ordered = _ordered(x, axis)
     shares = _shares(q)
-    given = known("nanquantile", q)[0]
-    if np.any((given < 0) | (given > 1)):
+    given = at_hand(q)
+    if given is not None and np.any((given < 0) | (given > 1)):
         fail(ArgumentError, f"numpy.nanquantile: q must be from 0 to 1, for percentiles to 100; found {q}.")
     count = PUBLIC["sum"](PUBLIC["logical_not"](PUBLIC["isnan"](ordered)), -1, True)
     places = as_dtype(PUBLIC["clamp"](count - 1, 0), array_dtype(x)) * as_dtype(

@@ -19,14 +19,13 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value, operators
-from ...tracer.ops.elementwise import identity
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import innermost
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
-from ..tape.apply import apply, wrap
+from ..tape.apply import apart_from, wrap
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.tensor import Tensor
@@ -105,8 +104,9 @@ def fresh(result: Any, given: Iterable[Any]) -> Any:
         return result if all(map(is_, own, result)) else type(result)(own)
     if not isinstance(result, Tensor) or isinstance(result, NumpyScalar):
         return result
-    is_shared = any(one._cell is result._cell for one in tensors_among(given))
-    return apply(identity, result) if is_shared else result
+    for one in tensors_among(given):
+        result = apart_from(one, result)
+    return result
 
 
 def _is_operand(value: Any) -> bool:

@@ -15,9 +15,10 @@ from ..functions import PUBLIC, declared, joining, movement, offered, parts, red
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from ..values.value_kinds import as_number
 from .functions import implements
 from .protocols import FUNCTIONS
-from .values import as_number, averaged, axis_of, promoted
+from .values import averaged, axis_of, promoted
 
 Implementation = Callable[..., Tensor]
 
@@ -123,7 +124,8 @@ def _average(
     if weights is not None and axis is None and w.shape != x.shape:
         fail(ArgumentError, f"numpy.average: weights of the shape {tuple(w.shape)} need an axis.")
     if w.ndim and w.ndim < x.ndim:
-        w = w.reshape([-1 if dim == axis_of(axis, x, "average") else 1 for dim in range(x.ndim)])
+        along = axis_of(axis, x, "average")
+        w = w.reshape([-1 if dim == along else 1 for dim in range(x.ndim)])
     total = declared.sum(movement.broadcast_to(w, x.shape), _axes(axis), keepdims)
     mean = reduction.mean(x, _axes(axis), keepdims)
     found = mean if weights is None else declared.sum(x * w, _axes(axis), keepdims) / total
@@ -216,7 +218,8 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     if n < 0 or not x.ndim:
         return reduction.diff(x, n, axis)  # which raises
     ends = [None if one is None else tensor_of(one) for one in (prepend, append)]
-    shape = [1 if dim == axis_of(axis, x, "diff") else extent for dim, extent in enumerate(x.shape)]
+    along = axis_of(axis, x, "diff")
+    shape = [1 if dim == along else extent for dim, extent in enumerate(x.shape)]
     ends = [one if one is None or one.ndim else movement.broadcast_to(one, shape) for one in ends]
     given = [one for one in (ends[0], x, ends[1]) if one is not None]
     return reduction.diff(joining.cat(promoted(given), axis) if len(given) > 1 else x, n, axis)

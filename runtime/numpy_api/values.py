@@ -15,7 +15,7 @@ from ..tape.apply import apply, of_kind
 from ..tensors.conversion import array_dtype, as_dtype, tensor_of
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind, kind_of_result
+from ..values.value_kinds import NumpyTensor, PythonNumber, kind_of_result
 
 
 def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:
@@ -28,6 +28,12 @@ def promoted(values: Sequence[Any], as_arrays: bool = False) -> list[Tensor]:
 def _promoting(x: Tensor) -> Any:
     """What promotes as the tensor does: its dtype, or a Python number."""
     return array_dtype(x).type(0).item() if type(x) is PythonNumber else array_dtype(x)
+
+
+def at_hand(value: Any) -> np.ndarray | None:
+    """The array that a value is; None of a traced one, which may be another in each call."""
+    array = tensor_of(value)._value
+    return array if type(array) is np.ndarray else None
 
 
 def as_python_number(value: Any) -> Any:
@@ -55,10 +61,13 @@ def axis_of(axis: Any, x: Tensor, function: str) -> int:
 def axes_of(axes: Any, x: Tensor, function: str) -> tuple[int, ...]:
     """One axis or several, each of which is there once; all of them for None."""
     given = range(x.ndim) if axes is None else (axes,) if isinstance(axes, INTEGERS) else axes
-    found = tuple(axis_of(one, x, function) for one in given)
-    if len(set(found)) < len(found):
-        fail(ArgumentError, f"numpy.{function}: each axis is expected once, found {found}.")
-    return found
+    return each_once([axis_of(one, x, function) for one in given], function)
+
+
+def each_once(axes: Sequence[int], function: str) -> tuple[int, ...]:
+    if len(set(axes)) < len(axes):
+        fail(ArgumentError, f"numpy.{function}: each axis is expected once, found {tuple(axes)}.")
+    return tuple(axes)
 
 
 def require_vector(x: Tensor, function: str, argument: str) -> Tensor:
@@ -71,12 +80,6 @@ def require_choice(value: Any, choices: Sequence[Any], function: str, option: st
     if value not in choices:
         known = ", ".join(map(repr, choices))
         fail(ArgumentError, f"numpy.{function}: {option} must be one of {known}; found {value!r}.")
-
-
-def as_number(found: Tensor) -> Tensor:
-    """What is computed of a whole array is a number to NumPy, also where an element of ours is a view."""
-    is_number = isinstance(found, NumpyTensor) and not found.ndim
-    return as_kind(found, NumpyScalar) if is_number else found
 
 
 def averaged(value: Any) -> Tensor:

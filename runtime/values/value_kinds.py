@@ -193,6 +193,12 @@ def as_array(tensor: Tensor) -> Tensor:
     return as_kind(tensor, NumpyTensor) if isinstance(tensor, NumpyScalar) else tensor
 
 
+def as_number(tensor: Tensor) -> Tensor:
+    """The same of a function that gives numbers, also where ours takes them from an array as views."""
+    is_number = isinstance(tensor, NumpyTensor) and not tensor.ndim
+    return as_kind(tensor, NumpyScalar) if is_number else tensor
+
+
 def plain(value: Any) -> Any:
     """What stands for a known value of NumPy's or Python's kind, and needs no gradient, as that value."""
     if not isinstance(value, NumpyTensor) or value.requires_grad:

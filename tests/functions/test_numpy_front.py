@@ -447,3 +447,16 @@ def test_an_array_is_no_number(convert: Any) -> None:
     x = np.array([1.0, 2.0])
     assert pb.compile(tried)(x) == 6.0 or convert is bool
     assert pb.grad(tried)(x)[0] in (2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "values"),
+    [(np.nanquantile, (0.1, 0.3, 0.7)), (np.nanpercentile, (10.0, 44.0, 90.0)), (np.partition, (1, 2, 3))],
+)
+def test_another_share_or_position_is_no_other_trace(function: Any, values: tuple[Any, ...]) -> None:
+    x = np.arange(8.0)[::-1].copy()
+    compiled = pb.compile(lambda x, at: function(x, at))
+    for at in values:
+        expected = np.sort(x) if function is np.partition else function(x, at)
+        np.testing.assert_allclose(compiled(x, at), expected)
+    assert compiled.cache_info().traces == 1
