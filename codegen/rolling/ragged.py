@@ -299,9 +299,10 @@ def _moved(step: Step) -> Value:
     (operand,), operator, attributes = step.operands, step.model.operator, dict(step.model.attributes)
     if "shape" in attributes:
         attributes["shape"] = step.shape
-    walks = operator.movement.walks(operand.node.spec, **attributes)
-    sizes = {walk.dim: operand.sizes[dim] for dim, walk in enumerate(walks) if walk and dim in operand.sizes}
-    return Value(operator(operand.node, **attributes), _sizes_of(step, sizes))
+    result = operator(operand.node, **attributes)
+    walks = enumerate(result.walks)
+    sizes = {walk.dim: operand.sizes[dim] for dim, walk in walks if walk and dim in operand.sizes}
+    return Value(result, _sizes_of(step, sizes))
 
 
 @_rule("reshape")

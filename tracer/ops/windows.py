@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..errors import ShapeError
+from ..operator import Part, Parts
 from ..spec import BOOL, INT64, Spec
 from .elementwise import zeros_like
 from .movement import movement
@@ -105,6 +106,7 @@ dilate_at = movement(
             g, *places, shape=x_spec.shape, steps=steps, ragged=ragged
         )
     },
+    parts=lambda x, *places, shape, steps, ragged: Parts((Part(0, (), steps),)),
     doc="zeros of the given shape with x written from the places on: the transpose of slice_at",
 )
 
@@ -144,5 +146,6 @@ update_at = movement(
             g, *places, shape=update_spec.shape, steps=steps, ragged=ragged
         ),
     },
+    parts=lambda x, update, *places, steps, ragged: Parts((Part(1, (), steps),), base=0),
     doc="x with the window that begins at the places replaced by update",
 )
