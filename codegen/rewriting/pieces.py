@@ -10,7 +10,7 @@ from pullback.tracer.graph import Node, make_node
 from pullback.tracer.ops import movement as m
 
 from .simplify import rewrite
-from .slices import Region, bounds_of, region_of
+from .slices import Region, bounds_of, place_of, region_of
 
 DEEPEST = 8
 """Elementwise operators between a slice and the concatenation."""
@@ -41,21 +41,15 @@ class _Parts:
         if not self.leads_to_piece(x, region, DEEPEST):
             return m.slice_(x, **bounds_of(region)) if x.spec.ndim else x
         if x.operator is m.concatenate:
-            return self._piece(x, region)
+            found = place_of(x, region)
+            assert found is not None
+            return self.part(x.operands[found[0]], found[1])
         operands = tuple(self.part(one, _aligned(one, region)) for one in x.operands)
         return make_node(x.operator, operands, x.attributes, origin=x.origin, name=name or x.name)
 
-    def _piece(self, x: Node, region: Region) -> Node:
-        """The part of a concatenation that lies in one of the pieces."""
-        found = _place(x, region)
-        assert found is not None
-        (position, start), dim = found, x.attributes["dim"]
-        inside = range(region[dim].start - start, region[dim].stop - start, region[dim].step)
-        return self.part(x.operands[position], [*region[:dim], inside, *region[dim + 1 :]])
-
     def leads_to_piece(self, x: Node, region: Region, depth: int) -> bool:
         if x.operator is m.concatenate:
-            return _place(x, region) is not None
+            return place_of(x, region) is not None
         if depth == 0 or x.operator.family != "elementwise":
             return False
         key = (x, tuple(region), depth)
@@ -71,15 +65,3 @@ def _aligned(operand: Node, region: Region) -> Region:
     """The part of an operand, which may be broadcast, that a part of the result is made of."""
     own = region[len(region) - operand.spec.ndim :]
     return [range(1) if extent == 1 else one for one, extent in zip(own, operand.shape)]
-
-
-def _place(x: Node, region: Region) -> tuple[int, int] | None:
-    """Which piece of a concatenation a region lies in, and where that begins."""
-    dim, start = x.attributes["dim"], 0
-    wanted = region[dim]
-    for position, piece in enumerate(x.operands):
-        stop = start + piece.shape[dim]
-        if wanted and start <= wanted.start and wanted[-1] < stop:
-            return position, start
-        start = stop
-    return None

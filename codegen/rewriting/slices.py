@@ -83,40 +83,33 @@ def _from_to(first: Node, last: Node) -> Node:
 
 
 @rewrite("slice")
-def _slice_of_pad(node: Node) -> Node | None:
-    """A slice that takes nothing of the padding is one of what was padded."""
+def _slice_of_part(node: Node) -> Node | None:
+    """A slice that lies in one operand of what is put together from several is one of that operand."""
     (x,) = node.operands
-    if x.operator is not m.pad:
-        return None
-    (padded,), widths = x.operands, x.attributes["widths"]
-    region = [
-        range(one.start - before, one.stop - before, one.step)
-        for one, (before, _) in zip(region_of(node), widths)
-    ]
-    within = all(_lies_in(one, extent) for one, extent in zip(region, padded.shape))
-    return m.slice_(padded, **bounds_of(region)) if within else None
+    found = place_of(x, region_of(node))
+    return None if found is None else m.slice_(x.operands[found[0]], **bounds_of(found[1]))
 
 
-@rewrite("slice")
-def _slice_of_update(node: Node) -> Node | None:
-    """A slice of what was just written is one of that; a slice of other places does not see the write."""
-    (x,) = node.operands
-    if x.operator is not m.slice_update:
-        return None
-    base, part = x.operands
-    wanted, written = region_of(node), region_of(x)
-    inside = [_places_in(one, whole) for one, whole in zip(wanted, written)]
-    if all(one is not None for one in inside):
-        return m.slice_(part, **bounds_of([one for one in inside if one is not None]))
-    apart = any(_are_apart(one, other) for one, other in zip(wanted, written))
-    return m.slice_(base, **bounds_of(wanted)) if apart else None
+def place_of(x: Node, wanted: Region) -> tuple[int, Region] | None:
+    """Which operand a region of a value shows, and which region of that; None if it is not one alone."""
+    parts = x.parts
+    for part in parts.parts:
+        filled = part.region(x.operands[part.operand].shape)
+        if len(filled) < len(wanted):  # a window
+            return None
+        inside = [_places_in(one, whole) for one, whole in zip(wanted, filled)]
+        if all(one is not None for one in inside):
+            return part.operand, [one for one in inside if one is not None]
+        if not any(_are_apart(one, other) for one, other in zip(wanted, filled)):
+            return None
+    return None if parts.base is None else (parts.base, wanted)
 
 
 @rewrite("add")
 def _add_to_part(node: Node) -> Node | None:
     """A small part added to an array that is written part by part is a write of that part."""
     for x, padded in (node.operands, node.operands[::-1]):
-        is_part = padded.operator is m.pad and padded.attributes["value"] == 0
+        is_part = padded.operator is m.pad and is_in_zeros(padded)
         if not is_part or x.operator is not m.slice_update or x.shape != padded.shape:
             continue
         (part,) = padded.operands
@@ -125,10 +118,15 @@ def _add_to_part(node: Node) -> Node | None:
     return None
 
 
+def is_in_zeros(node: Node) -> bool:
+    """Whether a value is its one operand, or that and places, with zeros around it."""
+    parts = node.parts
+    return len(parts.parts) == 1 and parts.base is None and parts.around == 0
+
+
 def region_inside(padded: Node) -> Region:
-    """Where in the result of a pad the padded array lies."""
-    starts = (before for before, _ in padded.attributes["widths"])
-    return [range(start, start + extent) for start, extent in zip(starts, padded.operands[0].shape)]
+    """Where in a padded array what is padded lies."""
+    return padded.parts.parts[0].region(padded.operands[0].shape)
 
 
 def with_part_added(x: Node, part: Node, region: Region) -> Node:
@@ -169,10 +167,6 @@ def _update_of_update(node: Node) -> Node | None:
     if x.operator is m.slice_update and covers(written, region_of(x)):
         return m.slice_update(x.operands[0], part, **bounds_of(written))
     return None
-
-
-def _lies_in(positions: range, extent: int) -> bool:
-    return len(positions) > 0 and positions[0] >= 0 and positions[-1] < extent
 
 
 @rewrite("dilate")

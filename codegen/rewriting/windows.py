@@ -13,7 +13,7 @@ from pullback.tracer.ops.control import loop_result
 from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
-from .slices import PART, Region, bounds_of, region_inside, region_of, with_part_added
+from .slices import PART, Region, bounds_of, is_in_zeros, region_inside, with_part_added
 
 
 def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
@@ -186,10 +186,8 @@ def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
 
 def _array_and_part(node: Node) -> tuple[Node, Node] | None:
     for x, padded in (node.operands, node.operands[::-1]):
-        is_padded = padded.operator in (m.dilate, w.dilate_at) or (
-            padded.operator is m.pad and padded.attributes["value"] == 0
-        )
-        if is_padded and x.shape == node.shape and PART * padded.operands[0].spec.size <= x.spec.size:
+        is_added = is_in_zeros(padded) and x.shape == node.shape
+        if is_added and PART * padded.operands[0].spec.size <= x.spec.size:
             return x, padded
     return None
 
@@ -198,5 +196,4 @@ def _written(x: Node, padded: Node) -> Node:
     """The sum of an array and a part, as a write of the part."""
     if padded.operator is w.dilate_at:
         return _with_window_added(x, padded)
-    region = region_inside(padded) if padded.operator is m.pad else region_of(padded)
-    return with_part_added(x, padded.operands[0], region)
+    return with_part_added(x, padded.operands[0], region_inside(padded))
