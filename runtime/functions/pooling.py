@@ -283,7 +283,8 @@ avg_pool3d = of_rank(
 
 
 def _pool_norm(
-    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False, *,
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+    ceil_mode: bool = False, *,
     _rank: int = 1,
 ) -> Tensor:  # fmt: skip
     """The sum of the powers of each window, and its root.
