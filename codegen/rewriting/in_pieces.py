@@ -23,7 +23,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import BOOL, reshape_groups
 
-from .slices import region_of
+from .slices import bounds_of, region_of
 
 MOST_PIECES = 32
 """Into which one value is split."""
@@ -65,13 +65,6 @@ def _at(place: tuple[int, ...], pieces: Pieces) -> Node:
     shape = pieces.grid.shape
     own = place[len(place) - len(shape) :]
     return pieces.grid[tuple(min(one, extent - 1) for one, extent in zip(own, shape))]
-
-
-def _cut(node: Node, cuts: dict[int, tuple[int, int, int]]) -> Node:
-    """The node sliced by (start, stop, step) in some dimensions."""
-    bounds = [cuts.get(dim, (0, extent, 1)) for dim, extent in enumerate(node.shape)]
-    starts, stops, steps = zip(*bounds) if bounds else ((), (), ())
-    return m.slice_(node, starts=tuple(starts), stops=tuple(stops), steps=tuple(steps))
 
 
 class Unroller:
@@ -154,7 +147,7 @@ def _cut_along(pieces: Pieces, dim: int, extent: int) -> Pieces:
         if source.is_constant:
             spec = source.spec.with_shape(_piece_shape(source.shape, (dim,)))
             return constant(source.attributes["value"], spec)
-        return _cut(source, {dim: (place[dim], place[dim] + 1, 1)})
+        return m.between(source, dim, place[dim], place[dim] + 1)
 
     return _grid(shape, pieces.dims | {dim}, cut)
 
@@ -292,11 +285,11 @@ def _slice(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     region = region_of(node)
     chosen = frozenset(dim for dim in unroller.made[x].dims if dim in dims or len(region[dim]) == 1)
     parts = unroller.along(x, chosen)
-    cuts = {dim: (one.start, one.stop, one.step) for dim, one in enumerate(region) if dim not in chosen}
 
     def piece(place: tuple[int, ...]) -> Node:
         source = tuple(region[dim][at] if dim in chosen else 0 for dim, at in enumerate(place))
-        return _cut(parts.grid[source], cuts)
+        inside = [range(1) if dim in chosen else one for dim, one in enumerate(region)]
+        return m.slice_(parts.grid[source], **bounds_of(inside))
 
     pieces = _grid(node.shape, chosen & dims, piece)
     for dim in sorted(dims - chosen):

@@ -18,6 +18,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import Body, loop
 
+WINDOWS = {m.slice_: w.slice_at, m.slice_update: w.update_at, m.dilate: w.dilate_at}
 RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
@@ -127,8 +128,8 @@ def window_for(node: Node, operands: Sequence[Node], starts: Sequence[Node]) -> 
     attributes: dict[str, Any] = {"steps": node.attributes["steps"], "ragged": ()}
     if node.operator is not m.slice_update:
         attributes["shape"] = node.shape
-    operator = {m.slice_: w.slice_at, m.slice_update: w.update_at, m.dilate: w.dilate_at}[node.operator]
-    return make_node(operator, (*operands, *starts), attributes, origin=node.origin, name=node.name)
+    places = (*operands, *starts)
+    return make_node(WINDOWS[node.operator], places, attributes, origin=node.origin, name=node.name)
 
 
 def _ragged_token(node: Node) -> Any:
@@ -159,17 +160,18 @@ EXTENTS = ("shape", "size", "extent", "spec")
 
 def is_part(node: Node) -> bool:
     """Whether an operator reads or writes a part of an array, at a place that attributes say."""
-    return node.operator in (m.slice_, m.slice_update, m.dilate)
+    return node.operator in WINDOWS
 
 
 def part_of(node: Node) -> Node:
-    """The part that a slice reads, or that is written."""
-    return {m.slice_: node, m.slice_update: node.operands[-1], m.dilate: node.operands[0]}[node.operator]
+    """The part that an operator writes; for all others the value itself."""
+    parts = node.parts.parts
+    return node.operands[parts[0].operand] if len(parts) == 1 else node
 
 
 def whole_of(node: Node) -> Node:
-    """What it is a part of."""
-    return node if node.operator is m.dilate else node.operands[0]
+    """What a slice or a write concerns a part of."""
+    return node.operands[0] if node.operator is m.slice_ else node
 
 
 def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:

@@ -9,7 +9,7 @@ no masks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -22,8 +22,9 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
+from pullback.tracer.origin import located_at
 
-from .periods import CannotRoll, whole_of
+from .periods import CannotRoll, part_of, whole_of
 
 Sizes = Mapping[int, Node | None]
 """How far the ragged dimensions of a value go in a step. None: as far as a loop inside says, which masks."""
@@ -146,11 +147,17 @@ def supports(node: Node) -> bool:
     return _find(node) is not None
 
 
-def ragged_value(step: Step) -> Value:
-    """An operation of a step on values of the body."""
-    rule = _find(step.model)
+def ragged_value(
+    model: Node, operands: tuple[Value, ...], ragged: Mapping[int, Extent], starts: tuple[Node, ...],
+    lift: Lift, key: tuple[Any, ...],
+) -> Value:  # fmt: skip
+    """An operation of a step on values of the body; `Step` and `Lift` say what it takes."""
+    rule = _find(model)
     assert rule is not None, "checked before"
-    return rule(step)
+    shape, size = padded_shape(part_of(model), ragged), sizes_in_step(ragged, lift, key)
+    with located_at(model.origin):
+        value = rule(Step(model, operands, ragged, shape, starts, size))
+    return replace(value, node=value.node.named(model.name or value.node.name))
 
 
 def _known(sizes: Sizes) -> dict[int, Node]:

@@ -268,7 +268,7 @@ def _extents(
             isinstance(one, Local) and one.offset in changing for one in operands
         )
         return {} if changes else None
-    written = [part_of(node) if is_part(node) else node for node in column]
+    written = [*map(part_of, column)]
     takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
     if not takes_ragged and all(node.spec == written[0].spec for node in written):
         return None

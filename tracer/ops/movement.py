@@ -165,6 +165,15 @@ slice_update = movement(
     doc="x with x[start:stop:step] replaced by update",
 )
 
+
+def between(x: Array, dim: int, start: int, stop: int, step: int = 1) -> Array:
+    """x[start:stop:step] along one dimension."""
+    place = dim % len(x.shape)
+    bounds = [(start, stop, step) if axis == place else (0, extent, 1) for axis, extent in enumerate(x.shape)]
+    starts, stops, steps = zip(*bounds)
+    return slice_(x, starts=starts, stops=stops, steps=steps)
+
+
 def _at(g: Array, part: Part, spec: Spec) -> Array:
     """The elements that a part without gaps fills."""
     stops = tuple(start + extent for start, extent in zip(part.starts, spec.shape))
