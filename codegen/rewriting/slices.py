@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pullback.tracer.graph import Node, constant
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops import windows as w
 
 from .simplify import rewrite
 
@@ -84,25 +86,28 @@ def _from_to(first: Node, last: Node) -> Node:
 
 @rewrite("slice")
 def _slice_of_part(node: Node) -> Node | None:
-    """A slice that lies in one operand of what is put together from several is one of that operand."""
+    """A slice that lies in one operand of a write, or in what is padded; of pieces see `pieces.py`."""
     (x,) = node.operands
-    found = place_of(x, region_of(node))
+    found = None if x.operator is m.concatenate else place_of(x, region_of(node))
     return None if found is None else m.slice_(x.operands[found[0]], **bounds_of(found[1]))
 
 
 def place_of(x: Node, wanted: Region) -> tuple[int, Region] | None:
     """Which operand a region of a value shows, and which region of that; None if it is not one alone."""
-    parts = x.parts
-    for part in parts.parts:
-        filled = part.region(x.operands[part.operand].shape)
+    for operand, filled in _filled(x):
         if len(filled) < len(wanted):  # a window
             return None
-        inside = [_places_in(one, whole) for one, whole in zip(wanted, filled)]
-        if all(one is not None for one in inside):
-            return part.operand, [one for one in inside if one is not None]
-        if not any(_are_apart(one, other) for one, other in zip(wanted, filled)):
-            return None
-    return None if parts.base is None else (parts.base, wanted)
+        if not any(map(_are_apart, wanted, filled)):
+            inside = [_places_in(one, whole) for one, whole in zip(wanted, filled)]
+            found = [one for one in inside if one is not None]
+            return (operand, found) if len(found) == len(wanted) else None
+    return None if (base := x.parts.base) is None else (base, wanted)
+
+
+@lru_cache(maxsize=16)
+def _filled(x: Node) -> list[tuple[int, Region]]:
+    """The regions that operands fill; looked up for each of the slices of a long concatenation."""
+    return [(part.operand, part.region(x.operands[part.operand].shape)) for part in x.parts.parts]
 
 
 @rewrite("add")
@@ -114,7 +119,7 @@ def _add_to_part(node: Node) -> Node | None:
             continue
         (part,) = padded.operands
         if PART * part.spec.size <= x.spec.size:
-            return with_part_added(x, part, region_inside(padded))
+            return with_part_added(x, padded)
     return None
 
 
@@ -129,10 +134,26 @@ def region_inside(padded: Node) -> Region:
     return padded.parts.parts[0].region(padded.operands[0].shape)
 
 
-def with_part_added(x: Node, part: Node, region: Region) -> Node:
-    """An array to a region of which a part is added."""
-    bounds = bounds_of(region)
-    return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+def part_of(node: Node) -> Node:
+    """The part that an operator writes; for all others the value itself."""
+    parts = node.parts.parts
+    return node.operands[parts[0].operand] if len(parts) == 1 else node
+
+
+def places_of(window: Node) -> tuple[Node, ...]:
+    """The operands that say where a window is."""
+    return window.operands[2:] if window.operator is w.update_at else window.operands[1:]
+
+
+def with_part_added(x: Node, padded: Node) -> Node:
+    """The sum of an array and of a part with zeros around it, as a write of the part."""
+    part = padded.operands[0]
+    if padded.operator is not w.dilate_at:
+        bounds = bounds_of(region_inside(padded))
+        return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+    places, others = places_of(padded), {name: padded.attributes[name] for name in ("steps", "ragged")}
+    before = w.slice_at(x, *places, shape=part.shape, **others)
+    return w.update_at(x, e.add(before, part), *places, **others)
 
 
 def _places_in(wanted: range, written: range) -> range | None:

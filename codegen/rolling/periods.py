@@ -18,7 +18,8 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import Body, loop
 
-WINDOWS = {m.slice_: w.slice_at, m.slice_update: w.update_at, m.dilate: w.dilate_at}
+from ..rewriting.slices import part_of
+
 RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
@@ -129,7 +130,7 @@ def window_for(node: Node, operands: Sequence[Node], starts: Sequence[Node]) -> 
     if node.operator is not m.slice_update:
         attributes["shape"] = node.shape
     places = (*operands, *starts)
-    return make_node(WINDOWS[node.operator], places, attributes, origin=node.origin, name=node.name)
+    return make_node(w.AT_PLACES[node.operator], places, attributes, origin=node.origin, name=node.name)
 
 
 def _ragged_token(node: Node) -> Any:
@@ -160,13 +161,7 @@ EXTENTS = ("shape", "size", "extent", "spec")
 
 def is_part(node: Node) -> bool:
     """Whether an operator reads or writes a part of an array, at a place that attributes say."""
-    return node.operator in WINDOWS
-
-
-def part_of(node: Node) -> Node:
-    """The part that an operator writes; for all others the value itself."""
-    parts = node.parts.parts
-    return node.operands[parts[0].operand] if len(parts) == 1 else node
+    return node.operator in w.AT_PLACES
 
 
 def whole_of(node: Node) -> Node:

@@ -24,7 +24,8 @@ from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.origin import located_at
 
-from .periods import CannotRoll, part_of, whole_of
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, whole_of
 
 Sizes = Mapping[int, Node | None]
 """How far the ragged dimensions of a value go in a step. None: as far as a loop inside says, which masks."""

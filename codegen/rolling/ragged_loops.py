@@ -15,7 +15,8 @@ from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import ALL, GIVEN
 
-from .periods import CannotRoll, is_part, part_of, window_for
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, is_part, window_for
 from .ragged import (
     Extent,
     Lift,

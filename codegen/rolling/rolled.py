@@ -16,7 +16,8 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
-from .periods import CannotRoll, part_of, window_for
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, window_for
 from .ragged import Value, padded_shape, ragged_value, starts_in_step
 from .ragged_loops import padded_loop
 from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices

@@ -16,7 +16,7 @@ from ..errors import ShapeError
 from ..operator import Part, Parts
 from ..spec import BOOL, INT64, Spec
 from .elementwise import zeros_like
-from .movement import movement
+from .movement import dilate, movement, slice_, slice_update
 
 Shape = tuple[int, ...]
 PLACE = Spec((), INT64)
@@ -149,3 +149,5 @@ update_at = movement(
     parts=lambda x, update, *places, steps, ragged: Parts((Part(1, (), steps),), base=0),
     doc="x with the window that begins at the places replaced by update",
 )
+AT_PLACES = {slice_: slice_at, slice_update: update_at, dilate: dilate_at}
+"""The operators on a part that attributes place, and those on a window."""
