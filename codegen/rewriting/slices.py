@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -86,15 +87,20 @@ def _from_to(first: Node, last: Node) -> Node:
 
 @rewrite("slice")
 def _slice_of_part(node: Node) -> Node | None:
-    """A slice that lies in one operand of a write, or in what is padded; of pieces see `pieces.py`."""
+    """A slice that lies in one operand of what is put together from several is one of that operand."""
     (x,) = node.operands
-    found = None if x.operator is m.concatenate else place_of(x, region_of(node))
+    found = _place_of(x, region_of(node))
     return None if found is None else m.slice_(x.operands[found[0]], **bounds_of(found[1]))
 
 
-def place_of(x: Node, wanted: Region) -> tuple[int, Region] | None:
+def _place_of(x: Node, wanted: Region) -> tuple[int, Region] | None:
     """Which operand a region of a value shows, and which region of that; None if it is not one alone."""
-    for operand, filled in _filled(x):
+    regions = _filled(x)
+    if x.operator is m.concatenate:
+        dim = x.attributes["dim"]
+        count = bisect_right(regions, wanted[dim].start, key=lambda one: one[1][dim].start)
+        regions = regions[count - 1 : count]
+    for operand, filled in regions:
         if len(filled) < len(wanted):  # a window
             return None
         if not any(map(_are_apart, wanted, filled)):
