@@ -23,6 +23,7 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
+from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
@@ -35,6 +36,7 @@ from .machine.workers import have_workers
 from .nests.accounting import account_of
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
+from .nests.tree import Host
 from .options import Options
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
@@ -167,6 +169,8 @@ class Program:
         def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             try:
                 return run(arrays)
+            except Raised as raised:
+                raise self._located(raised) from None
             except IndexError as error:
                 raise DimensionError(
                     f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
@@ -176,6 +180,16 @@ class Program:
                 raise self._without_result(*error.args) from None
 
         return run_explaining
+
+    def _located(self, raised: Raised) -> BaseException:
+        """What Python has raised, with the lines that it may have been called for."""
+        error = raised.__cause__
+        assert error is not None
+        called = (one for one in self._plan.tree.roots if isinstance(one, Host))
+        nodes = (one.node for one in called if HostCall.of(one.node).symbol == raised.symbol)
+        places = dict.fromkeys(f"{node.origin.place}  {node.origin.text}" for node in nodes)
+        error.add_note(f"{self.graph.name}: in a call of Python, at {', or '.join(places)}")
+        return error
 
     def _without_result(self, number: int) -> LinearAlgebraError:
         """What is wrong where a call in the code has no result."""

@@ -30,7 +30,7 @@ from .blocking import BLOCK
 from .expression import AnyIndex, Index
 from .extents import Symbol
 from .stages import Stage
-from .tree import Call, Loop, LoopTree, Root, Store, View, roots_in
+from .tree import Call, Host, Loop, LoopTree, Root, Store, View, roots_in
 
 SMALLEST_SHARED = 1 << 15
 """Bytes of an output from which sharing its memory counts more than a name for each value."""
@@ -118,7 +118,8 @@ class Allocation:
         makers = self.makers[node]
         if any(isinstance(root, View) for root in makers):
             return False
-        needs_array = bool(self.tree.kept[node]) or any(root.needs_array for root in makers)
+        is_called_with = any(isinstance(root, Host) for root in self.readers.get(node, ()))
+        needs_array = bool(self.tree.kept[node]) or any(root.needs_array for root in makers) or is_called_with
         return needs_array or _is_of_choice(node) or len({*self._stages(node)}) > 1
 
     def _stages(self, *nodes: Node) -> Lifetime:

@@ -11,6 +11,7 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 from pullback.tracer.ops.windows import PLACE
 
+from ..host import runs_on_host
 from ..rewriting.calls import matrices_of
 from ..rewriting.extremes import compared_with_extreme
 from ..rewriting.unroll import SMALL
@@ -44,9 +45,10 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
     every = bodies(graph)
     for node in (node for one in every for node in one.nodes):
-        if node.operator.family in ("reduction", "scan", "contraction") or takes_wholes(node):
+        takes_arrays = takes_wholes(node) or runs_on_host(node)
+        if node.operator.family in ("reduction", "scan", "contraction") or takes_arrays:
             stored.add(node)
-        if takes_wholes(node):
+        if takes_arrays:
             stored.update(one for one in node.operands if not one.is_input)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
