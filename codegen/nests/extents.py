@@ -430,6 +430,7 @@ _RULES: dict[str, Rule] = {
     "control": _fresh,
     "elementwise": _broadcast,
     "eager": _broadcast,
+    "foreign": _fresh,
     "scatter_extreme": _scattered_into,
     "scatter_prod": _scattered_into,
     "expand": _broadcast,

@@ -289,6 +289,11 @@ class Substitution:
         parts.update(self._children(place))
         self._enter(place, functools.partial(parts["func"], *parts["args"], **parts["keywords"]))
 
+    def _copy_parts(self, place: Holder) -> None:
+        copied = self._enter(place, copy.copy(place.value))
+        for name, value in self._children(place):
+            setattr(copied, name, value)
+
     def _copy_wrapper(self, place: Holder) -> None:
         """A compiled function inside a trace is its Python function."""
         self._enter(place, dict(self._children(place))["__wrapped__"])
