@@ -1,4 +1,4 @@
-"""Operators that Python evaluates inside of compiled functions: all around them is compiled and differentiated."""
+"""Operators that Python evaluates inside of compiled functions: what is around them is compiled."""
 
 import pickle
 import subprocess
@@ -276,3 +276,53 @@ def test_a_name_of_the_users_is_kept_apart() -> None:
 
     np.testing.assert_allclose(pb.compile(function)(X), function(X))
     assert "from scipy.special import erfinv as erfinv_1" in pb.compile(function).source(X)
+
+
+def spectrum_of_noise(x: Any, rng: Any) -> Any:
+    """What several of them give together, in a loop."""
+    values, counts = np.unique(np.round(x, 1), return_counts=True)
+    state = x[:3]
+    for row in range(1, 20):
+        state = scipy.special.erfinv(0.5 * state + 0.02 * rng.uniform(-1.0, 1.0, 3)) * x[row]
+    return state.sum() + (values * counts).sum()
+
+
+def test_several_in_one_function() -> None:
+    x = np.random.default_rng(3).uniform(-0.8, 0.8, 40)
+    plain, rng, other = (np.random.default_rng(0) for _ in range(3))
+    compiled = pb.compile(lambda x: spectrum_of_noise(x, rng))
+    gradient = pb.compile(pb.grad(lambda x: spectrum_of_noise(x, other)))
+    for _ in range(3):
+        before = plain.bit_generator.state
+        np.testing.assert_allclose(compiled(x), spectrum_of_noise(x, plain), rtol=1e-12)
+        plain.bit_generator.state = before
+        wanted = pb.grad(lambda x: spectrum_of_noise(x, plain))(x)
+        np.testing.assert_allclose(gradient(x), wanted, rtol=1e-9, atol=1e-14)
+    (forward,) = compiled.explain(x, as_data=True).forward
+    assert [one.operator for one in forward.host_calls] == ["erfinv"]
+
+
+@pytest.mark.parametrize("function", [np.unique, lambda x: np.unique(x, equal_nan=False)])
+@pytest.mark.parametrize(
+    "x", [np.array([[2.0, 1, 2], [np.nan, 3, np.nan]]), np.zeros(0), np.array([True, False, True])]
+)
+def test_different_elements(function: Any, x: np.ndarray) -> None:
+    def everything(x: Any) -> Any:
+        return np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+
+    for one, other in zip(pb.compile(everything)(x), everything(x)):
+        assert type(one) is type(other) and one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    for of_torch in (pb.unique, pb.unique_consecutive):
+        options = {"return_inverse": True, "return_counts": True}
+        found = pb.compile(of_torch)(pb.tensor(x), **options)
+        for one, other in zip(found, of_torch(pb.tensor(x), **options)):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+    np.testing.assert_array_equal(pb.compile(function)(x), function(x))
+
+
+def test_other_numbers_of_different_elements() -> None:
+    compiled = pb.compile(lambda x: (np.unique(x) ** 2).sum())
+    for x in (np.array([1.0, 2, 1]), np.array([3.0, 3, 3]), np.array([5.0, 4, 5]), np.array([1.0, 2, 3])):
+        assert compiled(x) == (np.unique(x) ** 2).sum()
