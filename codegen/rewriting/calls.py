@@ -32,7 +32,6 @@ class Product:
     scale: float = 1.0
     origin: Origin = UNKNOWN
 
-
     @property
     def subscripts(self) -> str:
         return self.indices.subscripts

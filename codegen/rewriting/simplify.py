@@ -141,7 +141,6 @@ def expand_what_has_no_own_rule(graph: Graph) -> Graph:
     return expand_composites(graph, is_last=False)
 
 
-
 # --- for every operator ---------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ Function = Callable[..., Any]
 class _WithRule(HasParts):
     """A function that is called as it is, and differentiated by a rule."""
 
-    parts = ("function", "_rule")
+    parts: ClassVar[tuple[str, ...]] = ("function", "_rule")
 
     def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
         if not callable(function):
@@ -58,11 +58,14 @@ class _WithRule(HasParts):
     def _call(self, args: tuple[Any, ...]) -> RuledCall:
         raise NotImplementedError
 
-    def _ruled(self, args: tuple[Any, ...], given: Sequence[Any], *functions: Function) -> RuledCall:
+    def _ruled(
+        self, args: tuple[Any, ...], given: Sequence[Any], run: Function, forward: Function, pull: Function
+    ) -> RuledCall:
         def outside() -> RuledCall:
-            return self.original._call(args)
+            found: RuledCall = self.original._call(args)
+            return found
 
-        return RuledCall(self.original, self._name, tuple(given), *functions, outside)
+        return RuledCall(self.original, self._name, tuple(given), run, forward, pull, outside)
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults.
@@ -347,7 +350,8 @@ class primitive(_WithRule):
             return self._pulled(result, values, cotangent, kwargs)
 
         def outside() -> RuledCall:
-            return self.original._with_keywords(args, kwargs)
+            found: RuledCall = self.original._with_keywords(args, kwargs)
+            return found
 
         known = self._vjps or self._jvps
         missing = frozenset(position for position in range(len(args)) if position not in known)

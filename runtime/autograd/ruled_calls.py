@@ -606,8 +606,8 @@ class _Returned:
         """
         if form != self.form:
             raise OutputError(
-                f"{self._call.name} gave results and residuals of another form than when it was traced: which "
-                "of them are arguments of its, and which None, must not depend on values. Return copies."
+                f"{self._call.name} gave results and residuals of another form than in the trace: which of "
+                "them are its arguments, and which None, must not depend on values. Return copies."
             )
         return [leaf for place, leaf in enumerate(self._leaves) if self.form[1][place] == ("value", place)]
 
