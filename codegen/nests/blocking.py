@@ -15,12 +15,13 @@ from itertools import groupby
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import reciprocal
 
-from .cost import EXPENSIVE, arithmetic
-from .expression import Axis, Compute, axes_of, children
+from ..cost.machine import EXPENSIVE
+from .expression import Axis, Compute, arithmetic, axes_of, children
 from .extents import ONE
 from .tree import Item, Loop, Root
 
 BLOCK = 64
+"""Rows: enough that a loop over them is one of vectors, few enough that they stay in the cache meanwhile."""
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
 
