@@ -4,9 +4,9 @@ The functions of `scipy.linalg.cython_blas` are called directly. They take matri
 row is the transpose of one by column, so `out = a b` is computed as `out' = b' a'`. Which operand is a
 transposed view is read off its strides, and nothing is copied.
 
-A small matrix that sums up many rows (a gradient of weights, of all steps of a loop) is computed some rows
-at a time: up to a size OpenBLAS multiplies matrices where they lie, above it copies them into its own layout
-first, which for few columns takes as long as the product.
+A small matrix that sums up many rows is computed some rows at a time: up to a size OpenBLAS multiplies
+matrices where they lie, above it copies them into its own layout first, which for few columns takes as long
+as the product.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ from .writing.explain import explain
 from .writing.functions import write_program
 
 RECURSION_LIMIT = 100_000
+"""Python frames for the descent into expressions: some for each operator of the longest chain."""
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
@@ -304,6 +305,7 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float,
 
 
 FIRST_ROOM = 64
+"""Rows of a tape that a first call has, where data says how many it needs."""
 
 
 class Room:

@@ -4,10 +4,10 @@ The storage of a value has the dimensions that `fuse` has left it; without any i
 it lies, if it can, in the array of another value, under one name, as the compiler is told that arrays of
 different names do not overlap:
 
-- of the output that is made of it, element by element. A gradient that a product has computed becomes new
-  weights without an array of its own. A row of exponentials becomes a row of probabilities: where these
-  exceed the cache, a row of them would be fetched from memory only when all that is left to do is to write
-  it; so it is fetched while exponentials are computed. In the cache, a row of scratch is nearer;
+- of the output that is made of it, element by element, so that it needs no array of its own. A row of scratch
+  lies there if the output exceeds the caches: a row of that would else be fetched from memory when all that
+  is left to do is to write it, and is so fetched while the scratch is computed. In the cache, scratch is
+  nearer;
 - of a value that nobody reads any more, of the same dtype and extents, not of a size that happens to agree.
 
 Arrays that different functions use may overlap: scratch lies in memory that is not in use yet, or any more,

@@ -2,10 +2,9 @@
 
 A stage is one function. Loops with enough work to share between threads are a stage over `range(start, stop)`
 of their iterations, each thread with a part. What comes next joins that stage if each part needs of it only
-what the same part has made: a layer of a network, its activation and the next layer are one stage over rows,
-and a part's rows stay in the cache of its processor. Loops may change places for that, where neither needs
-what the other makes. What threads add up is kept apart for each part and combined in order, so that results
-depend on the number of threads only.
+what the same part has made: `exp(a @ b) @ c` is one stage over rows, and a part's rows stay in the cache of
+its processor. Loops may change places for that, where neither needs what the other makes. What threads add up
+is kept apart for each part and combined in order, so that results depend on the number of threads only.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ LOOK_AHEAD = 32
 """How many items may be passed over in search of those that join a stage."""
 LONG = 12
 """Values stored in a loop over steps from which it is a function of its own: it compiles sooner alone."""
+FEWEST_ITERATIONS = 4
+"""Of a loop that threads share: fewer would leave some of them without a part."""
 FEWEST_ROWS = 16
 """Of a product, from which threads may share them: BLAS computes several rows at a time."""
 
@@ -189,7 +190,7 @@ def _note(
 def _can_be_shared(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
     if (
         loop.steps
-        or loop.extent.value < 4
+        or loop.extent.value < FEWEST_ITERATIONS
         or not all(root.may_be_shared(root.axis_of(loop)) for root in roots)
     ):
         return False

@@ -24,7 +24,7 @@ from .tree import Root
 from .updates import store_updates
 
 EFFORT_TO_REPEAT = 12
-"""Operators up to which an element may be written out again for the places that it is read at."""
+"""Multiplications up to which an element may be written out again for the places that it is read at."""
 EFFORT_TO_REPEAT_IN_STEPS = 4
 """The same of what stays in the cache from step to step of a loop: a part of an array, times a number."""
 EFFORT_WITHIN_SHIFTS = 60

@@ -27,8 +27,9 @@ from ..cost.machine import this_machine
 LARGE_MATRICES = 32**3
 """Multiplications in a call from which summing over several calls costs less than copying an operand."""
 SHORT = 8
+"""Iterations up to which an inner loop is mostly overhead, unless it is unrolled."""
 MOST_UNROLLED = 32
-"""An inner loop below `SHORT` is mostly overhead. Two of them are unrolled up to so many multiplications."""
+"""Multiplications up to which two short loops are unrolled, one in the other."""
 
 
 def lower_contractions(graph: Graph) -> Graph:

@@ -1,9 +1,10 @@
 """Tables in the layout in which they are read fastest: by sums over a short dimension, and by small products.
 
-The distances of points from some centres are sums over a few coordinates. Vectors of such sums, side by side,
-read the same coordinate of neighbouring centres, which lie far apart. A table that is read again for each
-point is worth a transposed copy. So is a small matrix that every step of a loop multiplies by: BLAS
-multiplies small matrices where they lie, and takes half as long again if it reads the second one across.
+A sum over a short last dimension, for each of many rows of a table, is best computed in vectors of sums, side
+by side. They read the same column of neighbouring rows, which lie far apart. A small table that is read again
+and again, for each point of the dimensions before, is worth a transposed copy. So is a small matrix that
+every step of a loop multiplies by: BLAS multiplies small matrices where they lie, and takes half as long
+again if it reads the second one across.
 """
 
 from __future__ import annotations
