@@ -43,6 +43,8 @@ class Gemm:
     """Of an operand or the result, which the call packs or updates, and which must be in memory."""
     element_beyond_cache: float = 0.3
     """In addition, of a result that exceeds the second-level cache: it is written more than once."""
+    large: int = 32**3
+    """Multiplications in a call from which summing over several calls costs less than copying an operand."""
     bytes_multiplied: float = 150.0
     """Bytes of numbers multiplied in a nanosecond, packing and all, where a product is worth threads."""
 
@@ -173,6 +175,10 @@ class Machine:
             time += self.gemm.element_beyond_cache * result
         return self.gemm.call + time * itemsize / NUMBER
 
+    def is_worth_several_calls(self, multiplications: int) -> bool:
+        """Whether to sum over calls of so many each costs less than to copy an operand for a single one."""
+        return multiplications >= self.gemm.large
+
     def nanoseconds_of_large_gemm(self, multiplications: float, itemsize: int) -> float:
         """What a product takes that is large enough for threads, in one of them."""
         return multiplications * itemsize / self.gemm.bytes_multiplied
@@ -231,7 +237,9 @@ def this_machine() -> Machine:
 
 @cache
 def _own_machine() -> Machine:
-    if os.environ.get("PULLBACK_MACHINE") == "reference":
+    if wanted := os.environ.get("PULLBACK_MACHINE"):
+        if wanted != "reference":
+            raise ValueError(f"PULLBACK_MACHINE: 'reference' expected, or nothing, found {wanted!r}.")
         return REFERENCE
     known: dict[str, Any] = {**system.facts()}
     return replace(REFERENCE, hand_over=None, **known)

@@ -24,8 +24,6 @@ from pullback.tracer.origin import located_at
 from ..blas import LARGEST_EXTENT
 from ..cost.machine import this_machine
 
-LARGE_MATRICES = 32**3
-"""Multiplications in a call from which summing over several calls costs less than copying an operand."""
 SHORT = 8
 """Iterations up to which an inner loop is mostly overhead, unless it is unrolled."""
 MOST_UNROLLED = 32
@@ -191,7 +189,7 @@ def as_call(indices: Indices, operands: Sequence[Node]) -> Node:
     An array is copied in another order where its last index is not one of the matrix, or where summed indices
     do not lie side by side and the matrices without them would be small.
     """
-    if indices.size("".join(indices.matrix)) < LARGE_MATRICES:
+    if not this_machine().is_worth_several_calls(indices.size("".join(indices.matrix))):
         indices, operands = _in_order(indices, operands, _summed_together(indices))
     texts = [_matrix_last(text, indices.matrix) for text in indices.texts]
     moved, operands = _in_order(indices, operands, texts)
