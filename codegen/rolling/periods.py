@@ -115,12 +115,10 @@ def _token(node: Node) -> Any:
     attributes: Any
     if is_part(node):  # at places that may advance
         attributes = (node.attributes["steps"], part_of(node).shape)
-    elif node.operator is loop:
-        attributes = tuple(
-            value.structure if key == "body" else value for key, value in node.attributes.items()
-        )
     else:
-        attributes = tuple(node.attributes.values())
+        attributes = tuple(
+            [value.structure if isinstance(value, Body) else value for value in node.attributes.values()]
+        )
     return node.operator, node.spec, attributes, len(node.operands)
 
 
