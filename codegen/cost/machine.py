@@ -2,9 +2,9 @@
 
 A pass that chooses loops, storage or threads asks a `Machine`, and holds no number about one. Sizes are in
 bytes, times in nanoseconds and rates per nanosecond (so a bandwidth is in GB/s), all of one core. Caches,
-vectors and cores are read from the system (`system.py`), the time that threads take to begin is measured
-(`machine/waking.py`), and rates are those of the reference machine: decisions need them within a factor of
-two.
+vectors and cores are read from the system (`system.py`), and the time that threads take to begin is measured
+(`machine/waking.py`). Rates are those of the reference machine, chosen by what its benchmarks gain: decisions
+need no more than their order.
 
 A process has one machine, so no cache in memory needs it in its keys; on disk the key is the generated text.
 """
@@ -85,9 +85,12 @@ class Machine:
     """Nanoseconds until a sleeping thread begins with what it is given; None: measured when asked for."""
     multiplications: float = 50.0
     """In a nanosecond, in a loop of vectors: two vectors in each cycle of 3 GHz."""
-    first_level_bandwidth: float = 80.0
-    second_level_bandwidth: float = 50.0
+    access: float = 0.1
+    """Nanoseconds to load or store a number in double precision in such a loop, whichever cache it is in."""
+    keeping: float = 0.48
+    """Nanoseconds to store a number in one nest and to load it in another, where it stays near meanwhile."""
     memory_bandwidth: float = 20.0
+    """Bytes of memory that are read or written in a nanosecond."""
     gemm: Gemm = Gemm()
     loops: Loops = Loops()
 
@@ -151,14 +154,14 @@ class Machine:
     def multiplications_to_keep(self, nbytes: int) -> float:
         """How many multiplications an element is worth that is kept, and not computed again in another nest.
 
-        As many as fit in the time to keep it: an element is written, for which its line is fetched, and read.
+        As many as fit in the time to keep it: in memory, to write it, which fetches its line, and to read it.
         """
-        bandwidth = self.second_level_bandwidth if self.stays_near(nbytes) else self.memory_bandwidth
-        return 3 * NUMBER / bandwidth * self.multiplications
+        in_memory = 3 * NUMBER / self.memory_bandwidth
+        return self.multiplications * (self.keeping if self.stays_near(nbytes) else in_memory)
 
     def nanoseconds_of_loop(self, elements: float, accesses: int, arithmetic: int, itemsize: int) -> float:
         """What a loop in vectors takes whose elements need some accesses and multiplications each."""
-        each = accesses * NUMBER / self.first_level_bandwidth + arithmetic / self.multiplications
+        each = accesses * self.access + arithmetic / self.multiplications
         return elements * each * itemsize / NUMBER  # vectors hold more of smaller numbers
 
     def nanoseconds_of_arithmetic(self, multiplications: float) -> float:

@@ -26,7 +26,7 @@ def available_cores() -> int:
 
 
 def facts() -> dict[str, int]:
-    """The fields of `Machine` that the system knows, by name; implausible ones are left out.
+    """The fields of `Machine` that the system knows, by name; of Windows and others, the cores alone.
 
     >>> facts()
     {'line': 64, 'first_level': 49152, 'second_level': 1048576, 'last_level': 33554432, ...}
@@ -48,23 +48,21 @@ def _plausible(found: dict[str, int]) -> dict[str, int]:
 
 
 def _of_linux() -> dict[str, int]:
-    found: dict[str, int] = {}
-    sizes = dict(_caches_of_linux(found))
-    found |= {LEVELS[level]: size for level, size in sizes.items() if level in LEVELS}
-    if sizes:
-        found["last_level"] = max(sizes.values())
+    caches = list(_caches_of_linux())
+    found = {LEVELS[level]: size for level, size, _ in caches if level in LEVELS}
+    if caches:
+        found |= {"last_level": max(size for _, size, _ in caches), "line": caches[0][2]}
     return found | _vector_of_linux()
 
 
-def _caches_of_linux(found: dict[str, int]) -> Iterator[tuple[int, int]]:
-    """The level and the size of each cache that holds data; its line is entered in what is found."""
+def _caches_of_linux() -> Iterator[tuple[int, int, int]]:
+    """Level, size and line of each cache that holds data."""
+    names = "type", "level", "size", "coherency_line_size"
     for folder in sorted(CACHES.glob("index*")):
         try:
-            names = "type", "level", "size", "coherency_line_size"
             kind, level, size, line = ((folder / name).read_text().strip() for name in names)
             if kind != "Instruction":
-                found["line"] = int(line)
-                yield int(level), _bytes_of(size)
+                yield int(level), _bytes_of(size), int(line)
         except (OSError, ValueError):  # containers and virtual machines leave some out
             continue
 

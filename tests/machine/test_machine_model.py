@@ -88,7 +88,7 @@ def test_the_last_cache_may_be_the_second(linux):
     ([], None, {}),
     ([], "", {}),
     ([], "no flag that is known", {}),
-    ([("Data", "1", "unknown", "64")], None, {"line": 64}),
+    ([("Data", "1", "unknown", "64")], None, {}),
     ([("Data", "1")], "sse2", {"vector": 16}),
     ([("Data", "1", "4M", "64"), ("Unified", "2", "1M", "64")], None, {"line": 64}),
     ([("Data", "1", "0K", "64"), L2], None, {"second_level": 2 << 20, "last_level": 2 << 20, "line": 64}),
