@@ -7,8 +7,8 @@ from pullback.tracer.ops.control import loop_result
 
 from .. import ir
 from ..account import Account, Array, Function, LoopNest, Statement, Step, numbered
+from ..cost.machine import EXPENSIVE
 from ..host import HostCall
-from .cost import EXPENSIVE
 from .expression import Select, parts
 from .plan import Plan
 from .tree import Call, Host, Item, Loop, RangeCheck, Root, StepCount, Store, roots_in

@@ -1,7 +1,7 @@
 """Slices of concatenations: one that takes a single piece reads that piece, whatever is computed between.
 
-The gates of a network are computed at once, of concatenated inputs, and then taken apart again. Each gate
-by itself needs neither the concatenation nor a place for the whole.
+Where values are put together, computed with at once, and then taken apart again as they were put together,
+each by itself needs neither the concatenation nor a place for the whole.
 """
 
 from __future__ import annotations

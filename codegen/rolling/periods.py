@@ -22,6 +22,8 @@ RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
 """How many equal runs back are looked at: a step may itself hold so many similar parts."""
+MOST_PERIODS = 64
+"""That are tried, the shortest first."""
 
 
 class CannotRoll(Exception):
@@ -186,4 +188,4 @@ def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:
         for distance, times in zip(*np.unique(distances, return_counts=True)):
             found[int(distance)] = found.get(int(distance), 0) + int(times)
     enough = [period for period, times in found.items() if times >= (fewest_steps - 2) * period - RUN]
-    return sorted(enough)[:64]
+    return sorted(enough)[:MOST_PERIODS]
