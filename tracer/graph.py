@@ -18,12 +18,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import dims
-from .errors import EagerOnlyError, GraphError, LeakedTraceError
+from .errors import GraphError, LeakedTraceError
 from .lost_numbers import traced_number
 from .operator import Operator, Parts, Value, Walk
 from .ops import creation
 from .ops import elementwise as e
-from .origin import UNKNOWN, Origin, at_caller, current_origin
+from .origin import UNKNOWN, Origin, current_origin
 from .settings import CHECKING
 from .spec import BOOL, Spec
 
@@ -205,25 +205,12 @@ def make_node(
     origin: Origin | None = None,
     name: str | None = None,
 ) -> Node:
-    """A new node, its spec inferred, its origin the user's current line unless given.
-
-    Raises:
-        EagerOnlyError: only NumPy or SciPy evaluates the operator.
-    """
-    if operator.family == "eager":
-        _refuse(operator)
+    """A new node, its spec inferred, its origin the user's current line unless given."""
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
     if origin is None:
         origin = current_origin()
         name = origin.target if name is None else name
     return new_node(operator, operands, attributes, spec, origin, name or "")
-
-
-def _refuse(operator: Operator) -> NoReturn:
-    raise EagerOnlyError(
-        f"{operator.name}() has no form in compiled code{at_caller()}. Call it outside "
-        "of the compiled function and pass its result in, or leave that function uncompiled."
-    )
 
 
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:

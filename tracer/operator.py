@@ -204,6 +204,9 @@ class Operator:
     """Of what moves elements: where from."""
     call: WholeCall | None = None
     """Of what takes whole rows or matrices: what generated code calls."""
+    fills: str = ""
+    """Of what Python evaluates, without attributes: the function (*ndarrays, result), `scipy.special.erfinv`,
+    that writes into its last array, and warns of nothing. Without it, what `evaluate` returns is copied."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None

@@ -386,6 +386,13 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     return x
 
 
+def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
+    """Elements at positions of an array, whose indices have the elements' shape."""
+    x, *others = operands
+    _unify_indices(others)
+    return x
+
+
 def _slice_at(node: Node, extents: Extents) -> Symbols:
     symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
     for dim, symbol in extents.ragged(node, node).items():
@@ -421,6 +428,10 @@ _RULES: dict[str, Rule] = {
     "creation": _fresh,
     "control": _fresh,
     "elementwise": _broadcast,
+    "eager": _broadcast,
+    "foreign": _fresh,
+    "scatter_extreme": _scattered_into,
+    "scatter_prod": _scattered_into,
     "reduction": _reduced,
     "scan": _scan,
     "ordering": _ordering,

@@ -1,8 +1,8 @@
 """Tables in the layout in which they are read fastest: by sums over a short dimension.
 
-The distances of points from some centres are sums over a few coordinates. Vectors of such sums, side by side,
-read the same coordinate of neighbouring centres, which lie far apart. A table that is read again for each
-point is worth a transposed copy.
+A sum over a short last dimension, for each of many rows of a table, is best computed in vectors of sums, side
+by side. They read the same column of neighbouring rows, which lie far apart. A small table that is read again
+and again, for each point of the dimensions before, is worth a transposed copy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 
+from ..cost.machine import this_machine
+
 LONGEST_ROW = 32
 """Terms of a sum that are written out, without a loop, so that the loop around it is the one in vectors."""
-FEWEST_ROWS, LARGEST_TABLE = 8, 1 << 13
 FEWEST_READS = 64
 """How often a table is read as a whole, from which a copy pays."""
 
@@ -42,7 +43,8 @@ def _reads_tables(node: Node) -> bool:
     if x.spec.ndim < 3 or node.attributes["dims"] != (x.spec.ndim - 1,) or node.attributes["keepdim"]:
         return False
     *reads, rows, columns = x.shape
-    fits = 1 < columns <= LONGEST_ROW and rows >= FEWEST_ROWS and math.prod(reads) >= FEWEST_READS
+    fills_vectors = rows >= this_machine().lanes
+    fits = 1 < columns <= LONGEST_ROW and fills_vectors and math.prod(reads) >= FEWEST_READS
     return fits and _is_of_tables(x, x.shape[-2:])
 
 
@@ -67,4 +69,5 @@ def _transposed(x: Node, table: tuple[int, ...], made: dict[Node, Node]) -> Node
 
 def _is_table(x: Node, table: tuple[int, ...]) -> bool:
     is_stored = x.is_input or x.operator.family in ("reduction", "contraction", "movement")
-    return is_stored and x.spec.size == math.prod(table) <= LARGEST_TABLE and x.shape[-2:] == table
+    is_whole = x.shape[-2:] == table and x.spec.size == math.prod(table)
+    return is_stored and is_whole and not this_machine().is_large_table(x.spec.size)

@@ -1,4 +1,4 @@
-"""Rewrites of slices: of slices, and of what was padded. They come with every stencil and its gradient."""
+"""Rewrites of slices: of slices, and of what was padded. Gradients of slices are padded."""
 
 from __future__ import annotations
 

@@ -90,6 +90,7 @@ def _windows_added_one_by_one(node: Node) -> Node | None:
 
 
 MOST_TERMS = 16
+"""Of a sum that are searched for a window, one inside of the other."""
 
 
 def _has_window(total: Node, depth: int = MOST_TERMS) -> bool:

@@ -24,6 +24,8 @@ RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
 """How many equal runs back are looked at: a step may itself hold so many similar parts."""
+MOST_PERIODS = 64
+"""That are tried, the shortest first."""
 
 
 class CannotRoll(Exception):
@@ -115,12 +117,10 @@ def _token(node: Node) -> Any:
     attributes: Any
     if is_part(node):  # at places that may advance
         attributes = (node.attributes["steps"], part_of(node).shape)
-    elif node.operator is loop:
-        attributes = tuple(
-            value.structure if key == "body" else value for key, value in node.attributes.items()
-        )
     else:
-        attributes = tuple(node.attributes.values())
+        attributes = tuple(
+            [value.structure if isinstance(value, Body) else value for value in node.attributes.values()]
+        )
     return node.operator, node.spec, attributes, len(node.operands)
 
 
@@ -185,4 +185,4 @@ def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:
         for distance, times in zip(*np.unique(distances, return_counts=True)):
             found[int(distance)] = found.get(int(distance), 0) + int(times)
     enough = [period for period, times in found.items() if times >= (fewest_steps - 2) * period - RUN]
-    return sorted(enough)[:64]
+    return sorted(enough)[:MOST_PERIODS]

@@ -23,15 +23,19 @@ from .ragged import Extent, extents_of, only_ones_differ, supports
 from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
 FEWEST_STEPS = 8
+"""From which a stretch becomes a loop: fewer are compiled as soon written out, and fuse further."""
 FEWEST_IF_KNOWN = 2
 """The same where there is a longer loop over the same operations."""
 FEWEST_NODES_SAVED = 48
+"""Operations that a loop must spare the later passes and the compiler."""
 FEWEST_ELEMENTWISE = 400
 """The same for loops whose steps are elementwise: unrolled, an element passes all of them in a register."""
 FEWEST_NODES_FOR_COPY = 16
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
+"""Steps at the ends of a stretch that are left out, one after another, in search of those that are alike."""
 MOST_PHASES = 8
+"""Places in a period at which a step may begin that are tried."""
 
 
 @dataclass(frozen=True)

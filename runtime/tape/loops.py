@@ -10,7 +10,7 @@ from ...tracer.graph import Graph, Node, make_input, make_node
 from ...tracer.interpret import evaluate_graph
 from ...tracer.loop import LoopNode
 from ...tracer.operator import Operator, Value
-from ...tracer.ops.control import loop, loop_result
+from ...tracer.ops.control import loop, loop_result, ruled
 from ...tracer.origin import backward_of
 from ...tracer.trace import current_trace
 from ..values.modes import is_recording
@@ -19,6 +19,7 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .apply import apply, cut_off
 from .bodies import as_tensor
+from .ruled import result_of_ruled
 
 
 class LoopResults(Value):
@@ -110,6 +111,8 @@ def apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], att
     """An operator that is called on tensors."""
     if operator is loop:
         return apply_loop(operands, attributes)
+    if operator is ruled:
+        return result_of_ruled(operands, **attributes)
     return apply(operator, *operands, **attributes)
 
 
