@@ -27,7 +27,7 @@ from .rewriting.simplify import Simplifier, expand_composites
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
-from .rewriting.windows import add_in_place, forget_overwritten
+from .rewriting.windows import add_in_place
 from .rolling.bodies import (
     copy_what_is_viewed,
     in_bodies,
@@ -70,7 +70,6 @@ def optimise(graph: Graph) -> Graph:
         simplify,
         share_reciprocals,
         transpose_tables,
-        forget_overwritten,
         add_in_place,
         move_when_read,
         prune_loops,

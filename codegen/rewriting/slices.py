@@ -116,19 +116,6 @@ def _filled(x: Node) -> list[tuple[int, Region]]:
     return [(part.operand, part.region(x.operands[part.operand].shape)) for part in x.parts.parts]
 
 
-@rewrite("add")
-def _add_to_part(node: Node) -> Node | None:
-    """A small part added to an array that is written part by part is a write of that part."""
-    for x, padded in (node.operands, node.operands[::-1]):
-        is_part = padded.operator is m.pad and is_in_zeros(padded)
-        if not is_part or x.operator is not m.slice_update or x.shape != padded.shape:
-            continue
-        (part,) = padded.operands
-        if PART * part.spec.size <= x.spec.size:
-            return with_part_added(x, padded)
-    return None
-
-
 def is_in_zeros(node: Node) -> bool:
     """Whether a value is its one operand, or that and places, with zeros around it."""
     parts = node.parts

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from pullback.tracer.graph import Graph, Node, rebuild, with_operands
 from pullback.tracer.loop import LoopNode, change_loops
 from pullback.tracer.ops import elementwise as e
@@ -25,12 +23,6 @@ def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Reg
     return [range(first, first + extent * step, step) for first, extent, step in zip(starts, shape, steps)]
 
 
-def _alike(one: Node, other: Node, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
-    """Whether two windows are about the same elements; operands before their places may differ."""
-    same = all(one.attributes[name] == other.attributes[name] for name in ("steps", "ragged"))
-    return same and places_of(one) == places_of(other) and shapes[0] == shapes[1]
-
-
 @rewrite("slice_at", "dilate_at", "update_at")
 def _at_numbers(node: Node) -> Node | None:
     """A window whose place numbers say is a region."""
@@ -42,38 +34,6 @@ def _at_numbers(node: Node) -> Node | None:
     shape = {"shape": node.shape} if operator is m.dilate else {}
     arrays = node.operands[: len(node.operands) - len(places)]
     return operator(*arrays, **shape, **bounds_of(region))
-
-
-@rewrite("slice_at")
-def _what_was_written(node: Node) -> Node | None:
-    """The window that was just written is what was written."""
-    x = node.operands[0]
-    if x.operator is not w.update_at or node.attributes["ragged"]:
-        return None
-    return x.operands[1] if _alike(node, x, (node.shape, x.operands[1].shape)) else None
-
-
-@rewrite("update_at")
-def _written_back(node: Node) -> Node | None:
-    """What is there already need not be written."""
-    x, update = node.operands[:2]
-    is_own = update.operator is w.slice_at and update.operands[0] is x
-    return x if is_own and _alike(node, update, (update.shape, update.shape)) else None
-
-
-def forget_overwritten(graph: Graph) -> Graph:
-    """Windows that are written over again before anything has read them are not written."""
-    uses = Counter([*graph.outputs, *(operand for node in graph.nodes for operand in node.operands)])
-
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        node_before = node.operands[0] if node.operator is w.update_at else None
-        if node_before is not None and node_before.operator is w.update_at and uses[node_before] == 1:
-            x, update = operands[:2]
-            if x.operator is w.update_at and _alike(node, x, (update.shape, x.operands[1].shape)):
-                operands = (x.operands[0], *operands[1:])
-        return with_operands(node, operands)
-
-    return rebuild(graph, change)
 
 
 @rewrite("add")
