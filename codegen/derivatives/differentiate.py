@@ -40,6 +40,14 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
     return [next(named) if node in total else None for node in wrt]
 
 
+def summed(values: Sequence[Node], cotangents: Sequence[Node]) -> dict[Node, Node]:
+    """The cotangent of each of the values, some of which may be the same."""
+    found: dict[Node, Node] = {}
+    for value, one in zip(values, cotangents):
+        found[value] = found[value] + one if value in found else one
+    return found
+
+
 def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
     """Those of the nodes, operands first, through which a derivative with respect to `wrt` passes."""
     active = {node for node in wrt if node.spec.is_float}
