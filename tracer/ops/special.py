@@ -72,6 +72,14 @@ def eager(
     )  # fmt: skip
 
 
+def _of_scipy(name: str, **fields: Any) -> Operator:
+    """A function of `scipy.special` that generated code has as well."""
+    return elementwise(
+        name, numpy=lambda x: getattr(scipy_special(), name)(x), scalar=f"{name}({{x}})",
+        cost=2 * TRANSCENDENTAL, **fields,
+    )  # fmt: skip
+
+
 def _no_rule(function: str, operand: str) -> NoReturn:
     raise GradientError(f"The derivative of {function} with respect to its {operand} is not supported.")
 
@@ -90,42 +98,42 @@ def _gamma_density(a: Array, x: Array) -> Array:
     return exp((a - 1.0) * log(x) - x - lgamma(a))
 
 
-erfinv = eager(
-    "erfinv", numpy="erfinv", vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
+erfinv = _of_scipy(
+    "erfinv", vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
     domain=(-0.9, 0.9),
     torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
 )  # fmt: skip
-erfcx = eager(
-    "erfcx", numpy="erfcx",
+erfcx = _of_scipy(
+    "erfcx",
     vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)}, grad_fn="SpecialErfcx",
     torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
 )  # fmt: skip
-ndtri = eager(
-    "ndtri", numpy="ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
+ndtri = _of_scipy(
+    "ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
     domain=(0.05, 0.95), grad_fn="SpecialNdtri",
     torch="special.ndtri", scipy="ndtri", doc="the quantile of the normal distribution",
 )  # fmt: skip
-log_ndtr = eager(
-    "log_ndtr", numpy="log_ndtr",
+log_ndtr = _of_scipy(
+    "log_ndtr",
     vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
     torch="special.log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
-i0 = eager(
-    "i0", numpy="i0", vjp={"x": lambda g, x: g * i1(x)},
+i0 = _of_scipy(
+    "i0", vjp={"x": lambda g, x: g * i1(x)},
     torch="i0 special.i0", scipy="i0", doc="the modified Bessel function I_0",
 )  # fmt: skip
-i0e = eager(
-    "i0e", numpy="i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
+i0e = _of_scipy(
+    "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
     grad_fn="SpecialI0E",
     torch="special.i0e", scipy="i0e", doc="exp(-|x|) I_0(x)",
 )  # fmt: skip
-i1 = eager(
-    "i1", numpy="i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
+i1 = _of_scipy(
+    "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
     grad_fn="SpecialI1",
     torch="special.i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
-i1e = eager(
-    "i1e", numpy="i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
+i1e = _of_scipy(
+    "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
     torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
 )  # fmt: skip
