@@ -21,7 +21,7 @@ from pullback.tracer.graph import Graph, Node, rebuild, users_of, with_operands
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.composite import finite
 from pullback.tracer.ops.elementwise import add, clamp, divide, exp, maximum, multiply, subtract
-from pullback.tracer.ops.movement import reshape, slice_
+from pullback.tracer.ops.movement import between, reshape
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 
@@ -170,13 +170,5 @@ def _split(x: Node, dims: tuple[int, ...]) -> list[_Blocks]:
         if start < stop:
             length = min(size, stop - start)
             shape = (*x.shape[:split], (stop - start) // length, length, *x.shape[split + 1 :])
-            parts.append(_Blocks(reshape(_between(x, split, start, stop), shape=shape), inside, outer))
+            parts.append(_Blocks(reshape(between(x, split, start, stop), shape=shape), inside, outer))
     return parts
-
-
-def _between(x: Node, dim: int, start: int, stop: int) -> Node:
-    if stop - start == x.shape[dim]:
-        return x
-    starts = tuple(start if one == dim else 0 for one in range(x.ndim))
-    stops = tuple(stop if one == dim else extent for one, extent in enumerate(x.shape))
-    return slice_(x, starts=starts, stops=stops, steps=(1,) * x.ndim)

@@ -178,7 +178,4 @@ def _row(product: Node, like: Node, row: int) -> Node:
     result = split_subscripts(product.attributes["subscripts"])[2]
     old = split_subscripts(like.attributes["subscripts"])[2]
     dim = next(place for place, index in enumerate(result) if index not in old)
-    starts = tuple(row if place == dim else 0 for place in range(len(result)))
-    stops = tuple(row + 1 if place == dim else extent for place, extent in enumerate(product.shape))
-    part = m.slice_(product, starts=starts, stops=stops, steps=(1,) * len(result))
-    return m.reshape(part, shape=like.shape)
+    return m.reshape(m.between(product, dim, row, row + 1), shape=like.shape)

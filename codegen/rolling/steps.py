@@ -17,7 +17,8 @@ from pullback.tracer.loop import is_loop
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
-from .periods import CannotRoll, Stretch, is_part, part_of, weight
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, Stretch, is_part, weight
 from .ragged import Extent, extents_of, only_ones_differ, supports
 from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
@@ -272,7 +273,7 @@ def _extents(
             isinstance(one, Local) and one.offset in changing for one in operands
         )
         return {} if changes else None
-    written = [part_of(node) if is_part(node) else node for node in column]
+    written = [*map(part_of, column)]
     takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
     if not takes_ragged and all(node.spec == written[0].spec for node in written):
         return None
