@@ -15,6 +15,7 @@ import numpy as np
 
 from ..tracer.graph import Node
 from ..tracer.operator import OPERATORS, Operator
+from ..tracer.ops.foreign import FOREIGN, ForeignFunction, foreign
 from ..tracer.quiet import Quiet
 
 FAMILY = "eager"
@@ -62,10 +63,12 @@ class HostCall:
             self.symbol = f"{SYMBOL_PREFIX}{operator}_{content}"
             self.run = _functions.setdefault(self.symbol, _filling(declared, attributes, self.symbol))
 
-    @classmethod
-    def of(cls, node: Node) -> HostCall:
+    @staticmethod
+    def of(node: Node) -> HostCall:
         """What a node is computed by."""
-        return cls(node.operator.name, **node.attributes)
+        if node.operator is foreign:
+            return ForeignCall(node.attributes["function"].name)
+        return HostCall(node.operator.name, **node.attributes)
 
     @property
     def place(self) -> tuple[str, str] | None:
@@ -92,6 +95,29 @@ class HostCall:
         return f'HostCall("{self.operator}"{"".join(attributes)})'
 
 
+class ForeignCall(HostCall):
+    """A function of the user's, which it finds by its name.
+
+    Operands are copied for it: what it keeps is not the memory of a program.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        self.operator = foreign.name
+        self.attributes = {"function": FOREIGN[name]}
+        self.symbol = f"{SYMBOL_PREFIX}{foreign.name}_{name}"
+        self.run = _functions.setdefault(self.symbol, _filling_from_copies(FOREIGN[name], self.symbol))
+
+    @property
+    def public_name(self) -> str:
+        label: str = self.attributes["function"].label
+        return label
+
+    def __repr__(self) -> str:
+        return f'ForeignCall("{self.attributes["function"].name}")'
+
+
 def symbol_of(function: object) -> str | None:
     """The symbol of what generated code calls; None if Python does not run it."""
     if isinstance(function, HostCall):
@@ -108,6 +134,17 @@ def _imported(path: str) -> Filling:
     module, _, name = path.rpartition(".")
     function: Filling = getattr(importlib.import_module(module), name)
     return function
+
+
+def _filling_from_copies(function: ForeignFunction, symbol: str) -> Filling:
+    def fill(*arrays: np.ndarray) -> None:
+        *operands, out = arrays
+        try:
+            out[...] = function(*[one.copy() for one in operands]).reshape(out.shape)
+        except Exception as error:
+            raise Raised(symbol) from error
+
+    return fill
 
 
 def _filling(operator: Operator, attributes: dict[str, Any], symbol: str) -> Filling:

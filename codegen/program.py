@@ -28,7 +28,7 @@ from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
-from .machine.memory import POISONED, SMALLEST_KEPT, allocator
+from .machine.memory import POISONED, allocator, is_large
 from .machine.signatures import argument_types, sharing_of
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
@@ -46,6 +46,7 @@ from .writing.explain import explain
 from .writing.functions import write_program
 
 RECURSION_LIMIT = 100_000
+"""Python frames for the descent into expressions: some for each operator of the longest chain."""
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
@@ -304,7 +305,7 @@ def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runne
 
 def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
-    is_small = all(spec.nbytes < SMALLEST_KEPT for spec in specs)
+    is_small = not any(map(is_large, specs))
     if is_small and isinstance(kernel, BuiltinFunctionType) and not POISONED:
         return caller(kernel, specs, numbers, count)
     allocators = [allocator(spec) for spec in specs]
@@ -318,6 +319,7 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float,
 
 
 FIRST_ROOM = 64
+"""Rows of a tape that a first call has, where data says how many it needs."""
 
 
 class Room:

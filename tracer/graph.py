@@ -20,7 +20,7 @@ import numpy as np
 from . import dims
 from .errors import GraphError, LeakedTraceError
 from .lost_numbers import traced_number
-from .operator import Operator, Value
+from .operator import Operator, Parts, Value, Walk
 from .ops import creation
 from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, current_origin
@@ -33,6 +33,7 @@ Scalar = bool | int | float
 SCALARS = (bool, int, float)
 FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
+NO_PARTS = Parts(())
 
 
 class Node(Value):
@@ -77,6 +78,18 @@ class Node(Value):
     def scalar_value(self) -> Scalar | None:
         """The value of a constant, whatever its shape."""
         return self.attributes["value"] if self.operator is creation.full else None
+
+    @property
+    def walks(self) -> tuple[Walk | None, ...]:
+        """How the dimensions of the operand are read, of what takes each element from one place."""
+        walks = self.operator.movement.walks
+        return () if walks is None else walks(self.operands[0].spec, **self.attributes)
+
+    @property
+    def parts(self) -> Parts:
+        """What the value is put together from."""
+        parts = self.operator.movement.parts
+        return NO_PARTS if parts is None else parts(*(one.spec for one in self.operands), **self.attributes)
 
     @classmethod
     def apply(cls, operator: Operator, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Node:

@@ -15,6 +15,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import INT64, Spec
 
 from .. import ir
+from ..cost.machine import this_machine
 from ..host import HostCall
 from ..ir.names import NEEDED, NamePool
 from ..rewriting.unroll import SMALL
@@ -26,8 +27,7 @@ from .stages import Stage, split_into_stages
 from .tree import Host, LoopTree, MatrixProduct, RangeCheck, Root
 
 PARTS_PER_THREAD = 4
-SMALL_PART = 1 << 14
-"""Bytes that a part has for itself up to which more parts cost nothing."""
+"""Where parts cost nothing: a thread that is held up leaves some to the others."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Plan:
         private = tuple(self.buffers[node] for node in self.filled if node in inside)
         memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
         multiplies = any(isinstance(root, MatrixProduct) for root in own)
-        has_small_parts = not multiplies and memory <= SMALL_PART
+        has_small_parts = not multiplies and this_machine().is_free_for_each_part(memory)
         combined = tuple(
             (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used
         )

@@ -19,8 +19,7 @@ from pullback.tracer.origin import UNKNOWN, Origin
 from ..machine.kernel_types import COMBINED
 from ..rewriting.calls import Product, start_of
 from ..whole_calls import operations_of_call
-from .cost import arithmetic
-from .expression import AnyIndex, Axis, Compared, Expression, Load
+from .expression import AnyIndex, Axis, Compared, Expression, Load, arithmetic
 from .extents import Extents, Symbol
 
 

@@ -18,6 +18,7 @@ from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
 
 LARGEST_LITERAL_OFFSET = 8
+"""Offsets of slices up to which code has them as numbers; larger ones are arguments, for other sizes too."""
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
 

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
 from ...tracer.graph import Node, constant
+from ..captures.objects import HasParts
 from ..functions.structures import spec_of_tensor, structured
 from ..values.flatten import flatten, unflatten
 from ..values.modes import enable_grad, is_recording
@@ -26,8 +28,10 @@ from .ruled_calls import RuledCall, call_ruled
 Function = Callable[..., Any]
 
 
-class _WithRule:
+class _WithRule(HasParts):
     """A function that is called as it is, and differentiated by a rule."""
+
+    parts: ClassVar[tuple[str, ...]] = ("function", "_rule")
 
     def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
         if not callable(function):
@@ -35,7 +39,12 @@ class _WithRule:
                 f"{type(self).__name__}: expected a function, found {type(function).__name__} {function!r}."
             )
         functools.update_wrapper(self, function)
+        del self.__dict__["__wrapped__"]  # whoever finds it calls the function without its rule
+        with contextlib.suppress(ValueError, TypeError):  # written in C
+            self.__signature__ = inspect.signature(function)
         self.function = function
+        self.original: Any = self
+        """Itself, also of a copy that a trace makes of it."""
         single = isinstance(nondiff_argnums, int)
         self.nondiff_argnums: tuple[int, ...] = (nondiff_argnums,) if single else tuple(nondiff_argnums)  # type: ignore
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -48,6 +57,15 @@ class _WithRule:
 
     def _call(self, args: tuple[Any, ...]) -> RuledCall:
         raise NotImplementedError
+
+    def _ruled(
+        self, args: tuple[Any, ...], given: Sequence[Any], run: Function, forward: Function, pull: Function
+    ) -> RuledCall:
+        def outside() -> RuledCall:
+            found: RuledCall = self.original._call(args)
+            return found
+
+        return RuledCall(self.original, self._name, tuple(given), run, forward, pull, outside)
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults.
@@ -150,7 +168,7 @@ class custom_vjp(_WithRule):
         def pull(residuals: Any, cotangent: Any) -> Sequence[Any]:
             return backward(*fixed, residuals, cotangent)
 
-        return RuledCall(self, self._name, tuple(args[place] for place in places), run, with_residuals, pull)
+        return self._ruled(args, [args[place] for place in places], run, with_residuals, pull)
 
 
 class custom_jvp(_WithRule):
@@ -218,7 +236,7 @@ class custom_jvp(_WithRule):
                 self._name, lambda *tangents: rule(*fixed, primals, tangents), primals, cotangent
             )
 
-        return RuledCall(self, self._name, tuple(args[place] for place in places), run, with_residuals, pull)
+        return self._ruled(args, [args[place] for place in places], run, with_residuals, pull)
 
 
 def _in_order(places: Sequence[int], fixed: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -309,12 +327,17 @@ class primitive(_WithRule):
         0.5
     """
 
+    parts = ("function", "_vjps", "_jvps")
+
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         self._vjps: dict[int, Function | None] = {}
         self._jvps: dict[int, Function | str | None] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call_ruled(self._with_keywords(args, kwargs))
+
+    def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RuledCall:
         def run(*values: Any) -> Any:
             return self.function(*values, **kwargs)
 
@@ -326,9 +349,13 @@ class primitive(_WithRule):
             result, values = residuals
             return self._pulled(result, values, cotangent, kwargs)
 
+        def outside() -> RuledCall:
+            found: RuledCall = self.original._with_keywords(args, kwargs)
+            return found
+
         known = self._vjps or self._jvps
         missing = frozenset(position for position in range(len(args)) if position not in known)
-        return call_ruled(RuledCall(self, self._name, args, run, with_residuals, pull, missing))
+        return RuledCall(self.original, self._name, args, run, with_residuals, pull, outside, missing)
 
     def _pulled(
         self, result: Any, args: tuple[Any, ...], cotangent: Any, kwargs: dict[str, Any]

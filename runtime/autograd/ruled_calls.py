@@ -8,18 +8,21 @@ choices too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import GradientError
+from ...tracer.errors import GradientError, OutputError
 from ...tracer.graph import Graph, Node, constant, make_input
 from ...tracer.ops.control import Body, Rule, no_rule_message
 from ...tracer.origin import current_origin
-from ...tracer.spec import Spec
+from ...tracer.spec import Spec, spec_of
+from ...tracer.trace import current_trace
 from ..functions.structures import Structured, spec_of_tensor, structured
 from ..tape.apply import of_kind, standing_for
 from ..tape.bodies import BodyInput, TracedBody, trace_body
@@ -28,7 +31,8 @@ from ..values.flatten import flatten, leaf_paths, path_text, unflatten
 from ..values.modes import enable_grad, is_recording
 from ..values.nodes import FREED, Edge, GradNode, Saved, edge_of, tensor_at
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import plain
+from ..values.value_kinds import NumpyScalar, PythonNumber, kind_of_value, plain
+from .foreign_calls import call_python, outside_of_traces, sample_of
 
 Function = Callable[..., Any]
 MOST_NESTED = 3
@@ -49,6 +53,7 @@ class RuledCall:
         run: from them to the result.
         forward: from them to the result and residuals.
         backward: from residuals, and a cotangent of the structure of the result, to one for each argument.
+        outside: the same call of the functions as they are outside of traces.
         missing: the positions of the arguments that the rule does not speak of.
     """
 
@@ -58,6 +63,7 @@ class RuledCall:
     run: Function
     forward: Callable[..., tuple[Any, Any]]
     backward: Callable[[Any, Any], Sequence[Any]]
+    outside: Callable[[], RuledCall]
     missing: frozenset[int] = frozenset()
 
     def missing_leaves(self, structure: Any) -> set[int]:
@@ -88,6 +94,11 @@ def _refuse_outside(call: RuledCall) -> None:
         "arguments that requires a gradient; the rule says nothing of that one. Pass it as an argument, or "
         "detach() it."
     )
+
+
+def _kind_in_rule(tensor: Tensor) -> type[Tensor]:
+    """As what a rule gets a value: Python's numbers as NumPy's, whose arithmetic does not raise."""
+    return NumpyScalar if isinstance(tensor, PythonNumber) else type(tensor)
 
 
 def _is_floating(tensor: Tensor) -> bool:
@@ -189,7 +200,9 @@ class RuledBackward(GradNode):
         given = self.result.restored(
             [
                 _cotangent(one, spec, kind, create_graph)
-                for one, spec, kind in zip(cotangents, self.result.specs, map(type, self.result.tensors))
+                for one, spec, kind in zip(
+                    cotangents, self.result.specs, map(_kind_in_rule, self.result.tensors)
+                )
             ]
         )
         found = _fitted(self.call, self.call.backward(residuals, given), self.structure, self.specs)
@@ -220,7 +233,7 @@ class _Kept:
     """A value kept for a backward pass, of its kind; `number` of a result of the node itself."""
 
     def __init__(self, tensor: Tensor, edge: Edge | None, number: int | None = None) -> None:
-        self.kind = type(tensor)
+        self.kind = _kind_in_rule(tensor)
         self.saved = Saved(tensor.payload, edge, tensor._cell)
         self.number = number
 
@@ -319,6 +332,10 @@ def _as_cotangent(call: RuledCall, leaf: Any, number: int) -> Tensor:
 # --- in a trace -------------------------------------------------------------------------------------------
 
 
+class OnTapeOnly(Exception):
+    """A function does what a rule alone does not show: it writes into arguments, or asks what is not used."""
+
+
 class _Traced:
     """A call in a trace: its two functions as graphs, in one node for each result."""
 
@@ -333,14 +350,15 @@ class _Traced:
         names = [getattr(one.payload, "name", "") or "x" for one in given.tensors]
         inputs = [one._replace(name=name) for one, name in zip(given.inputs(), names)]
         self._stand_ins: list[Tensor] = []
+        self._samples = list(map(sample_of, given.tensors))
         forward = trace_body(self.call.name, self._forward, inputs)
         if any(one.requires_grad for one in forward.constants):
             _refuse_outside(self.call)
         results = [index for index, one in enumerate(self.returned.tensors) if _is_floating(one)]
         computed = [self._tensor_of(source) for source in self._sources]
-        residuals = [BodyInput(spec_of_tensor(one), name_of(one), type(one)) for one in computed]
+        residuals = [BodyInput(spec_of_tensor(one), name_of(one), _kind_in_rule(one)) for one in computed]
         cotangents = [
-            BodyInput(spec_of_tensor(one), f"d_{name_of(one)}", type(one))
+            BodyInput(spec_of_tensor(one), f"d_{name_of(one)}", _kind_in_rule(one))
             for one in (self.returned.tensors[index] for index in results)
         ]
         self._results, self._count = results, len(residuals)
@@ -369,9 +387,14 @@ class _Traced:
         return backward
 
     def _forward(self, tensors: list[Tensor]) -> list[Tensor]:
-        values = self._with(tensors)
         self._stand_ins = tensors
-        returned, residuals = self.call.forward(*unflatten(self.structure, values))
+        try:
+            with _attempt():
+                returned, residuals = self.call.forward(*unflatten(self.structure, self._with(tensors)))
+        except OnTapeOnly:
+            raise
+        except Exception as error:  # whatever foreign code makes of what stands for arrays
+            returned, residuals = self._forward_by_python(tensors, error)
         self.returned = structured(returned, self.call.name, "result")
         leaves, self._residual_structure = flatten(residuals)
         arguments = {id(one): ("argument", place) for place, one in enumerate(tensors)}
@@ -389,6 +412,43 @@ class _Traced:
             self._residuals.append(leaf if source is None else _Place(self._sources.index(source)))
         self._own = own
         return [*self.returned.tensors, *own]
+
+    def _forward_by_python(self, tensors: list[Tensor], reason: Exception) -> tuple[Any, Any]:
+        """The same, where the function is not traced: Python calls it with arrays, and it gives arrays."""
+        kinds = [type(one) for one in tensors]
+        outside = self.call.outside()
+
+        def run(*arrays: np.ndarray) -> _Returned:
+            values = self._with([_plain(array, kind) for array, kind in zip(arrays, kinds)])
+            return _Returned(self.call, values, *outside.forward(*unflatten(self.structure, values)))
+
+        try:
+            sample = outside_of_traces(run, *self._samples)
+        except Exception as error:
+            raise error from reason
+        made = call_python(
+            self.call.owner,
+            ("forward", sample.form, self.structure, tuple(kinds), self._fixed()),
+            self.call.name,
+            lambda *arrays: list(map(self._array, run(*arrays).values(sample.form))),
+            tensors,
+            [spec_of(self._array(one)) for one in sample.values(sample.form)],
+        )
+        kinded = [of_kind(one, kind_of_value(value)) for one, value in zip(made, sample.values(sample.form))]
+        return sample.restored(kinded, self._with(tensors))
+
+    def _array(self, leaf: Any) -> np.ndarray:
+        """What foreign code gave, as an array."""
+        if not isinstance(leaf, Tensor):
+            return np.asarray(leaf)
+        if leaf.requires_grad:
+            _refuse_outside(self.call)
+        return leaf.payload
+
+    def _fixed(self) -> Any:
+        """What tells calls apart besides their arrays."""
+        others = [leaf for place, leaf in enumerate(self.leaves) if place not in self.places]
+        return tuple((type(one), repr(one)) for one in others)
 
     def _with(self, tensors: Sequence[Tensor]) -> list[Any]:
         values = list(self.leaves)
@@ -409,10 +469,11 @@ class _Traced:
             given[index] if index in given else make(constant(0, spec_of_tensor(one)), type(one))
             for index, one in enumerate(self.returned.tensors)
         ]
-        cotangent = self.returned.restored(every)
-        returned = self.call.backward(unflatten(self._residual_structure, values), cotangent)
-        specs = [spec_of_tensor(leaf) if isinstance(leaf, Tensor) else None for leaf in self.leaves]
-        found = _fitted(self.call, returned, self.structure, specs)
+        try:
+            with _attempt():
+                found = self._pulled(self.call, values, every)
+        except Exception as error:  # as above
+            found = self._pulled_by_python(values, every, error)
         pairs = [(number, found[place]) for number, place in enumerate(self.places)]
         self._gradients = [
             (number, one)
@@ -420,6 +481,48 @@ class _Traced:
             if one is not None and _is_floating(self.leaves[self.places[number]])
         ]
         return [one for _, one in self._gradients]
+
+    def _pulled(
+        self, call: RuledCall, residuals: Sequence[Any], cotangents: Sequence[Tensor]
+    ) -> list[Tensor | None]:
+        """One cotangent, or None, for each leaf of the arguments."""
+        cotangent = self.returned.restored(cotangents)
+        returned = call.backward(unflatten(self._residual_structure, residuals), cotangent)
+        specs = [spec_of_tensor(leaf) if isinstance(leaf, Tensor) else None for leaf in self.leaves]
+        return _fitted(call, returned, self.structure, specs)
+
+    def _pulled_by_python(
+        self, residuals: Sequence[Any], cotangents: Sequence[Tensor], reason: Exception
+    ) -> list[Tensor | None]:
+        """The same, where the rule is not traced; zeros for None, which nobody knows before."""
+        given = (*residuals, *cotangents)
+        operands = [leaf for leaf in given if isinstance(leaf, Tensor)]
+        kinds = [type(one) for one in operands]
+        wanted = [place for place in self.places if _is_floating(self.leaves[place])]
+        outside = self.call.outside()
+        specs = [spec_of_tensor(self.leaves[place]) for place in wanted]
+
+        def run(*arrays: np.ndarray) -> list[np.ndarray]:
+            waiting = iter([_plain(array, kind) for array, kind in zip(arrays, kinds)])
+            values = [next(waiting) if isinstance(leaf, Tensor) else leaf for leaf in given]
+            found = self._pulled(
+                outside, values[: len(residuals)], list(map(standing_for, values[len(residuals) :]))
+            )
+            return [
+                np.zeros(tuple(map(int, spec.shape)), spec.dtype) if one is None else self._array(one)
+                for one, spec in zip((found[place] for place in wanted), specs)
+            ]
+
+        try:
+            outside_of_traces(run, *map(sample_of, operands))
+        except Exception as error:
+            raise error from reason
+        key = ("rule", self._residual_structure, self.structure, tuple(kinds), self._fixed())
+        label = f"{self.call.name}_rule"
+        gradients: list[Tensor | None] = [None] * len(self.leaves)
+        for place, one in zip(wanted, call_python(self.call.owner, key, label, run, operands, specs)):
+            gradients[place] = one
+        return gradients
 
     def _rule(self, graph: Graph, arguments: int) -> Rule:
         """The rule; its graph reads residuals, operands, what it takes from outside, and cotangents."""
@@ -446,6 +549,86 @@ class _Traced:
             own,
             tuple((number, place) for number, place in enumerate(self.places) if place in missing),
         )
+
+
+@contextmanager
+def _attempt() -> Iterator[None]:
+    """Inside, a function is traced that may not know Tensors: if it fails, it leaves nothing in the trace."""
+    trace = current_trace()
+    dropped = trace.dropped
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="float\\(\\) of a tensor that requires grad")
+            yield
+    except Exception:
+        trace.dropped = dropped
+        raise
+
+
+def _plain(array: np.ndarray, kind: type[Tensor]) -> Any:
+    """What foreign code is given for an array; it must not write into it."""
+    array.flags.writeable = False
+    return plain(make(array, kind))
+
+
+def _is_value(leaf: Any, call: RuledCall) -> bool:
+    """Whether a leaf of a result or of residuals is a value that may be another in each call.
+
+    Raises:
+        OutputError: it is neither that nor None or a text, which are the same in all of them.
+    """
+    if leaf is None or isinstance(leaf, str):
+        return False
+    if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
+        raise OutputError(
+            f"{call.name}: compiled code calls it in Python, and it gave a {type(leaf).__name__} as result "
+            "or residual. Let results and residuals be arrays, numbers, and containers of these."
+        )
+    return True
+
+
+class _Returned:
+    """What foreign code gave: a result, and residuals, which may be arguments or parts of the result."""
+
+    def __init__(self, call: RuledCall, arguments: Sequence[Any], result: Any, residuals: Any) -> None:
+        self._call = call
+        self._leaves, self._structure = flatten((result, residuals))
+        count = self._structure.child(0).num_leaves
+        places = {id(one): ("argument", place) for place, one in enumerate(arguments)}
+        sources: list[tuple[str, int] | None] = []
+        for place, leaf in enumerate(self._leaves):
+            known = places.get(id(leaf)) if place >= count else None
+            sources.append(known or (("value", place) if _is_value(leaf, call) else None))
+            if place < count:
+                places[id(leaf)] = ("value", place)
+        self.form = (self._structure, tuple(sources))
+        """Where each leaf is from; what is neither an argument nor a value is the same in all calls."""
+
+    def values(self, form: Any) -> list[Any]:
+        """The values, each once.
+
+        Raises:
+            OutputError: what is an argument, or part of the result, is another than in the trace.
+        """
+        if form != self.form:
+            raise OutputError(
+                f"{self._call.name} gave results and residuals of another form than in the trace: which of "
+                "them are its arguments, and which None, must not depend on values. Return copies."
+            )
+        return [leaf for place, leaf in enumerate(self._leaves) if self.form[1][place] == ("value", place)]
+
+    def restored(self, values: Sequence[Any], arguments: Sequence[Any]) -> Any:
+        """The same structure with other values and arguments."""
+        waiting = iter(values)
+        found: list[Any] = []
+        for place, (leaf, source) in enumerate(zip(self._leaves, self.form[1])):
+            if source is None:
+                found.append(leaf)
+            elif source == ("value", place):
+                found.append(next(waiting))
+            else:
+                found.append((arguments if source[0] == "argument" else found)[source[1]])
+        return unflatten(self._structure, found)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from .contents import PLAIN_TYPES, Content, Unreadable
 from .memoised import CACHED
 from .objects import (
     CONTAINERS,
+    HasParts,
     attributes_of,
     is_instance,
     is_opaque,
@@ -425,6 +426,11 @@ class _Explorer:
         if isinstance(value, functools.partial):
             holder = self._holder("partial", value, variable, label)
             for key in ("func", "args", "keywords"):
+                self._child(holder, key, getattr(value, key), variable, f".{key}", label)
+            return holder
+        if isinstance(value, HasParts):
+            holder = self._holder("parts", value, variable, label)
+            for key in value.parts:
                 self._child(holder, key, getattr(value, key), variable, f".{key}", label)
             return holder
         wrapped = wrapped_by(value)

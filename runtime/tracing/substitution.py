@@ -23,7 +23,7 @@ from ...tracer.graph import Node
 from ..bytecode.code_names import names_of
 from ..captures.containers import Written
 from ..captures.memoised import Memoised
-from ..captures.objects import CONTAINERS, attributes_of, is_opaque
+from ..captures.objects import CONTAINERS, COPIED_FROM, attributes_of, is_opaque
 from ..captures.places import ABSENT, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
 from ..captures.state import Counted
 from ..values.tensor import Tensor
@@ -297,6 +297,11 @@ class Substitution:
         parts.update(self._children(place))
         self._enter(place, functools.partial(parts["func"], *parts["args"], **parts["keywords"]))
 
+    def _copy_parts(self, place: Holder) -> None:
+        copied = self._enter(place, copy.copy(place.value))
+        for name, value in self._children(place):
+            setattr(copied, name, value)
+
     def _copy_wrapper(self, place: Holder) -> None:
         """A compiled function inside a trace is its Python function."""
         self._enter(place, dict(self._children(place))["__wrapped__"])
@@ -310,7 +315,8 @@ class Substitution:
             copied: Any = self._enter(place, ModuleType(place.value.__name__))
             vars(copied).update(vars(place.value))
         else:
-            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), {}))
+            attributes = {COPIED_FROM: place.value}
+            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), attributes))
         for name, value in self._children(place):
             setattr(copied, name, value)
         self._watch(place, copied)

@@ -74,7 +74,8 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def test_every_operator_without_a_form_is_here() -> None:
-    assert {one.name for one in operators("eager")} <= {*PROGRAMS}
+    own_tests = {"foreign"}  # tests/gradients/test_custom_rules.py
+    assert {one.name for one in operators("eager")} - own_tests <= {*PROGRAMS}
 
 
 @programs

@@ -2,13 +2,14 @@
 
 import ctypes
 import ctypes.util
+import warnings
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import signal, special
 
 import pullback as pb
-from pullback.errors import ArgumentError, GradientError
+from pullback.errors import ArgumentError, GradientError, OutputError
 from pullback.testing import check_rules
 
 POINT = np.array([0.3, -0.7, 1.9])
@@ -237,6 +238,162 @@ def test_rules_of_foreign_functions():
     )
 
 
+def _jv_forward(x):
+    return special.jv(0, np.asarray(x)), x
+
+
+@pb.custom_vjp
+def jv(x):
+    return special.jv(0, np.asarray(x))
+
+
+jv.defvjp(_jv_forward, lambda x, g: (-g * special.jv(1, np.asarray(x)),))
+SCALE = np.array([1.0, 2.0, 3.0])
+
+
+class TestForeign:
+    """In compiled code Python calls what is not traced."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_warns(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
+
+    def test_value_and_gradient(self):
+        loss = pb.compile(pb.value_and_grad(lambda x: (jv(2.0 * x) ** 2 * x).sum()))
+        value, slope = loss(POINT)
+        np.testing.assert_allclose(value, (special.jv(0, 2 * POINT) ** 2 * POINT).sum())
+        outer = special.jv(0, 2 * POINT)
+        np.testing.assert_allclose(slope, outer**2 - 4 * outer * special.jv(1, 2 * POINT) * POINT)
+        (forward,) = loss.explain(POINT, as_data=True).forward
+        assert [one.operator for one in forward.host_calls] == ["jv", "jv_rule"]
+
+    def test_on_the_tape_outside(self):
+        x = pb.tensor(POINT, requires_grad=True)
+        pb.compile(lambda x: jv(x).sum())(x).backward()
+        np.testing.assert_allclose(x.grad.numpy(), -special.jv(1, POINT))
+
+    def test_a_rule_that_is_not_traced_has_no_derivative(self):
+        with pytest.raises(GradientError, match="jv_rule runs in Python as it is"):
+            pb.compile(pb.grad(lambda x: pb.grad(lambda x: jv(x).sum())(x).sum()))(POINT)
+
+    def test_a_rule_that_is_traced_has_one(self):
+        library = ctypes.CDLL(ctypes.util.find_library("m"))
+        library.cbrt.restype = ctypes.c_double
+        library.cbrt.argtypes = [ctypes.c_double]
+        root = pb.primitive(lambda x: library.cbrt(x))
+        root.defvjp(lambda y, x: lambda g: g / (3 * y**2))
+        assert pb.compile(root)(8.0) == 2.0
+        assert pb.compile(pb.grad(root))(8.0) == pytest.approx(1 / 12)
+        assert pb.compile(pb.grad(pb.grad(root)))(8.0) == pytest.approx(-1 / 144)
+
+    def test_in_loops_and_batches(self):
+        def scanned(x):
+            return pb.scan(lambda c, row: (jv(0.5 * c) + row, None), 0.0 * x[0], x)[0]
+
+        def steps(x):
+            total = 0.0
+            for i in range(20):
+                total = total + jv(0.01 * i * x).sum()
+            return total
+
+        for loss in (scanned, steps):
+            np.testing.assert_allclose(pb.compile(pb.grad(loss))(POINT), pb.grad(loss)(POINT))
+        slopes = pb.compile(pb.vmap(pb.grad(lambda x: jv(x).sum())))(np.stack([POINT, 2 * POINT]))
+        np.testing.assert_allclose(slopes, -special.jv(1, np.stack([POINT, 2 * POINT])))
+
+    def test_results_of_several_dtypes(self):
+        @pb.primitive
+        def split(x):
+            halves = np.frompyfunc(float, 1, 1)(x).astype(float)
+            return {
+                "whole": np.floor(halves).astype(np.int64),
+                "rest": halves % 1.0,
+                "sum": float(halves.sum()),
+            }
+
+        split.defvjp(lambda y, x: lambda g: g["rest"] + g["sum"])
+
+        def loss(x):
+            found = split(x)
+            return (found["rest"] * found["whole"]).sum() + found["sum"] * 2.0
+
+        for one in (pb.grad(loss), pb.compile(pb.grad(loss))):
+            np.testing.assert_allclose(one(POINT), np.floor(POINT) + 2.0)
+        found, expected = pb.compile(split)(POINT), split(POINT)
+        for key, value in expected.items():
+            assert type(found[key]) is type(value)
+            np.testing.assert_allclose(found[key], value)
+
+    def test_arrays_from_outside_are_those_of_each_call(self):
+        global SCALE
+        SCALE = np.array([1.0, 2.0, 3.0])
+
+        @pb.primitive
+        def scaled(x):
+            return SCALE * np.frompyfunc(float, 1, 1)(x).astype(float)
+
+        scaled.defvjp(lambda y, x: lambda g: g * SCALE)
+        function = pb.compile(pb.value_and_grad(lambda x: scaled(x).sum()))
+        for _ in range(2):
+            value, slope = function(POINT)
+            np.testing.assert_allclose(value, (SCALE * POINT).sum())
+            np.testing.assert_allclose(slope, SCALE)
+            SCALE = 2.0 * SCALE
+
+    def test_another_shape_than_in_the_trace_raises(self):
+        positive = pb.primitive(lambda x: np.asarray([float(one) for one in x if one > 0]))
+        positive.defvjp(lambda y, x: lambda g: g.sum() + 0.0 * x)
+        function = pb.compile(lambda x: positive(x).sum())
+        np.testing.assert_allclose(function(POINT), 2.2)
+        with pytest.raises(OutputError, match=r"gave float64\[1\], and float64\[2\] when it was traced"):
+            function(-POINT)
+
+    def test_an_error_in_it_is_raised_with_the_line(self):
+        @pb.primitive
+        def refusing(x):
+            if float(x) > 1.0:
+                raise ValueError("too large")
+            return float(x)
+
+        refusing.defvjp(lambda y, x: lambda g: g)
+        function = pb.compile(lambda x: refusing(x) * 2.0)
+        assert function(0.5) == 1.0
+        with pytest.raises(ValueError, match="too large") as raised:
+            function(3.0)
+        assert any("refusing" in note for note in raised.value.__notes__)
+
+    def test_it_can_not_write_into_its_arguments(self):
+        @pb.primitive
+        def writing(x):
+            np.asarray(memoryview(x))[0] = 1.0
+            return x
+
+        writing.defvjp(lambda y, x: lambda g: g)
+        with pytest.raises((TypeError, ValueError)):
+            pb.compile(lambda x: writing(x).sum())(POINT)
+
+    def test_its_generated_source_names_it(self):
+        assert "jv(" in pb.compile(lambda x: jv(x) * 2.0).source(POINT)
+
+
+def test_the_rule_is_used_where_functions_are_copied():
+    """NumPy programs are differentiated through copies of their functions; a rule is part of a function."""
+
+    def loss(x):
+        y = np.zeros(3)
+        y[:] = clipped(x)
+        return (y * np.array([0.5, 7.0, -3.0])).sum()
+
+    np.testing.assert_array_equal(pb.grad(loss)(POINT), [0.5, 1.0, -1.0])
+
+
+def test_arguments_are_found_by_name():
+    assert pb.grad(lambda w: parts(0.0, w)["scaled"].sum())(2.0) == 1.0
+    np.testing.assert_allclose(pb.grad(log1pexp, "x")(0.0), 0.5)
+
+
 def test_the_generated_code_shows_the_rule():
     source = pb.compile(pb.grad(lambda x: (clipped(x) ** 2).sum())).source(POINT)
     assert "clip" in source or "minimum" in source
@@ -295,3 +452,85 @@ def test_check_rules_wants_float64():
         check_rules(np.sin, (POINT.astype(np.float32),))
     with pytest.raises(ArgumentError, match="no argument"):
         check_rules(np.sin, (3,))
+
+
+class Tenfold(pb.autograd.Function):
+    """Multiplies by 2; the gradient is 10 times the cotangent and the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.factor = 10
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * ctx.factor
+
+
+class Correlation(pb.autograd.Function):
+    """Of SciPy, which sees arrays."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return pb.as_tensor(signal.correlate(x.detach().numpy(), w.detach().numpy(), mode="valid"))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = (one.detach().numpy() for one in ctx.saved_tensors)
+        g = g.detach().numpy()
+        return pb.as_tensor(signal.convolve(g, w)), pb.as_tensor(signal.correlate(x, g, mode="valid"))
+
+
+class TestFunctionsInTraces:
+    def test_to_second_order(self):
+        def loss(x):
+            return (Tenfold.apply(x) * x).sum()
+
+        for transform in (pb.grad, pb.hessian):
+            expected = transform(loss)(POINT)
+            np.testing.assert_allclose(pb.compile(transform(loss))(POINT), expected)
+            np.testing.assert_allclose(transform(pb.compile(loss))(POINT), expected)
+
+    def test_in_loops_choices_and_batches(self):
+        def scanned(x):
+            return pb.scan(lambda c, row: (Tenfold.apply(c) + row, None), 0.0 * x[0], x)[0]
+
+        def chosen(x):
+            return pb.cond(x.sum() > 0, Tenfold.apply, lambda x: 1.0 * x, x).sum()
+
+        for loss in (scanned, chosen):
+            np.testing.assert_allclose(pb.compile(pb.grad(loss))(POINT), pb.grad(loss)(POINT))
+        batched = pb.vmap(pb.grad(lambda x: Tenfold.apply(x).sum()))
+        np.testing.assert_allclose(pb.compile(batched)(np.stack([POINT, POINT])), 10 * np.stack([POINT] * 2))
+
+    def test_that_calls_foreign_code(self):
+        x = pb.tensor(np.linspace(-1.0, 1.0, 8), requires_grad=True)
+        w = pb.tensor([1.0, 2.0, 3.0], dtype=pb.float64, requires_grad=True)
+
+        def loss(x, w):
+            return (Correlation.apply(x, w) ** 2).sum()
+
+        expected = pb.autograd.grad(loss(x, w), (x, w))
+        function = pb.compile(loss)
+        for one, other in zip(pb.autograd.grad(function(x, w), (x, w)), expected):
+            np.testing.assert_allclose(one.numpy(), other.numpy())
+        explained = function.explain(x, w, as_data=True)
+        assert "Correlation_rule" in [one.operator for one in explained.backward[0].account.host_calls]
+
+    def test_that_writes_into_its_input(self):
+        class Doubled(pb.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2.0)
+                ctx.mark_dirty(x)
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2.0 * g
+
+        slope = pb.compile(pb.grad(lambda x: (Doubled.apply(x * 1.0) * POINT).sum()))
+        np.testing.assert_allclose(slope(POINT), 2.0 * POINT)

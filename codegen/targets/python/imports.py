@@ -25,7 +25,7 @@ def import_lines(functions: Sequence[ir.Function]) -> list[str]:
         {"numpy": {name for name in used if name != "bool" and name in np.sctypeDict}},
         {
             "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.host": {"HostCall"},
+            "pullback.codegen.host": {"ForeignCall", "HostCall"},
             "pullback.codegen.vector_math": set(FUNCTIONS),
             **NAMES_OF_MODULES,
         },
@@ -65,7 +65,7 @@ def _names(function: ir.Function) -> Iterator[str]:
         if isinstance(statement, ir.Library):
             yield statement.function
         elif isinstance(statement, ir.Host) and statement.function.place is None:
-            yield "HostCall"
+            yield type(statement.function).__name__
         elif isinstance(statement, ir.Accumulate) and not statement.in_any_order:
             written = (statement.combined,)
         for one in ir.parts(*written):
