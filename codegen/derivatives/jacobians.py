@@ -20,6 +20,7 @@ from pullback.tracer.spec import INT64, Spec
 from .differentiate import differentiate, summed
 
 MOST_WRITTEN_OUT = 8
+"""Directions up to which each has code of its own: above, a loop over them compiles sooner."""
 
 
 def derivatives(outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node]]:

@@ -9,7 +9,7 @@ from ...tracer.errors import GraphError
 from ...tracer.graph import Node, make_node
 from ...tracer.loop import LoopNode
 from ...tracer.operator import Operator, Value
-from ...tracer.ops.control import loop, loop_result
+from ...tracer.ops.control import loop, loop_result, ruled
 from ...tracer.trace import current_trace
 from ..values.modes import is_recording
 from ..values.nodes import edge_of
@@ -17,6 +17,7 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .apply import apply, cut_off
 from .derivatives import GraphBackward
+from .ruled import result_of_ruled
 
 
 class LoopResults(Value):
@@ -65,6 +66,8 @@ def apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], att
     """An operator that is called on tensors."""
     if operator is loop:
         return apply_loop(operands, attributes)
+    if operator is ruled:
+        return result_of_ruled(operands, **attributes)
     return apply(operator, *operands, **attributes)
 
 
