@@ -46,6 +46,14 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
     return [next(named) if node in total else None for node in wrt]
 
 
+def summed(values: Sequence[Node], cotangents: Sequence[Node]) -> dict[Node, Node]:
+    """The cotangent of each of the values, some of which may be the same."""
+    found: dict[Node, Node] = {}
+    for value, one in zip(values, cotangents):
+        found[value] = found[value] + one if value in found else one
+    return found
+
+
 def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
     """Those of the nodes, operands first, through which a derivative with respect to `wrt` passes."""
     active = {node for node in wrt if node.spec.is_float}
@@ -120,7 +128,11 @@ def _calls_with_rules(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 
 
 def _visit_ruled(first: Node, results: Sequence[Node], total: dict[Node, Node], active: set[Node]) -> None:
-    cotangents = {node.attributes["index"]: total[node] for node in results if node in total}
+    cotangents: dict[int, Node] = {}
+    for node in results:  # a rule that has read a result has made a node of its own for it
+        if node in total:
+            index = node.attributes["index"]
+            cotangents[index] = cotangents[index] + total[node] if index in cotangents else total[node]
     if not cotangents:
         return
     with backward_of(first.origin, first.attributes["body"].graph.name):

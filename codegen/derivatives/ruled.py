@@ -3,23 +3,20 @@ results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pullback.tracer.errors import GradientError
 from pullback.tracer.graph import Node, constant, make_node, substitute
 from pullback.tracer.ops.control import Body, Rule, no_rule_message, ruled
 
 
-def pull_back_ruled(
-    call: Node, cotangents: Mapping[int, Node], active: set[Node], results: Sequence[Node] = ()
-) -> dict[int, Node]:
+def pull_back_ruled(call: Node, cotangents: Mapping[int, Node], active: set[Node]) -> dict[int, Node]:
     """The cotangents of a call's operands, by position, given those of its results.
 
     Args:
         call: any result of it.
         cotangents: by the result; that of a residual passes through the graph, not through the rule.
         active: the nodes through which a derivative passes.
-        results: what stands for the results of the call, where they are at hand.
 
     Raises:
         GradientError: an operand is active that the rule does not speak of.
@@ -30,7 +27,7 @@ def pull_back_ruled(
     _require_arguments(call, rule, active)
     found = {}
     if any(index in cotangents for index in rule.results):
-        found = _by_rule(call, rule, cotangents, results)
+        found = _by_rule(call, rule, cotangents)
     others = {index: one for index, one in cotangents.items() if index not in rule.results}
     if others:
         for position, one in _by_graph(call, body, others, active).items():
@@ -52,9 +49,7 @@ def _require_arguments(call: Node, rule: Rule, active: set[Node]) -> None:
         )
 
 
-def _by_rule(
-    call: Node, rule: Rule, cotangents: Mapping[int, Node], results: Sequence[Node]
-) -> dict[int, Node]:
+def _by_rule(call: Node, rule: Rule, cotangents: Mapping[int, Node]) -> dict[int, Node]:
     body: Body = call.attributes["body"]
     zeros = (constant(0, body.graph.outputs[index].spec) for index in rule.results)
     if rule.graph is None:
@@ -64,7 +59,7 @@ def _by_rule(
             "not compile the function."
         )
     values = [
-        *(results[index] if results else _result(call, index) for index in rule.residuals),
+        *(_result(call, index) for index in rule.residuals),
         *(call.operands[position] for position in rule.operands),
         *(cotangents.get(index, zero) for index, zero in zip(rule.results, zeros)),
     ]

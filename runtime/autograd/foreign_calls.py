@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from typing import Any
@@ -37,7 +39,7 @@ def call_python(
     found: dict[int, Tensor] = {}
     for dtype in dict.fromkeys(one.dtype for one in specs):
         places = [place for place, one in enumerate(specs) if one.dtype == dtype]
-        shapes = [tuple(map(int, specs[place].shape)) for place in places]
+        shapes = [specs[place].shape for place in places]
         called = _known.setdefault(owner, {})
         identity = (key, tuple(spec_of_tensor(one) for one in operands), tuple(specs), dtype)
         if identity not in called:
@@ -46,12 +48,10 @@ def call_python(
         if len(places) == 1:
             found[places[0]] = apply(foreign, *operands, function=called[identity], spec=specs[places[0]])
             continue
-        sizes = [int(np.prod(shape)) for shape in shapes]
-        spec = Spec((sum(sizes),), dtype)
-        joined = apply(foreign, *operands, function=called[identity], spec=spec)
-        ends = np.cumsum(sizes).tolist()
-        for place, shape, size, end in zip(places, shapes, sizes, ends):
-            part = apply(slice_, joined, starts=(end - size,), stops=(end,), steps=(1,))
+        ends = list(itertools.accumulate(map(math.prod, shapes)))
+        joined = apply(foreign, *operands, function=called[identity], spec=Spec((ends[-1],), dtype))
+        for place, shape, start, stop in zip(places, shapes, [0, *ends], ends):
+            part = apply(slice_, joined, starts=(start,), stops=(stop,), steps=(1,))
             found[place] = apply(reshape, part, shape=shape)
     return [found[place] for place in range(len(specs))]
 

@@ -332,6 +332,10 @@ def _as_cotangent(call: RuledCall, leaf: Any, number: int) -> Tensor:
 # --- in a trace -------------------------------------------------------------------------------------------
 
 
+class OnTapeOnly(Exception):
+    """A function does what a rule alone does not show: it writes into arguments, or asks what is not used."""
+
+
 class _Traced:
     """A call in a trace: its two functions as graphs, in one node for each result."""
 
@@ -387,6 +391,8 @@ class _Traced:
         try:
             with _attempt():
                 returned, residuals = self.call.forward(*unflatten(self.structure, self._with(tensors)))
+        except OnTapeOnly:
+            raise
         except Exception as error:  # whatever foreign code makes of what stands for arrays
             returned, residuals = self._forward_by_python(tensors, error)
         self.returned = structured(returned, self.call.name, "result")

@@ -186,7 +186,7 @@ class _Explorer:
             self._holder("items", value, variable, label)
         if is_opaque_instance(value) or is_own_container(value):
             return self._guard_content(value, variable, label)
-        owner = getattr(value, "__self__", None)
+        owner = value.__self__ if isinstance(value, MethodType | BuiltinFunctionType) else None
         if isinstance(owner, RANDOM):
             reader.guard(f"{variable} != {reader.constant(value)}")
             self._guard_content(owner, f"{variable}.__self__", label)

@@ -50,6 +50,10 @@ def has_dict(value: Any) -> bool:
     return hasattr(type(value), "__dictoffset__") and type(value).__dictoffset__ != 0
 
 
+COPIED_FROM = "_copied_from"
+"""Where the copy of a class that a trace makes says which class it copies."""
+
+
 class HasParts:
     """An object of ours that calls functions of the user's; `parts` names the attributes that hold them."""
 

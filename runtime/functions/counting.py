@@ -250,10 +250,10 @@ def _runs(row: Tensor, equal_nan: bool = False) -> tuple[Tensor, Tensor, Tensor]
     if equal_nan and array_dtype(row).kind == "f":
         both = apply(e.logical_and, isnan(after), isnan(before))
         differs = apply(e.logical_and, differs, apply(e.logical_not, both))
-    begins = cat([wrap(np.ones(1, bool)), differs], 0)
+    begins = cat([apply(e.equal, iota(1), 0), differs], 0)
     (starts,) = true_positions(begins)
     group = apply(e.subtract, cumsum(as_dtype(begins, INT64), 0), 1)
-    ends = cat([part(starts, 0, 1, starts._value.shape[0]), wrap(np.array([count]))], 0)
+    ends = cat([part(starts, 0, 1, starts._value.shape[0]), apply(e.add, iota(1), count)], 0)
     return starts, group, apply(e.subtract, ends, starts)
 
 

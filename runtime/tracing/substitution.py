@@ -23,7 +23,7 @@ from ...tracer.graph import Node
 from ..bytecode.code_names import names_of
 from ..captures.containers import Written
 from ..captures.memoised import Memoised
-from ..captures.objects import CONTAINERS, attributes_of, is_opaque
+from ..captures.objects import CONTAINERS, COPIED_FROM, attributes_of, is_opaque
 from ..captures.places import ABSENT, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
 from ..captures.state import Counted
 from ..values.tensor import Tensor
@@ -315,7 +315,8 @@ class Substitution:
             copied: Any = self._enter(place, ModuleType(place.value.__name__))
             vars(copied).update(vars(place.value))
         else:
-            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), {}))
+            attributes = {COPIED_FROM: place.value}
+            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), attributes))
         for name, value in self._children(place):
             setattr(copied, name, value)
         self._watch(place, copied)

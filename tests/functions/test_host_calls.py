@@ -1,6 +1,7 @@
 """Operators that Python evaluates inside of compiled functions: what is around them is compiled."""
 
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -21,14 +22,6 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.8, 0.8, (4, 3))
 POSITIVE = RNG.uniform(1.2, 3.0, (4, 3))
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
-    "erfinv": (pb.erfinv, X),
-    "erfcx": (pb.special.erfcx, X),
-    "ndtri": (lambda x: pb.special.ndtri(0.5 + 0.4 * x), X),
-    "log_ndtr": (pb.special.log_ndtr, X),
-    "i0": (pb.i0, X),
-    "i0e": (pb.special.i0e, X),
-    "i1": (pb.special.i1, X),
-    "i1e": (pb.special.i1e, X),
     "igamma": (lambda x: pb.igamma(pb.full_like(x, 1.5), x), POSITIVE),
     "igammac": (lambda x: pb.igammac(pb.full_like(x, 1.5), x), POSITIVE),
     "zeta": (lambda x: pb.special.zeta(pb.full_like(x, 2.5), x), POSITIVE),
@@ -48,6 +41,16 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         X,
     ),
 }
+
+
+def incomplete(x: Any) -> Any:
+    return scipy.special.gammainc(1.5, 0.5 + 0.5 * x)
+
+
+def zeta(x: Any) -> Any:
+    return pb.special.zeta(pb.tensor(2.5, dtype=pb.float64), x + 2.0)
+
+
 programs = pytest.mark.parametrize("name", PROGRAMS)
 
 
@@ -109,7 +112,8 @@ def test_shapes(shape: tuple[int, ...]) -> None:
     x = np.full(shape, 0.3)
 
     def both(x: Any) -> Any:
-        return pb.erfinv(x) * 2.0, pb.erfinv(x + 0.1), pb.igamma(x + 1.0, pb.tensor(0.5)), pb.i0(x[..., None])
+        others = pb.igamma(x + 1.0, pb.tensor(0.5)), zeta(x[..., None])
+        return incomplete(x) * 2.0, incomplete(x + 0.1), *others
 
     for one, other in zip(pb.compile(both)(pb.tensor(x)), both(pb.tensor(x))):
         assert one.shape == other.shape
@@ -118,9 +122,10 @@ def test_shapes(shape: tuple[int, ...]) -> None:
 
 def test_dtypes() -> None:
     for dtype in (np.float32, np.float64):
-        found = pb.compile(pb.erfinv)(pb.tensor(X.astype(dtype)))
+        x = np.abs(X).astype(dtype)
+        found = pb.compile(lambda x: pb.igamma(x, 2.0 * x))(pb.tensor(x))
         assert found.numpy().dtype == dtype
-        np.testing.assert_array_equal(found.numpy(), scipy.special.erfinv(X.astype(dtype)))
+        np.testing.assert_array_equal(found.numpy(), scipy.special.gammainc(x, 2 * x))
 
 
 def relaxed(x: Any) -> Any:
@@ -128,8 +133,8 @@ def relaxed(x: Any) -> Any:
 
     def step(carry: Any, row: Any) -> Any:
         state, number = carry
-        state = pb.erfinv(0.5 * state + 0.1 * row)
-        return (state, 0.5 * pb.erfinv(number)), (state.sum(), pb.i0(number))
+        state = incomplete(0.5 * state + 0.1 * row)
+        return (state, 0.5 * incomplete(number)), (state.sum(), zeta(number))
 
     (state, number), (sums, values) = pb.scan(step, (x[0], x[0, 0]), x)
     return state.sum() * number + (sums * values).sum()
@@ -139,16 +144,16 @@ def stepped(x: Any) -> Any:
     """A loop of Python's."""
     state = x[0]
     for row in range(1, len(x)):
-        state = pb.erfinv(0.5 * state + 0.1 * x[row])
+        state = incomplete(0.5 * state + 0.1 * x[row])
     return state.sum()
 
 
 def chosen(x: Any) -> Any:
-    return pb.cond(x.sum() > 0, lambda y: pb.erfinv(y).sum(), lambda y: pb.i0(y).sum(), x)
+    return pb.cond(x.sum() > 0, lambda y: incomplete(y).sum(), lambda y: zeta(y).sum(), x)
 
 
 def while_small(x: Any) -> Any:
-    return pb.while_loop(lambda y: y.sum() < 3, lambda y: pb.i0(y), x[0])
+    return pb.while_loop(lambda y: y.sum() < 3, lambda y: y + incomplete(y), x[0])
 
 
 @pytest.mark.parametrize("function", [relaxed, stepped, chosen, lambda x: chosen(-x), while_small])
@@ -173,7 +178,7 @@ def test_beside_loops_that_threads_share() -> None:
     x = np.random.default_rng(1).uniform(-0.8, 0.8, (400, 300))
 
     def function(x: Any) -> Any:
-        return (pb.exp(pb.erfinv(pb.sin(x)) * 0.5)).sum(1)
+        return (pb.exp(incomplete(pb.sin(x)) * 0.5)).sum(1)
 
     compiled = pb.compile(function, parallel=True)
     np.testing.assert_allclose(compiled(x), function(x), rtol=1e-12)
@@ -209,9 +214,9 @@ warnings.simplefilter("error")
 
 @pb.compile
 def function(x):
-    return (pb.erfinv(x) * pb.gcd((x * 40).int(), pb.tensor(12))).sum()
+    return (pb.igamma(x, x + 1.0) * pb.gcd((x * 40).int(), pb.tensor(12))).sum()
 
-print(repr(float(function(np.linspace(-0.9, 0.9, 7)))), statistics.compilations)
+print(repr(float(function(np.linspace(0.1, 0.9, 7)))), statistics.compilations)
 """
 
 
@@ -255,28 +260,28 @@ def test_what_it_raises_names_the_line() -> None:
 
 def test_c_has_none_of_it() -> None:
     refused = pytest.raises(
-        pb.errors.UnsupportedError, match=r"erfinv\(\) has no form in C: Python evaluates it"
+        pb.errors.UnsupportedError, match=r"igamma\(\) has no form in C: Python evaluates it"
     )
     with refused as error:
-        pb.compile(lambda x: pb.erfinv(x)).c_source(X)
+        pb.compile(lambda x: incomplete(x)).c_source(X)
     assert "test_host_calls.py" in str(error.value)
 
 
 def test_the_account_counts_the_calls() -> None:
-    compiled = pb.compile(lambda x: (pb.erfinv(x) * pb.i0(x)).sum())
+    compiled = pb.compile(lambda x: (incomplete(x) * zeta(x)).sum())
     (forward,) = compiled.explain(X, as_data=True).forward
-    assert [one.operator for one in forward.host_calls] == ["erfinv", "i0"]
+    assert {one.operator for one in forward.host_calls} == {"gammainc", "zeta"}
     assert all(one.place.startswith("test_host_calls.py") for one in forward.host_calls)
-    assert "2 calls of Python: erfinv, i0" in compiled.explain(X)
+    assert "2 calls of Python: " in compiled.explain(X)
 
 
 def test_a_name_of_the_users_is_kept_apart() -> None:
-    def function(erfinv: Any) -> Any:
-        i0 = pb.erfinv(erfinv) * 2.0
-        return pb.i0(i0) + erfinv
+    def function(gammainc: Any) -> Any:
+        zeta = incomplete(gammainc) * 2.0
+        return incomplete(zeta) + gammainc
 
     np.testing.assert_allclose(pb.compile(function)(X), function(X))
-    assert "from scipy.special import erfinv as erfinv_1" in pb.compile(function).source(X)
+    assert "from scipy.special import gammainc as gammainc_1" in pb.compile(function).source(X)
 
 
 def spectrum_of_noise(x: Any, rng: Any) -> Any:
@@ -284,7 +289,7 @@ def spectrum_of_noise(x: Any, rng: Any) -> Any:
     values, counts = np.unique(np.round(x, 1), return_counts=True)
     state = x[:3]
     for row in range(1, 20):
-        state = scipy.special.erfinv(0.5 * state + 0.02 * rng.uniform(-1.0, 1.0, 3)) * x[row]
+        state = scipy.special.gammainc(1.5, 1.0 + 0.5 * state + 0.02 * rng.uniform(-1.0, 1.0, 3)) * x[row]
     return state.sum() + (values * counts).sum()
 
 
@@ -300,7 +305,7 @@ def test_several_in_one_function() -> None:
         wanted = pb.grad(lambda x: spectrum_of_noise(x, plain))(x)
         np.testing.assert_allclose(gradient(x), wanted, rtol=1e-9, atol=1e-14)
     (forward,) = compiled.explain(x, as_data=True).forward
-    assert [one.operator for one in forward.host_calls] == ["erfinv"]
+    assert [one.operator for one in forward.host_calls] == ["gammainc"]
 
 
 @pytest.mark.parametrize("function", [np.unique, lambda x: np.unique(x, equal_nan=False)])
@@ -327,3 +332,10 @@ def test_other_numbers_of_different_elements() -> None:
     compiled = pb.compile(lambda x: (np.unique(x) ** 2).sum())
     for x in (np.array([1.0, 2, 1]), np.array([3.0, 3, 3]), np.array([5.0, 4, 5]), np.array([1.0, 2, 3])):
         assert compiled(x) == (np.unique(x) ** 2).sum()
+
+
+def test_the_documentation_lists_them() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "host_calls.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \| `([\w.()=\", ]+)` \|", text, re.MULTILINE)
+    named = [one for one in operators("eager") if one.name != "foreign"]
+    assert listed == [(one.name, one.fills or f'HostCall("{one.name}")') for one in named]

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import signal, special
 
 import pullback as pb
 from pullback.errors import ArgumentError, GradientError, OutputError
@@ -452,3 +452,85 @@ def test_check_rules_wants_float64():
         check_rules(np.sin, (POINT.astype(np.float32),))
     with pytest.raises(ArgumentError, match="no argument"):
         check_rules(np.sin, (3,))
+
+
+class Tenfold(pb.autograd.Function):
+    """Multiplies by 2; the gradient is 10 times the cotangent and the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.factor = 10
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * ctx.factor
+
+
+class Correlation(pb.autograd.Function):
+    """Of SciPy, which sees arrays."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return pb.as_tensor(signal.correlate(x.detach().numpy(), w.detach().numpy(), mode="valid"))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = (one.detach().numpy() for one in ctx.saved_tensors)
+        g = g.detach().numpy()
+        return pb.as_tensor(signal.convolve(g, w)), pb.as_tensor(signal.correlate(x, g, mode="valid"))
+
+
+class TestFunctionsInTraces:
+    def test_to_second_order(self):
+        def loss(x):
+            return (Tenfold.apply(x) * x).sum()
+
+        for transform in (pb.grad, pb.hessian):
+            expected = transform(loss)(POINT)
+            np.testing.assert_allclose(pb.compile(transform(loss))(POINT), expected)
+            np.testing.assert_allclose(transform(pb.compile(loss))(POINT), expected)
+
+    def test_in_loops_choices_and_batches(self):
+        def scanned(x):
+            return pb.scan(lambda c, row: (Tenfold.apply(c) + row, None), 0.0 * x[0], x)[0]
+
+        def chosen(x):
+            return pb.cond(x.sum() > 0, Tenfold.apply, lambda x: 1.0 * x, x).sum()
+
+        for loss in (scanned, chosen):
+            np.testing.assert_allclose(pb.compile(pb.grad(loss))(POINT), pb.grad(loss)(POINT))
+        batched = pb.vmap(pb.grad(lambda x: Tenfold.apply(x).sum()))
+        np.testing.assert_allclose(pb.compile(batched)(np.stack([POINT, POINT])), 10 * np.stack([POINT] * 2))
+
+    def test_that_calls_foreign_code(self):
+        x = pb.tensor(np.linspace(-1.0, 1.0, 8), requires_grad=True)
+        w = pb.tensor([1.0, 2.0, 3.0], dtype=pb.float64, requires_grad=True)
+
+        def loss(x, w):
+            return (Correlation.apply(x, w) ** 2).sum()
+
+        expected = pb.autograd.grad(loss(x, w), (x, w))
+        function = pb.compile(loss)
+        for one, other in zip(pb.autograd.grad(function(x, w), (x, w)), expected):
+            np.testing.assert_allclose(one.numpy(), other.numpy())
+        explained = function.explain(x, w, as_data=True)
+        assert "Correlation_rule" in [one.operator for one in explained.backward[0].account.host_calls]
+
+    def test_that_writes_into_its_input(self):
+        class Doubled(pb.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.mul_(2.0)
+                ctx.mark_dirty(x)
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                return 2.0 * g
+
+        slope = pb.compile(pb.grad(lambda x: (Doubled.apply(x * 1.0) * POINT).sum()))
+        np.testing.assert_allclose(slope(POINT), 2.0 * POINT)

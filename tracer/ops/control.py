@@ -1,11 +1,12 @@
-"""The loop: an operator that holds a graph and runs it once for each step. And the derivative in a trace.
+"""The loop: an operator that holds a graph and runs it once for each step. And derivatives in a trace.
 
 A loop has several results, a node one value. So `loop` itself has none (its spec is a placeholder), and
 `loop_result` names one result of it. `tracer/loop.py` makes both and says what the operands are.
 
 A choice is a loop of one step or none, so what holds for loops (reverse, tape, code) holds for choices.
 
-A `derivative` is one of the graph between its operands, and taken when the trace ends: no pass sees one.
+A `jacobian`, a `gradient` and a `tangent` are derivatives of the graph between their operands, taken when
+the trace ends: no pass sees one.
 
 A `ruled` result is one of a graph that has a rule of its own for its derivative (`Rule`). It is a composite:
 its graph takes its place once the graph around has been differentiated.
@@ -27,7 +28,7 @@ from ..operator import Array, declare
 from ..spec import BOOL, INT64, Spec
 
 if TYPE_CHECKING:
-    from ..graph import Graph
+    from ..graph import Graph, Node
 
 NO_VALUE = Spec((), BOOL)
 
@@ -199,14 +200,37 @@ def _no_derivative(*operands: Array, call: int) -> NoReturn:
     raise GraphError("a derivative in a trace has a value once its graph is differentiated")
 
 
-derivative = declare(
-    "derivative",
+jacobian = declare(
+    "jacobian",
     "control",
     "result variable",
     infer=lambda result, variable, call: variable.with_shape((*result.shape, *variable.shape)),
     evaluate=_no_derivative,
     doc="all derivatives of a value by one that it is made of; those of one `call` are taken together",
 )
+gradient = declare(
+    "gradient",
+    "control",
+    "*operands",
+    infer=lambda *operands, call: operands[-1],
+    evaluate=_no_derivative,
+    doc="the gradient of values, with a cotangent each, which follow them, by the last operand",
+)
+tangent = declare(
+    "tangent",
+    "control",
+    "*operands",
+    infer=lambda *operands, call: operands[-1],
+    evaluate=_no_derivative,
+    doc="the derivative by variables, along a tangent each, which follow them, of the last operand",
+)
+DERIVATIVES = frozenset((jacobian, gradient, tangent))
+
+
+def variables_of(node: Node) -> tuple[Node, ...]:
+    """What a derivative is taken by."""
+    operands = node.operands
+    return operands[: len(operands) // 2] if node.operator is tangent else operands[-1:]
 
 
 def _result_of_body(*operands: Array, body: Body, index: int) -> Array:
