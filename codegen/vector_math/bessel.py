@@ -59,8 +59,8 @@ def i0e(x: Number) -> Number:
 
 @elementary
 def i0(x: Number) -> Number:
-    """I_0(x)."""
-    return select(x == x, _times_exp(abs(x), _even(x)), x)
+    """I_0(x); nan at infinities, as SciPy has it."""
+    return select(abs(x) < math.inf, _times_exp(abs(x), _even(x)), math.nan)
 
 
 @elementary
@@ -72,8 +72,8 @@ def i1e(x: Number) -> Number:
 
 @elementary
 def i1(x: Number) -> Number:
-    """I_1(x)."""
+    """I_1(x); nan at infinities, as SciPy has it."""
     a = abs(x)
     is_near = a < _LIMIT
     found = _times_exp(a, select(is_near, _slope(x), _far(a, "I1_LARGE")))
-    return select(x == x, select(is_near, x, copysign(typed(1.0, x), x)) * found, x)
+    return select(a < math.inf, select(is_near, x, copysign(typed(1.0, x), x)) * found, math.nan)
