@@ -63,8 +63,6 @@ def test_names_that_run_into_positions() -> None:
 
 
 STATEMENTS = """
-from numpy import int64
-
 def choose(x, n, out):
     for i in range(n):
         out[i] = x[i - 1] if i >= 1 else -1.0
@@ -73,9 +71,9 @@ def choose(x, n, out):
 
 def widened(small, flag, out):
     for i in range(small.shape[0]):
-        out[i] = int64(small[i]) if flag[i] else 7
+        out[i] = small[i] if flag[i] else 7
         out[i] = 7 if i >= 1 and small[i - 1] > 0 else out[i]
-        out[i] += int64(small[i - 1]) if i >= 1 else 1099511627776
+        out[i] += small[i - 1] if i >= 1 else 1099511627776
 
 def bounds(n, out):
     for block in range(0, n, 4):
@@ -105,9 +103,9 @@ def test_choices_between_integers_of_two_widths() -> None:
     np.testing.assert_array_equal(out, expected)
 
 
-def test_a_variable_has_one_kind() -> None:
-    """As in the loop IR: nothing is widened, or cut off, in silence."""
-    source = "def mixed(x, small, out):\n    y = small[0]\n    if x[0]:\n        y = x[0]\n    out[0] = y\n"
+def test_a_variable_that_has_been_read_keeps_its_kind() -> None:
+    """Nothing is cut off in silence."""
+    source = "def mixed(x, small, out):\n    y = small[0]\n    if y:\n        y = x[0]\n    out[0] = y\n"
     with pytest.raises(pb.errors.CompilationError) as raised:
         functions(source, "mixed", array("int64"), array("int32"), array("int64"))
     assert str(raised.value.__cause__) == "y is int32 and int64"

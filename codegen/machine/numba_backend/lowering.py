@@ -72,7 +72,7 @@ Typed = tuple[Kind, Any]
 class _Lowering:
     """The instructions of one function, written in the order of its text.
 
-    A variable has the kind of what is first assigned to it, and that comes before all uses.
+    A variable has the kind of what is assigned to it, and that comes before all uses.
     """
 
     def __init__(
@@ -102,6 +102,8 @@ class _Lowering:
         self.arguments = [(kind, kinds.from_fields(start, kind, given)) for kind in arguments]
         self.values: dict[str, Typed] = {}
         self.slots: dict[str, tuple[Kind, list[llvm_ir.Value]]] = {}
+        self.stores: dict[str, list[llvm_ir.Instruction]] = {}
+        self.read: set[str] = set()
         self.once = _assigned_once(translated)
         self.blocks = {label: self.function.append_basic_block(f"B{label}") for label in translated}
         self.entry_end = start.branch(self.blocks[next(iter(translated))])
@@ -117,6 +119,7 @@ class _Lowering:
         name = variable.name
         if name in self.once:
             return self.values[name]
+        self.read.add(name)
         kind, slots = self.slots[name]
         loaded = (self.builder.load(one) for one in slots)
         return kind, kinds.from_fields(self.builder, kind, loaded)
@@ -140,11 +143,27 @@ class _Lowering:
             return
         if name not in self.slots:
             self.slots[name] = kind, [self._slot(one) for one in kinds.field_types(kind)]
+        if self.slots[name][0] != kind:
+            self._widen(name, kind)
         known, slots = self.slots[name]
-        if known != kind:
+        parts = zip(kinds.fields(known, self._cast(kind, value, known)), slots)
+        self.stores.setdefault(name, []).extend(self.builder.store(part, slot) for part, slot in parts)
+
+    def _widen(self, name: str, kind: Kind) -> None:
+        """Let a variable hold another kind too: one of two values that may be chosen."""
+        known, _ = self.slots[name]
+        both = kinds.common(known, kind)
+        if both == known:
+            return
+        if name in self.read:
             raise TypeError(f"{name} is {known} and {kind}")
-        for slot, part in zip(slots, kinds.fields(kind, value)):
-            self.builder.store(part, slot)
+        here, slot = self.builder, self._slot(kinds.number_type(both))
+        for place, store in enumerate(self.stores[name]):
+            self.builder = llvm_ir.IRBuilder()
+            self.builder.position_after(store)
+            value = self._cast(known, store.operands[0], both)
+            self.stores[name][place] = self.builder.store(value, slot)
+        self.builder, self.slots[name] = here, (both, [slot])
 
     def _slot(self, kind: llvm_ir.Type) -> llvm_ir.Value:
         """Memory of a variable, from the beginning of the function."""
