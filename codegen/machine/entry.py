@@ -237,10 +237,17 @@ class Entry:
             self._python("PyEval_RestoreThread", ir.VoidType(), thread)
 
     def _raise_if(self, error: ir.Value) -> None:
-        """Raise what the kernel raised, if it did: `loading.raise_kernel_error(pickled)` does, in Python."""
+        """Raise what the kernel raised, if it did: `loading.raise_kernel_error(pickled)` does, in Python.
+
+        Unless Python has raised it, in a function that the kernel called.
+        """
         builder = self.builder
         is_error = builder.icmp_unsigned("!=", error, _POINTER(None))
         with builder.if_then(is_error, likely=False):
+            raised = self._python("PyErr_Occurred", _POINTER)
+            with builder.if_then(builder.icmp_unsigned("!=", raised, _POINTER(None))):
+                self._before_raising()
+                builder.ret(_POINTER(None))
             size = builder.load(builder.bitcast(error, _INT64.as_pointer()))
             text = builder.gep(error, [_INT64(8)])
             self._before_raising()

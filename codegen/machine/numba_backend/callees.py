@@ -16,12 +16,15 @@ from llvmlite import ir
 
 from pullback.tracer.spec import BOOL, INT64
 
-from ... import blas
+from ... import blas, host
 from ...vector_math import staged
+from .. import host_entry
+from ..loading import OBJECT_PREFIX
 from . import kinds, operations
 from .kinds import FLOAT32, FLOAT64, NONE, SLICE, Array, ArrayValue, Kind, Tuple
 from .translate import choose
 
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 VECTOR_MATH = "pullback.codegen.vector_math"
 OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in ("ordering", "matrices", "decompositions"))
 
@@ -34,6 +37,10 @@ class Writer(Protocol):
     builder: ir.IRBuilder
 
     def call(self, function: ir.Function, result: Kind, arguments: Sequence[ir.Value]) -> Any: ...
+
+    def slot(self, kind: ir.Type) -> ir.Value: ...
+
+    def leave_if(self, condition: ir.Value, error: ir.Value) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,8 @@ def call_of(function: Any, given: tuple[Kind, ...], module: str, define: Define)
     """
     if isinstance(function, type) and function in _CONVERSIONS:
         return _conversion(np.dtype(function), *given)
+    if symbol := host.symbol_of(function):
+        return _host_call(symbol, *given)
     own = _OWN.get(function)
     if own is not None:
         return own(*given)
@@ -107,6 +116,49 @@ def _gemm(*given: Kind) -> Call:
         writer.builder.call(blas.define(writer.builder.module, dtype.name), parts)
 
     return Call(NONE, (dtype, a, b, dtype, out), emit)
+
+
+def _host_call(symbol: str, *given: Kind) -> Call:
+    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set."""
+    arrays = [one for one in given if isinstance(one, Array)]
+    if len(arrays) < len(given):
+        raise TypeError(f"{symbol} is a function of arrays")
+
+    def emit(writer: Writer, values: Sequence[ArrayValue]) -> None:
+        builder, module = writer.builder, writer.builder.module
+        words: list[ir.Value] = []
+        for kind, array in zip(arrays, values):
+            dtype = _external(module, f"{OBJECT_PREFIX}{kind.dtype.name}")
+            sizes = [_in_memory(writer, one) for one in (array.shape, array.strides)]
+            words += [dtype, _WORD(kind.ndim), array.data, *sizes]
+        table = _in_memory(
+            writer, [one if one.type == _WORD else builder.ptrtoint(one, _WORD) for one in words]
+        )
+        called = _external(module, symbol, ir.FunctionType(ir.VoidType(), []))
+        kind = ir.FunctionType(ir.IntType(32), [_BYTE.as_pointer(), _WORD, _BYTE.as_pointer()])
+        place, words_at = (builder.bitcast(one, _BYTE.as_pointer()) for one in (called, table))
+        status = builder.call(_external(module, host_entry.CALL, kind), [place, _WORD(len(arrays)), words_at])
+        writer.leave_if(builder.icmp_signed("!=", status, status.type(0)), called)
+
+    return Call(NONE, given, emit)
+
+
+def _external(module: ir.Module, symbol: str, kind: ir.Type | None = None) -> ir.Value:
+    """What is found under a symbol when the code is loaded: a function, or an object of Python's."""
+    if symbol not in module.globals:
+        if isinstance(kind, ir.FunctionType):
+            ir.Function(module, kind, symbol)
+        else:
+            ir.GlobalVariable(module, _BYTE, symbol).linkage = "external"
+    return module.globals[symbol]
+
+
+def _in_memory(writer: Writer, words: Sequence[ir.Value]) -> ir.Value:
+    """The address of a table of words."""
+    table = writer.slot(ir.ArrayType(_WORD, len(words)))
+    for place, word in enumerate(words):
+        writer.builder.store(word, writer.builder.gep(table, [_WORD(0), _WORD(place)]))
+    return table
 
 
 # --- small functions --------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ class _Lowering:
             self.values[name] = kind, value
             return
         if name not in self.slots:
-            self.slots[name] = kind, [self._slot(one) for one in kinds.field_types(kind)]
+            self.slots[name] = kind, [self.slot(one) for one in kinds.field_types(kind)]
         if self.slots[name][0] != kind:
             self._widen(name, kind)
         known, slots = self.slots[name]
@@ -157,7 +157,7 @@ class _Lowering:
             return
         if name in self.read:
             raise TypeError(f"{name} is {known} and {kind}")
-        here, slot = self.builder, self._slot(kinds.number_type(both))
+        here, slot = self.builder, self.slot(kinds.number_type(both))
         for place, store in enumerate(self.stores[name]):
             self.builder = llvm_ir.IRBuilder()
             self.builder.position_after(store)
@@ -165,7 +165,7 @@ class _Lowering:
             self.stores[name][place] = self.builder.store(value, slot)
         self.builder, self.slots[name] = here, (both, [slot])
 
-    def _slot(self, kind: llvm_ir.Type) -> llvm_ir.Value:
+    def slot(self, kind: llvm_ir.Type) -> llvm_ir.Value:
         """Memory of a variable, from the beginning of the function."""
         entry = llvm_ir.IRBuilder()
         entry.position_before(self.entry_end)
@@ -275,13 +275,16 @@ class _Lowering:
     def call(self, function: llvm_ir.Function, result: Kind, arguments: Sequence[llvm_ir.Value]) -> Any:
         """Call a function of the module; what it raises, this one does."""
         types = kinds.field_types(result)
-        slot = self._slot(llvm_ir.ArrayType(_INT64, len(types))) if types else None
+        slot = self.slot(llvm_ir.ArrayType(_INT64, len(types))) if types else None
         place = self.builder.bitcast(slot, ADDRESS) if slot else ADDRESS(None)
         error = self.builder.call(function, [place, *arguments])
-        is_error = self.builder.icmp_unsigned("!=", error, ADDRESS(None))
-        with self.builder.if_then(is_error, likely=False):
-            self.builder.ret(error)
+        self.leave_if(self.builder.icmp_unsigned("!=", error, ADDRESS(None)), error)
         return kinds.from_fields(self.builder, result, iter(results(self.builder, place, types)))
+
+    def leave_if(self, condition: llvm_ir.Value, error: llvm_ir.Value) -> None:
+        """Return the address of an error, which is another one than null, where the condition holds."""
+        with self.builder.if_then(condition, likely=False):
+            self.builder.ret(self.builder.bitcast(error, ADDRESS))
 
     def _value_of_getattr(self, value: Any) -> Typed:
         kind, array = self._load(value.value)
