@@ -6,13 +6,14 @@ what they depend on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from ...tracer.graph import Node, make_node, next_serial, substitute
 from ...tracer.operator import Operator
-from ...tracer.ops.control import gradient, jacobian, tangent
+from ...tracer.ops.control import DERIVATIVES, gradient, jacobian, tangent
 from ...tracer.ops.elementwise import identity
 from ...tracer.trace import current_trace
 from ..values.modes import is_recording
@@ -74,6 +75,59 @@ def values_behind(tensors: Iterable[Tensor], first: int, own: Callable[[Any], bo
             read = zip(target.read, target.edges)
             pending.extend((_in_graph(one), edge) for one, edge in read if edge is not None)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """What the tape has behind some of its values, all of it shown by the graph of a trace."""
+
+    nodes: list[GradNode]
+    values: dict[tuple[int, int], tuple[Edge, dict[Node, None]]]
+    """By id and output number each edge, and the values that it stands for: of a leaf those it has had."""
+
+    @classmethod
+    def behind(cls, roots: Iterable[Edge], oldest: int) -> Way | None:
+        """The way to nodes from the sequence number `oldest` on; None where the graph does not show it."""
+        way = cls([], {})
+        pending = [(cls.value_of(edge), edge) for edge in roots]
+        while pending:
+            value, edge = pending.pop()
+            target, number = edge
+            if not isinstance(value, Node):
+                return None
+            is_new = (id(target), number) not in way.values
+            way.values.setdefault((id(target), number), (edge, {}))[1][value] = None
+            if not is_new or not isinstance(target, GradNode) or target.sequence < oldest:
+                continue
+            if not target.is_in_graph or target.hooks is not None or target.is_freed:
+                return None
+            way.nodes.append(target)
+            pending.extend((one, edge) for one, edge in zip(target.read, target.edges) if edge is not None)
+        return way
+
+    @staticmethod
+    def value_of(edge: Edge) -> Any:
+        target, number = edge
+        return target.value_of(number) if isinstance(target, GradNode) else target.payload
+
+    def is_in_graph(self, variables: Sequence[Node]) -> bool:
+        """Whether what the graph has between the values and variables is what the tape has."""
+        from ...codegen.derivatives.differentiate import active_nodes  # not at start
+
+        places: dict[Node, tuple[int, int]] = {}
+        for key, (_, values) in self.values.items():
+            if any(places.setdefault(value, key) != key for value in values):
+                return False
+        taken = [value for value in places if value.operator in DERIVATIVES]
+        active = active_nodes(_between(places, (), [*variables, *taken]), [*variables, *taken])
+        leaves = (value for edge, values in self.values.values() if _is_leaf(edge) for value in values)
+        unrecorded = [one for leaf in leaves for one in leaf.operands]
+        unrecorded += [one for node in self.nodes for one, edge in zip(node.read, node.edges) if edge is None]
+        return active <= places.keys() and active.isdisjoint(unrecorded)
+
+
+def _is_leaf(edge: Edge) -> bool:
+    return not isinstance(edge[0], GradNode)
 
 
 class GraphBackward(GradNode):
@@ -176,16 +230,21 @@ def _depends_on(result: Node, values: Iterable[Node]) -> list[Node]:
     from ...codegen.derivatives.differentiate import active_nodes  # not at start
 
     ends = set(values)
-    oldest = min(one.serial for one in ends)
-    between: dict[Node, None] = {}
-    pending = [result]
+    between = _between([result], ends, ends)
+    return [node for node in between if node in ends] if result in active_nodes(between, list(ends)) else []
+
+
+def _between(results: Iterable[Node], ends: Collection[Node], variables: Collection[Node]) -> list[Node]:
+    """What results are made of down to the ends, and not before all variables, in order."""
+    oldest = min((one.serial for one in variables), default=0)
+    between: set[Node] = set()
+    pending = list(results)
     while pending:
         node = pending.pop()
         if node not in between and node.serial >= oldest:
-            between[node] = None
-            pending.extend(() if node in ends else node.operands)
-    active = active_nodes(sorted(between, key=lambda node: node.serial), list(ends))
-    return [node for node in between if node in ends] if result in active else []
+            between.add(node)
+            pending.extend(() if node in ends or node.operator in DERIVATIVES else node.operands)
+    return sorted(between, key=lambda node: node.serial)
 
 
 def _node(tensor: Tensor) -> Node:

@@ -1,8 +1,8 @@
 """Functions from functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hessian`.
 
 All run the function on the tape. Of a plain function that happens in each call; of a compiled one when it is
-traced, so that value and gradient become one graph and one generated function. There `grad` and `jacobian`
-leave the derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
+traced, so that value and gradient become one graph and one generated function. There they leave the
+derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
 
 Each argument that is differentiated is replaced by an alias, a tensor of the same elements at a place of
 its own on the tape. So a derivative inside of a derivative does not see the paths of the outer one.

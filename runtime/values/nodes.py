@@ -74,6 +74,11 @@ class GradNode:
         """In a trace the values of the operands, one for each edge, where the graph shows the backward."""
         return ()
 
+    @property
+    def is_freed(self) -> bool:
+        """Whether what was saved is gone, and the backward needs it."""
+        return False
+
     def value_of(self, number: int) -> Node | None:
         """In a trace the graph node of an output, if the node knows it."""
         return None
@@ -374,6 +379,10 @@ class OperatorNode(GradNode):
     @property
     def read(self) -> Sequence[Any]:
         return self.operands or ()
+
+    @property
+    def is_freed(self) -> bool:
+        return self.freed
 
     def value_of(self, number: int) -> Node | None:
         return self.forward

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.tracer.errors import GradientError
 
 X, V = np.random.default_rng(0).normal(size=(2, 4))
 W = np.random.default_rng(1).normal(size=(4, 4))
@@ -71,6 +72,60 @@ def scan_of_gradients(x: Any) -> Any:
     return pb.scan(step, x, None, length=3)[0].sum()
 
 
+def leaf(x: Any) -> Any:
+    return x.detach().clone().requires_grad_()
+
+
+def training(x: Any) -> Any:
+    w = leaf(x)
+    for _ in range(3):
+        loss(w).backward()
+        with pb.no_grad():
+            w -= 0.1 * w.grad
+        w.grad = None
+    return w.detach()
+
+
+def two_leaves_of_one_value(x: Any) -> Any:
+    a = leaf(x)
+    b = a.detach().requires_grad_()
+    of_a, of_b = pb.autograd.grad((a * b * b + 3 * a.detach()).sum(), (a, b))
+    return of_a + 10 * of_b
+
+
+def written_after_it_was_read(x: Any) -> Any:
+    w = leaf(x)
+    value = (3 * w).sum()
+    with pb.no_grad():
+        w += 1
+    value = value + (w * w).sum()
+    value.backward()
+    return w.grad
+
+
+def backward_twice(x: Any) -> Any:
+    w = leaf(x)
+    value = loss(w)
+    value.backward(retain_graph=True)
+    value.backward()
+    return w.grad
+
+
+def inside(x: Any) -> Any:
+    w = leaf(x)
+    h = pb.tanh(w)
+    h.retain_grad()
+    (slope,) = pb.autograd.grad((h * h).sum(), h, retain_graph=True, create_graph=True)
+    (slope * h).sum().backward()
+    return h.grad + w.grad
+
+
+def unrecorded_argument(x: Any) -> Any:
+    before = 2 * x
+    w = x.detach().requires_grad_()
+    return pb.autograd.grad((before * w).sum(), w)[0]
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "vjp": lambda x: pb.vjp(steps, x)[1](pb.tensor(V))[0],
     "vjp twice": lambda x: [pull := pb.vjp(steps, x)[1], pull(x)[0] + pull(2 * x)[0]][1],
@@ -90,7 +145,13 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "third order": lambda x: pb.grad(lambda a: pb.vjp(pb.grad(loss), a)[1](a)[0].sum())(x),
     "over a function's own backward": lambda x: pb.grad(lambda a: Doubled.apply(pb.grad(loss)(a)).sum())(x),
     "a hook on a gradient": lambda x: pb.grad(hooked)(x),
-    "recorded by the tape": recorded,
+    "second derivatives by autograd": recorded,
+    "training": training,
+    "two leaves of one value": two_leaves_of_one_value,
+    "a leaf written after it was read": written_after_it_was_read,
+    "backward twice": backward_twice,
+    "by a value inside": inside,
+    "what was there before the leaf": unrecorded_argument,
     "in a scan": lambda x: pb.scan(lambda c, _: (c - 0.1 * pb.grad(loss)(c), c), x, None, length=3)[0],
     "grad of a scan of gradients": lambda x: pb.grad(scan_of_gradients)(x),
 }  # fmt: skip
@@ -110,6 +171,50 @@ def test_loops_between_variables_and_results_are_loops_forward_and_back(name: st
     compiled = pb.compile(PROGRAMS[name])
     compiled(pb.tensor(X))
     assert compiled.source().count("tanh(") < 10
+
+
+@pytest.mark.parametrize("second", ["grad of grad", "jvp of grad", "autograd"])
+def test_second_derivatives_of_a_loop_share_its_elimination(second: str) -> None:
+    def solved(x: Any) -> Any:
+        step = lambda x, _: (pb.linalg.solve(pb.tensor(W) + 9 * pb.diag(pb.tanh(x) + 2), x), None)  # noqa: E731
+        return (pb.scan(step, x, None, length=5)[0] ** 2).sum()
+
+    def by_autograd(x: Any) -> Any:
+        y = x.detach().requires_grad_()
+        (slope,) = pb.autograd.grad(solved(y), y, create_graph=True)
+        return pb.autograd.grad((slope * x).sum(), y)[0]
+
+    programs = {
+        "grad of grad": lambda x: pb.grad(lambda a: (pb.grad(solved)(a) * x).sum())(x),
+        "jvp of grad": lambda x: pb.jvp(pb.grad(solved), (x,), (x,))[1],
+        "autograd": by_autograd,
+    }
+    compiled = pb.compile(programs[second])
+    x = pb.tensor(X)
+    np.testing.assert_allclose(compiled(x).numpy(), programs[second](x).detach().numpy(), rtol=1e-7)
+    assert compiled.source().count("eliminate(") == 1
+
+
+def test_errors_of_a_backward_in_a_trace_are_those_of_the_plain_function() -> None:
+    def freed(x: pb.Tensor) -> None:
+        value = loss(w := leaf(x))
+        value.backward()
+        pb.autograd.grad(value, w)
+
+    def unused(x: pb.Tensor) -> None:
+        pb.autograd.grad(loss(leaf(x)), leaf(x))
+
+    def linear(x: pb.Tensor) -> None:
+        (slope,) = pb.autograd.grad((2 * (w := leaf(x))).sum(), w, create_graph=True)
+        slope.sum().backward()
+
+    for program in (freed, unused, linear):
+        messages = []
+        for function in (program, pb.compile(program)):
+            with pytest.raises(GradientError) as raised:
+                function(pb.tensor(X))
+            messages.append(str(raised.value).partition("\n")[0])
+        assert messages[0] == messages[1]
 
 
 def test_what_a_derivative_depends_on_requires_grad() -> None:

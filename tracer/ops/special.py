@@ -53,10 +53,9 @@ def eager(
 ) -> Operator:
     """Declare an operator on one element at a time that only NumPy or SciPy evaluates; see `elementwise`.
 
-    `numpy` may be the name of a function of `scipy.special`.
+    `numpy` may be the name of a function of `scipy.special`, or of a ufunc of NumPy's that warns of nothing.
     """
-    function = (lambda *arrays: getattr(scipy_special(), numpy)(*arrays)) if isinstance(numpy, str) else numpy
-    fills = f"scipy.special.{numpy}" if isinstance(numpy, str) else ""
+    function, fills = (numpy, "") if callable(numpy) else _ufunc(numpy)
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         found = common_dtype(name, specs)
@@ -70,6 +69,13 @@ def eager(
         name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, torch=torch,
         arguments=arguments, in_place=True, numpy=names_in_numpy(function, also), fills=fills, **fields,
     )  # fmt: skip
+
+
+def _ufunc(name: str) -> tuple[Callable[..., Any], str]:
+    """A ufunc of NumPy's, or of SciPy's, which is imported when it is called; and where it is."""
+    if hasattr(np, name):
+        return getattr(np, name), f"numpy.{name}"
+    return lambda *arrays: getattr(scipy_special(), name)(*arrays), f"scipy.special.{name}"
 
 
 def _of_scipy(name: str, **fields: Any) -> Operator:
@@ -221,7 +227,7 @@ polygamma = declare(
 # --- integers and the parts of floats ---------------------------------------------------------------------
 
 gcd = eager(
-    "gcd", "a b", numpy=np.gcd, is_associative=True,
+    "gcd", "a b", numpy="gcd", is_associative=True,
     torch="gcd", arguments=WRITTEN_OUT, doc="the greatest common divisor",
 )  # fmt: skip
 lcm = eager(
@@ -245,10 +251,10 @@ exponent = eager(
     doc="the power of two that frexp splits off",
 )
 bitwise_left_shift = eager(
-    "bitwise_left_shift", "a b", numpy=np.left_shift,
+    "bitwise_left_shift", "a b", numpy="left_shift",
     torch="bitwise_left_shift", arguments=WRITTEN_OUT, doc="a << b",
 )  # fmt: skip
 bitwise_right_shift = eager(
-    "bitwise_right_shift", "a b", numpy=np.right_shift,
+    "bitwise_right_shift", "a b", numpy="right_shift",
     torch="bitwise_right_shift", arguments=WRITTEN_OUT, doc="a >> b, the sign kept",
 )  # fmt: skip
