@@ -133,6 +133,14 @@ class Dim(_Sized, int):
         made.formula = formula
         return made
 
+    def __add__(self, other: Any) -> Any:
+        return _moved(self, other) if type(other) is int else _combined("add", self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return _moved(self, -other) if type(other) is int else _combined("subtract", self, other)
+
 
 class Measure(_Sized, float):
     """Another number that follows from sizes, as 1 / n."""
@@ -267,12 +275,13 @@ def named(shape: tuple[int, ...], label: str) -> tuple[int, ...]:
 def apply(function: str, *operands: Any) -> Any:
     """A function of `FUNCTIONS`, of numbers of which any may follow from sizes, in whatever order."""
     result = FUNCTIONS[function](*map(plain, operands))
-    moved = _moved(function, *operands) if function in ("add", "subtract") else None
-    if moved is not None:
-        return with_formula(result, moved)
     neutral = NEUTRAL.get(function)
     if len(operands) == 2 and neutral is not None:
         first, second = operands
+        if neutral == 0 and isinstance(first, Dim) and type(second) is int:
+            return _moved(first, second if function == "add" else -second)
+        if function == "add" and isinstance(second, Dim) and type(first) is int:
+            return _moved(second, first)
         if formula_of(second) is None and second == neutral:
             return with_formula(result, formula_of(first))
         if function in ("add", "multiply") and formula_of(first) is None and first == neutral:
@@ -280,17 +289,16 @@ def apply(function: str, *operands: Any) -> Any:
     return result_of(function, operands, result)
 
 
-def _moved(function: str, first: Any, second: Any) -> Formula | None:
-    """The formula of a size and some more or less, in which what was added before is added up."""
-    if function == "add" and isinstance(second, Dim):
-        first, second = second, first
-    if not isinstance(first, Dim) or type(second) is not int:
-        return None
-    whole, before = base_of(first.formula)
-    difference = before + (second if function == "add" else -second)
+def _moved(size: Dim, difference: int) -> int:
+    """A size and some more or less, in whose formula what was added before is added up."""
+    value = int(size) + difference
+    whole, before = base_of(size.formula)
+    difference += before
     if not difference:
-        return whole
-    return Computed("add" if difference > 0 else "subtract", (whole, abs(difference)), whole.depth + 1)
+        return with_formula(value, whole)
+    function = "add" if difference > 0 else "subtract"
+    formula = Computed(function, (whole, abs(difference)), whole.depth + 1)
+    return with_formula(value, formula)
 
 
 def base_of(formula: Formula) -> tuple[Formula, int]:

@@ -132,10 +132,6 @@ def _load(
     needed = json.loads(header)
     blas.register_symbols(needed)
     host_entry.register_symbols(needed)
-    if any(one.startswith(("numba_", "NRT_")) for one in needed):
-        from . import numba_backend  # as above
-
-        numba_backend.register_symbols()
     memory = engine()
     if SHARE in needed:
         from . import workers  # threads, which few programs need

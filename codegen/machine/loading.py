@@ -39,8 +39,8 @@ _definitions: dict[int, _MethodDefinition] = {}  # by address of the code; Pytho
 
 
 def raise_kernel_error(pickled: bytes) -> None:
-    """Raise what a kernel raised; the code calls it with what Numba pickled: class, arguments, location."""
-    exception_class, arguments, *_ = pickle.loads(pickled)
+    """Raise what a kernel raised; the code calls it with its class and arguments, pickled."""
+    exception_class, arguments = pickle.loads(pickled)
     raise exception_class(*arguments)
 
 
