@@ -66,8 +66,9 @@ class Plan:
             self.filled.append(make_input(Spec((len(self.counts),), INT64), NEEDED))
         bounds = {one.name for one in ir.PART}
         is_shared = any(stage.shared for stage in self.stages)
-        self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}), len(stored))
-        self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())})
+        given = [node.name for node in self.inputs]
+        self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}, given), len(stored))
+        self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())}, given)
         """From which functions take the names of their variables, each from a copy."""
         self.extent_names = self._extent_names()
 

@@ -37,8 +37,10 @@ from ..nests.expression import (
     Select,
     Within,
     children,
+    is_number,
     known_truth,
     parts,
+    range_of,
 )
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
@@ -228,7 +230,12 @@ class ElementWriter(IndexWriter):
         node = expression.node  # type: ignore[union-attr]
         place = self._place(scope)
         if isinstance(expression, Load):
-            return f"{self.array(node).name}_{place}"
+            fixed = "_".join(
+                str(range_of(one)[0])
+                for one in expression.indices
+                if isinstance(one, Index) and is_number(one)
+            )
+            return f"{self.array(node).name}_{place}{fixed}"
         wanted = node.name or node.operator.noun
         is_array = any(wanted == buffer.name for buffer in self.arrays.buffers.values())
         return f"{wanted}_{place}" if is_array and place else wanted

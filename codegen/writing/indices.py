@@ -34,6 +34,9 @@ GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
 
 
+OF_WHOLE_NUMBERS = {"floor_divide": "quotient", "maximum": "max", "minimum": "min"}
+
+
 @dataclass
 class Arrays:
     """A function's arrays and integers, and which extents can be read from which array."""
@@ -194,7 +197,8 @@ class IndexWriter:
             return written
         given = dtype if dtype in GIVEN else ir.FLOAT64 if dtype.kind == "f" else INT64
         if written is None:
-            written = ir.Variable(self.arrays.pool.take("number"), given)
+            name = formula.letter if isinstance(formula, Source) else ""
+            written = ir.Variable(self.arrays.pool.take(name or "number"), given)
             self.arrays.numbers[written] = value
         if written.dtype != dtype:
             written = ir.Cast(written, dtype)
@@ -223,9 +227,9 @@ def _applied(function: str, operands: list[ir.Expr]) -> ir.Expr:
     if all(isinstance(one, ir.Const) for one in operands):
         value = FUNCTIONS[function](*(one.value for one in operands if isinstance(one, ir.Const)))
         return ir.Const(value, INT64 if isinstance(value, int) else ir.FLOAT64)
-    if function == "divide" or any(one.dtype == ir.FLOAT64 for one in operands):
+    if function in ("divide", "sqrt") or any(one.dtype == ir.FLOAT64 for one in operands):
         operands[0] = _as_float(operands[0])
-    return ir.apply("quotient" if function == "floor_divide" else function, *operands)
+    return ir.apply(OF_WHOLE_NUMBERS.get(function, function), *operands)
 
 
 def _as_float(number: ir.Expr) -> ir.Expr:

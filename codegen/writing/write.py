@@ -10,7 +10,7 @@ from pullback.tracer.ops.elementwise import ADDITION, logical_not
 from pullback.tracer.spec import BOOL
 
 from .. import ir
-from ..ir.names import BLOCK, BLOCK_STOP, loop_variable
+from ..ir.names import BLOCK, BLOCK_STOP
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
 from ..nests.interior import Stretch, find_stretches
@@ -49,7 +49,7 @@ class Writer(LibraryWriter):
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = {name: place for place, name in enumerate(self.arrays.extent_names.values())}
-        self.prologue.sort(key=lambda one: order.get(_defined(one), len(order)))
+        self.prologue.sort(key=lambda one: order.get(one.defined, len(order)))
         return tuple(scope.statements)
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
@@ -84,7 +84,7 @@ class Writer(LibraryWriter):
             end = ir.apply("min", ir.apply("add", block, ir.number(loop.block)), stop)
             inner.statements.append(ir.Let(ir.Variable(BLOCK_STOP), end))
         else:
-            self._variables[loop] = ir.Variable(loop_variable(depth_of(scope)))
+            self._variables[loop] = ir.Variable(self.arrays.pool.loop_variable(depth_of(scope)))
         if loop.steps:
             self._root_variables[loop.steps] = self._variables[loop]
         is_plain = not (loop.block or loop.steps or self._at_border)
@@ -269,11 +269,6 @@ class Writer(LibraryWriter):
                 self._check(root, scope)
             case StepCount():
                 self._trips(root, scope)
-
-
-def _defined(statement: ir.Let | ir.View) -> str:
-    """The name that a statement of the prologue gives to something."""
-    return statement.variable.name if isinstance(statement, ir.Let) else statement.buffer.name
 
 
 def _is_choice(statement: ir.Stmt, truth: ir.Expr) -> bool:
