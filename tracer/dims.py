@@ -250,6 +250,10 @@ def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
     unchanged = _unchanged(function, operands)
     if unchanged is not None:
         return with_formula(result, formula_of(unchanged))
+    if function == "multiply":
+        turned = [one for one in operands if formula_of(one) is not None or one != -1]
+        if len(turned) == 1:
+            return result_of("negative", turned, result)
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
     inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
     if not inner:

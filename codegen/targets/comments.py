@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from pullback.tracer.origin import Origin
 
@@ -45,7 +46,9 @@ def _said_once(body: ir.Body, said: str) -> tuple[ir.Body, str]:
             inner, said = _said_once(one.body, said)
             one = replace(one, body=inner)
         elif isinstance(one, ir.If):
-            one, said = ir.with_bodies(one, said_once), ""
+            last = {_said_once(side, said)[1] for side in ir.bodies(one)}
+            one = ir.with_bodies(one, partial(said_once, said=said))
+            said = said if last == {said} else ""
         elif comment := comment_of(ir.origins_of(one)):
             if comment == said:
                 one = replace(one, origins=())  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
 from .indices import Arrays, IndexWriter, Scope
 
-LONGEST_EXPRESSION = 72
+LONGEST_EXPRESSION, LONGEST_LINE = 72, 88
 LONGEST_CHOICE = 6
 """Operators that are written out in the two sides of `a if condition else b`."""
 
@@ -303,10 +303,12 @@ class ElementWriter(IndexWriter):
         if isinstance(expression, Position):
             index = self.index(expression.index, scope)
             return index if expression.dtype == INT64 else ir.Cast(index, expression.dtype)
-        if isinstance(expression, Select) and not conditional and _is_long(expression):
-            return self._branch(expression, scope)
         if isinstance(expression, Select):
-            return self._select(expression, scope)
+            if not conditional and _is_long(expression):
+                return self._branch(expression, scope)
+            value = self._select(expression, scope)
+            is_wide = not conditional and self._width(value) > LONGEST_LINE
+            return self._branch(expression, scope) if is_wide else value
         if isinstance(expression, Within):
             return self._within(expression, scope)
         assert isinstance(expression, Compute)
@@ -329,7 +331,7 @@ class ElementWriter(IndexWriter):
         """The operands, the longest of them under a name if the line would be too long otherwise."""
         lengths = [*map(self._width, values)]
         longest = lengths.index(max(lengths)) if lengths else 0
-        operand = expression.operands[longest] if lengths else None
+        operand = self.chosen(expression.operands[longest]) if lengths else None
         named = lengths and isinstance(values[longest], ir.Variable)
         if sum(lengths) <= LONGEST_EXPRESSION or named or not isinstance(operand, Compute):
             return values
@@ -356,7 +358,7 @@ class ElementWriter(IndexWriter):
     def _goes_on(self, expression: Select, scope: Scope) -> bool:
         """Whether a choice in the last side of another is a further side of it."""
         key = self.key(expression)
-        return not any(key in one.known for one in scope.chain) and _is_long(expression)
+        return not any(key in one.known for one in scope.chain)
 
     def _side(self, variable: ir.Variable, side: Expression, origin: Origin, scope: Scope) -> ir.Body:
         branch = Scope(None, scope, is_branch=True)
