@@ -63,7 +63,7 @@ def _applied(one: Apply) -> tuple[str, int]:
         return f"{sign}{spell(arguments[0], own)}", own
     if function in CHAINS:
         own = CHAINS[function]
-        return f" {function} ".join(spell(argument, own + 1) for argument in arguments), own
+        return f" {function} ".join(spell(argument, NOT) for argument in arguments), own
     return f"{function}({', '.join(map(spell, arguments))})", ATOM
 
 
