@@ -13,6 +13,7 @@ import numpy as np
 from .vector_math import sqrt
 
 MOST_SWEEPS = 60
+"""Of rotations over all pairs of columns; convergence is quadratic, so that ten are usual."""
 TERMS = 20
 """Of the exponential's series, for matrices whose norm is at most 1/2."""
 

@@ -15,6 +15,7 @@ from .expression import ZERO, Axis, Bound, Compute, Index, Select, minus, number
 from .tree import Loop, Root
 
 SMALLEST_LOOP = 16
+"""Iterations of a loop that is worth being written twice."""
 LEAST_SHARE = 0.5
 """Of a loop's iterations that must be interior."""
 LARGEST_BODY = 150
