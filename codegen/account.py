@@ -20,7 +20,7 @@ class Statement:
     place: str
     """The user's line, `model.py:5`; empty if there is none."""
     border_apart: bool = False
-    """Whether its loop is written twice, for the border and for the interior."""
+    """Whether its loop is written in stretches, the interior and the border."""
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,10 @@ from .concrete import ConcreteValues
 from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
+from .ops.creation import full, iota
 from .ops.movement import reshape, slice_
-from .origin import Origin, current_origin
-from .spec import Spec, require_supported, spec_of
+from .origin import UNKNOWN, Origin, current_origin, located_at
+from .spec import INT64, Spec, require_supported, spec_of
 from .views import region_of_view
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -334,16 +335,21 @@ class Trace:
     def share_captured(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes, made of one of those captured arrays that are equal and that nobody else holds.
 
-        So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled.
+        So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled. What code can
+        write as well, as that, is made there.
         """
         shared: dict[tuple[Spec, bytes], Node] = {}
         same: dict[Node, Node] = {}
         for one in self._captured:
             is_held_here_alone = one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES
             if is_held_here_alone and one.array.nbytes <= LARGEST_SHARED and one.is_unchanged():
-                first = shared.setdefault((one.node.spec, one.content.tobytes()), one.node)
-                if first is not one.node:
-                    same[one.node] = first
+                key = one.node.spec, one.content.tobytes()
+                if key not in shared:
+                    with located_at(UNKNOWN):
+                        made = created(one.content)
+                    shared[key] = one.node if made is None else made
+                if shared[key] is not one.node:
+                    same[one.node] = shared[key]
         return _made_of(nodes, same) if same else tuple(nodes)
 
     def owns_captured(self) -> bool:
@@ -359,6 +365,23 @@ class Trace:
         Of an array that was written to after it was captured it is the former content.
         """
         return [(one.array if one.is_unchanged() else one.content, one.node) for one in self._captured]
+
+
+def created(array: np.ndarray) -> Node | None:
+    """An array that code can write: zeros, ones, `np.arange(n)` and `np.eye(n)`."""
+    kind, size = array.dtype.kind, len(array) if array.ndim else 0
+    if size < 2 or kind not in "fiu":
+        return None
+    if array.flat[0] in (0, 1) and (array == array.flat[0]).all() and not np.signbit(array).any():
+        attributes = {"shape": array.shape, "value": array.flat[0].item(), "dtype": array.dtype}
+        return make_node(full, (), attributes)
+    if array.ndim == 1 and kind == "i" and array[1] == 1 and np.array_equal(array, np.arange(size)):
+        return make_node(iota, (), {"size": size, "dtype": array.dtype})
+    if array.shape == (size, size) and array[0, 0] == 1 and np.array_equal(array, np.eye(size)):
+        places = make_node(iota, (), {"size": size, "dtype": INT64})
+        is_on_diagonal = e.equal(reshape(places, shape=(size, 1)), places)
+        return e.convert(is_on_diagonal, dtype=array.dtype)
+    return None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

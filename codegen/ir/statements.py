@@ -26,6 +26,11 @@ class Let:
     value: Expr
     origins: Origins = field(default=(), compare=False)
 
+    @property
+    def defined(self) -> str:
+        """The name that it gives to something."""
+        return self.variable.name
+
 
 @dataclass(frozen=True, slots=True)
 class Assign:
@@ -114,6 +119,11 @@ class View:
     source: Buffer
     shape: tuple[Expr, ...]
     origins: Origins = field(default=(), compare=False)
+
+    @property
+    def defined(self) -> str:
+        """The name that it gives to something."""
+        return self.buffer.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from ...tracer.errors import TraceError
 from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
-from ..tracing.asked_types import ASKED, REAL, is_as_in_python
+from ..tracing.asked_types import BUILT_IN, REAL, is_as_in_python
 from ..tracing.stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from ..values.dtypes import DType
 from ..values.modes import is_grad_enabled
@@ -507,11 +507,11 @@ class _Explorer:
             return
         variables = self.reader.bound(namespace, f"{variable}.__globals__")
         for name in loaded:
-            if name in ASKED and is_as_in_python(namespace, name):
-                known, stand_in = self.reader.constant(REAL[name]), self.reader.constant(ASKED[name])
+            if name in BUILT_IN and is_as_in_python(namespace, name):
+                known, stand_in = self.reader.constant(REAL[name]), self.reader.constant(BUILT_IN[name])
                 is_other = f"{variables}.get({name!r}, {known}) is not {known}"
                 self.reader.guard(f"{is_other} and {variables}[{name!r}] is not {stand_in}")
-                holder.children.append((("global", name), StandIn(ASKED[name])))
+                holder.children.append((("global", name), StandIn(BUILT_IN[name])))
                 continue
             if name in namespace:
                 at = namespace, name

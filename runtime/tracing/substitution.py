@@ -27,7 +27,7 @@ from ..captures.objects import CONTAINERS, COPIED_FROM, attributes_of, is_opaque
 from ..captures.places import ABSENT, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
 from ..captures.state import Counted
 from ..values.tensor import Tensor
-from .asked_types import ASKED
+from .asked_types import BUILT_IN
 
 STATE = (bool, int, float, str, type(None), Counted)
 """What a compiled function may change where it is reached: each call reads it, and writes it anew."""
@@ -401,7 +401,7 @@ def _content(value: Any) -> dict[Any, Any]:
         except ValueError:  # assigned only later, or never
             return {}
     if isinstance(value, ModuleType):
-        return {name: one for name, one in vars(value).items() if name not in ASKED or one is not ASKED[name]}
+        return {name: one for name, one in vars(value).items() if one is not BUILT_IN.get(name, ABSENT)}
     return dict(vars(value)) if isinstance(value, type) else attributes_of(value)
 
 
