@@ -99,7 +99,7 @@ def environment() -> tuple[str, ...]:
 def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
-    called = ("blas", "ordering", "matrices", "decompositions")
+    called = ("blas", "lapack", "sorting", "ordering", "matrices", "decompositions", "../tracer/lapack")
     own = ("compile", "entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))

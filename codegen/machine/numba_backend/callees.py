@@ -17,7 +17,9 @@ from numba.core import types as numba_types
 from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate
 
-from ... import blas
+from pullback.tracer.lapack import Routine
+
+from ... import blas, lapack, sorting
 from ...vector_math import staged
 from .contexts import Contexts
 from .translate import choose
@@ -66,12 +68,16 @@ def callees(
     namespace = dict(function.__globals__)
     for name in (*function.__code__.co_names, "choose"):
         used = namespace.get(name, _BUILTINS.get(name))
-        if callable(used) and used in _TYPINGS:
+        if isinstance(used, Routine):
+            namespace[name] = _lapack(used, contexts)
+        elif callable(used) and used in _TYPINGS:
             namespace[name] = _own(used, contexts)
         elif not isinstance(used, FunctionType):
             continue
         elif used is blas.gemm:
             namespace[name] = _gemm(contexts)
+        elif used in sorting.FUNCTIONS:
+            namespace[name] = _sorting(name, contexts)
         elif used.__module__.startswith(VECTOR_MATH):
             namespace[name] = _vector_math(used, contexts)
         elif used.__module__ in (function.__module__, *OF_WHOLES):
@@ -188,6 +194,41 @@ def _gemm(contexts: Contexts) -> Callee:
         return context.get_dummy_value()
 
     return Callee("gemm", contexts, typing)
+
+
+@functools.cache
+def _lapack(routine: Routine, contexts: Contexts) -> Callee:
+    """A routine of LAPACK, for numbers and for the memory of arrays of one dtype."""
+
+    def typing(*arguments: NumbaType) -> tuple[Any, Emitter]:
+        return signature(types.none, *arguments), emit
+
+    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
+        arrays = [kind for kind in call.args if isinstance(kind, types.Array)]
+        fields = [
+            context.make_array(kind)(context, builder, value).data if kind in arrays else value
+            for kind, value in zip(call.args, values)
+        ]
+        builder.call(lapack.define(builder.module, routine, str(arrays[0].dtype)), fields)
+        return context.get_dummy_value()
+
+    return Callee(routine.name, contexts, typing)
+
+
+@functools.cache
+def _sorting(name: str, contexts: Contexts) -> Callee:
+    """`sorting.sort` or `sorting.order` of contiguous arrays."""
+
+    def typing(*arguments: NumbaType) -> tuple[Any, Emitter]:
+        return signature(types.none, *arguments), emit
+
+    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
+        arrays = [context.make_array(kind)(context, builder, one) for kind, one in zip(call.args, values)]
+        (count,) = cgutils.unpack_tuple(builder, arrays[0].shape, 1)
+        sorting.call(builder, name, str(call.args[0].dtype), [one.data for one in arrays], count)
+        return context.get_dummy_value()
+
+    return Callee(name, contexts, typing)
 
 
 # --- small functions, of which Numba compiles a Python source for each combination of types ----------------
