@@ -108,6 +108,11 @@ class Account:
         """All pieces of work, in order."""
         return tuple(one for step in self.steps for one in _statements_in(step.work))
 
+    @property
+    def host_calls(self) -> tuple[Statement, ...]:
+        """What Python evaluates, as it has no form in code."""
+        return tuple(one for one in self.statements if one.kind == "host")
+
 
 def _statements_in(work: LoopNest | Statement) -> Iterator[Statement]:
     if isinstance(work, Statement):

@@ -4,9 +4,9 @@ The functions of `scipy.linalg.cython_blas` are called directly. They take matri
 row is the transpose of one by column, so `out = a b` is computed as `out' = b' a'`. Which operand is a
 transposed view is read off its strides, and nothing is copied.
 
-A small matrix that sums up many rows (a gradient of weights, of all steps of a loop) is computed some rows
-at a time: up to a size OpenBLAS multiplies matrices where they lie, above it copies them into its own layout
-first, which for few columns takes as long as the product.
+A small matrix that sums up many rows is computed some rows at a time: up to a size OpenBLAS multiplies
+matrices where they lie, above it copies them into its own layout first, which for few columns takes as long
+as the product.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SYMBOL_PREFIX = "pullback_blas_"
 ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
 SMALL_RESULT = 2**13
 """Elements up to which a result is computed some rows at a time ..."""
-MULTIPLIED_AT_ONCE = 2**19
-"""... so many that this is the number of multiplications."""
+MULTIPLIED_WHERE_IT_LIES = 2**19
+"""... so many that this is the number of multiplications: OpenBLAS copies matrices for more of them."""
 LARGEST_EXTENT = 2**31 - 1
 """BLAS counts in int32."""
 
@@ -108,7 +108,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
 def _summed_at_once(builder: ir.IRBuilder, extent: ir.Value, elements: ir.Value) -> ir.Value:
     """How many of the products that make an element are summed in one call."""
     divisor = builder.select(builder.icmp_signed(">", elements, _INT64(0)), elements, _INT64(1))
-    some = builder.sdiv(_INT64(MULTIPLIED_AT_ONCE), divisor)
+    some = builder.sdiv(_INT64(MULTIPLIED_WHERE_IT_LIES), divisor)
     is_small = builder.icmp_signed("<=", elements, _INT64(SMALL_RESULT))
     has_more = builder.icmp_signed(">", extent, builder.mul(some, _INT64(2)))
     return builder.select(builder.and_(is_small, has_more), some, extent)

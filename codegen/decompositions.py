@@ -30,6 +30,7 @@ from .vector_math import sqrt
 LEAST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
 """Sums of squares between which no step of the loops underflows or overflows."""
 MOST_SWEEPS = 60
+"""Of rotations over all pairs of columns; convergence is quadratic, so that ten are usual."""
 LARGEST_NORM = 0.75
 FACTORIAL = 20922789888000.0
 """Of 16, the last power of the exponential's series: enough for matrices up to this norm."""

@@ -14,6 +14,7 @@ from .blas import gemm
 from .vector_math import sqrt
 
 BLOCK = 32
+"""Columns that are eliminated by loops before a product brings the rest up to date."""
 
 
 def factor_cholesky(a: np.ndarray, out: np.ndarray) -> bool:

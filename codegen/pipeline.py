@@ -14,13 +14,13 @@ from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
 from .program import Program
-from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
+from .rewriting import rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
 from .rewriting.factors import factor_sums
-from .rewriting.layouts import transpose_constants, transpose_tables
+from .rewriting.layouts import transpose_tables
 from .rewriting.online import sum_online
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import Simplifier, expand_composites
@@ -90,7 +90,7 @@ def finish(graph: Graph) -> Graph:
 
 def form_all_calls(graph: Graph) -> Graph:
     """The graph, and the bodies of its loops, with contractions as calls of BLAS."""
-    return run_passes(graph, transpose_constants, form_calls_in_bodies, form_calls, copy_operands)
+    return run_passes(graph, form_calls_in_bodies, form_calls, copy_operands)
 
 
 def form_calls_in_bodies(graph: Graph) -> Graph:

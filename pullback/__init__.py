@@ -167,6 +167,7 @@ from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
 from pullback.runtime.dispatch.compiled import compile
+from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
 from pullback.runtime.methods.public import publish as _publish
@@ -204,7 +205,8 @@ __all__ = [
     "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack", "combinations", "compile", "concat",
     "concatenate", "cond", "conj", "conj_physical", "constant_pad_nd", "conv1d", "conv2d", "copysign",
     "corrcoef", "cosine_similarity", "count_nonzero", "cov", "cross", "cross_entropy", "cummax", "cummin",
-    "cumulative_trapezoid", "default_generator", "deg2rad", "det", "detach", "detach_copy", "device",
+    "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
+    "deg2rad", "det", "detach", "detach_copy", "device",
     "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "dist",
     "div", "divide", "dot", "double", "DoubleTensor", "dropout", "dsplit", "dstack", "dtype", "einsum",
     "elu", "empty", "empty_like", "empty_strided", "enable_grad", "equal", "errors", "expand", "expand_as",
@@ -229,7 +231,8 @@ __all__ = [
     "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "neg", "negative",
     "nextafter", "nll_loss", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "normal", "normalize",
     "numel", "one_hot", "ones", "ones_like", "outer", "pad", "permute", "permute_copy", "pinverse",
-    "poisson", "poisson_nll_loss", "polygamma", "positive", "pow", "prelu", "printoptions", "promote_types",
+    "poisson", "poisson_nll_loss", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions",
+    "promote_types",
     "put", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn",
     "randn_like", "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm",
     "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",

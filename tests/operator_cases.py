@@ -332,6 +332,8 @@ TRANSCENDENTAL = (
     unary("erf", _of_floats(math.erf)),
     unary("erfc", _of_floats(math.erfc)),
     unary("lgamma", _of_floats(_lgamma), ulps=64, because="it is a difference near its zeros at 1 and 2"),
+    *(unary(name, getattr(scipy.special, name), ulps=64, because="that of SciPy's")
+      for name in ("i0", "i0e", "i1", "i1e", "erfinv", "erfcx", "ndtri", "log_ndtr")),
     unary("digamma", scipy.special.psi, order=1, ulps=64, because="it is a difference near its zero at 1.46"),
     unary("trigamma", lambda x: scipy.special.zeta(2, x.astype(np.float64)).astype(x.dtype),
           undefined=lambda x: ~(x > 0), ulps=16),

@@ -18,12 +18,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import dims
-from .errors import EagerOnlyError, GraphError, LeakedTraceError
+from .errors import GraphError, LeakedTraceError
 from .lost_numbers import traced_number
-from .operator import Operator, Value
+from .operator import Operator, Parts, Value, Walk
 from .ops import creation
 from .ops import elementwise as e
-from .origin import UNKNOWN, Origin, at_caller, current_origin
+from .origin import UNKNOWN, Origin, current_origin
 from .settings import CHECKING
 from .spec import BOOL, Spec
 
@@ -33,6 +33,7 @@ Scalar = bool | int | float
 SCALARS = (bool, int, float)
 FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
+NO_PARTS = Parts(())
 
 
 class Node(Value):
@@ -77,6 +78,18 @@ class Node(Value):
     def scalar_value(self) -> Scalar | None:
         """The value of a constant, whatever its shape."""
         return self.attributes["value"] if self.operator is creation.full else None
+
+    @property
+    def walks(self) -> tuple[Walk | None, ...]:
+        """How the dimensions of the operand are read, of what takes each element from one place."""
+        walks = self.operator.movement.walks
+        return () if walks is None else walks(self.operands[0].spec, **self.attributes)
+
+    @property
+    def parts(self) -> Parts:
+        """What the value is put together from."""
+        parts = self.operator.movement.parts
+        return NO_PARTS if parts is None else parts(*(one.spec for one in self.operands), **self.attributes)
 
     @classmethod
     def apply(cls, operator: Operator, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Node:
@@ -192,25 +205,12 @@ def make_node(
     origin: Origin | None = None,
     name: str | None = None,
 ) -> Node:
-    """A new node, its spec inferred, its origin the user's current line unless given.
-
-    Raises:
-        EagerOnlyError: only NumPy or SciPy evaluates the operator.
-    """
-    if operator.family == "eager":
-        _refuse(operator)
+    """A new node, its spec inferred, its origin the user's current line unless given."""
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
     if origin is None:
         origin = current_origin()
         name = origin.target if name is None else name
     return new_node(operator, operands, attributes, spec, origin, name or "")
-
-
-def _refuse(operator: Operator) -> NoReturn:
-    raise EagerOnlyError(
-        f"{operator.name}() has no form in compiled code{at_caller()}. Call it outside "
-        "of the compiled function and pass its result in, or leave that function uncompiled."
-    )
 
 
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:

@@ -19,7 +19,9 @@ BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 @functools.cache
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name."""
-    others = ("np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel")
+    others = (
+        "np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "kernel", "ForeignCall", "HostCall",
+    )  # fmt: skip
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]
     return frozenset((*ELEMENTARY, *others, *wholes, *dtypes))

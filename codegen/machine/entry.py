@@ -270,8 +270,14 @@ class Entry:
             self._python("PyEval_RestoreThread", ir.VoidType(), thread)
 
     def _raise(self, status: Any) -> None:
-        """Raise what the kernel raised: `compile.raise_kernel_error(pickled)` does, on Python's side."""
+        """Raise what the kernel raised: `compile.raise_kernel_error(pickled)` does, on Python's side.
+
+        Unless Python has raised it, in a function that the kernel called.
+        """
         builder = self.builder
+        raised = self._python("PyErr_Occurred", _POINTER)
+        with builder.if_then(builder.icmp_unsigned("!=", raised, _POINTER(None))):
+            builder.ret(_POINTER(None))
         information = builder.load(status.excinfoptr)
         text = builder.extract_value(information, 0)
         size = builder.sext(builder.extract_value(information, 1), _INT64)

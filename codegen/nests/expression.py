@@ -278,6 +278,24 @@ def parts(expression: Expression) -> Iterator[Expression]:
             pending.extend(children(one))
 
 
+def arithmetic(expression: Expression, seen: set[Node]) -> int:
+    """Multiplications that an element takes, each operator counted once."""
+    total = 0
+    visited: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        one = pending.pop()
+        known = isinstance(one, Compute) and one.node in seen
+        if known or one in visited:
+            continue
+        visited.add(one)
+        if isinstance(one, Compute):
+            seen.add(one.node)
+            total += one.node.operator.cost
+        pending.extend(children(one))
+    return total
+
+
 def loads(expression: Expression) -> list[Load]:
     """Every load in an expression, each once."""
     return [one for one in parts(expression) if isinstance(one, Load)]

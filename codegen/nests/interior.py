@@ -29,6 +29,7 @@ from .expression import (
 from .tree import Loop, Root
 
 SMALLEST_LOOP = 16
+"""Iterations of a loop that is worth being written twice."""
 LEAST_SHARE = 0.5
 """Of a loop's iterations that must be interior."""
 LARGEST_BODY = 150

@@ -15,6 +15,8 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.spec import INT64, Spec
 
 from .. import ir
+from ..cost.machine import this_machine
+from ..host import HostCall
 from ..ir.names import NEEDED, NamePool
 from ..rewriting.unroll import SMALL
 from .allocation import Allocation
@@ -22,11 +24,10 @@ from .expression import AnyIndex, axes_in, is_number
 from .extents import ONE, Symbol
 from .fuse import fuse
 from .stages import Stage, split_into_stages
-from .tree import LoopTree, MatrixProduct, RangeCheck, Root
+from .tree import Host, LoopTree, MatrixProduct, RangeCheck, Root
 
 PARTS_PER_THREAD = 4
-SMALL_PART = 1 << 14
-"""Bytes that a part has for itself up to which more parts cost nothing."""
+"""Where parts cost nothing: a thread that is held up leaves some to the others."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ class Plan:
         self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())})
         """From which functions take the names of their variables, each from a copy."""
         self.extent_names = self._extent_names()
+        called = dict.fromkeys(HostCall.of(one.node) for one in self.tree.roots if isinstance(one, Host))
+        self.host_calls = {one: self.names.take(one.public_name) for one in called}
+        """Functions that Python runs, with their names."""
 
     def _extent_names(self) -> dict[Symbol, str]:
         """What sizes are called: as in all functions of the trace, else what comes next."""
@@ -133,7 +137,7 @@ class Plan:
         private = tuple(self.buffers[node] for node in self.filled if node in inside)
         memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
         multiplies = any(isinstance(root, MatrixProduct) for root in own)
-        has_small_parts = not multiplies and memory <= SMALL_PART
+        has_small_parts = not multiplies and this_machine().is_free_for_each_part(memory)
         combined = tuple(
             (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used
         )

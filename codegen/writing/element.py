@@ -40,6 +40,7 @@ from ..nests.tree import Item, Loop, LoopTree
 from .indices import Arrays, IndexWriter, Scope
 
 LONGEST_EXPRESSION = 72
+"""Characters up to which an expression is written in place, so that lines can be read."""
 LONGEST_CHOICE = 6
 """Operators that are written out in the two sides of `a if condition else b`."""
 

@@ -31,7 +31,14 @@ def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Ker
     rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.allocation.growing.items())}
     growing = {symbol: rooms[symbol] for symbol in plan.counts}
     needed = plan.buffers[plan.filled[-1]] if plan.counts else None
-    arrays = Arrays(plan.buffers, plan.names.copy(), plan.extent_names, growing=growing, needed=needed)
+    arrays = Arrays(
+        plan.buffers,
+        plan.names.copy(),
+        plan.extent_names,
+        growing=growing,
+        needed=needed,
+        host_calls=plan.host_calls,
+    )
     writer = Writer(plan.tree, arrays, width)
     body = writer.write(stage.items, stage.shared is not None)
     prologue = tuple(writer.prologue)

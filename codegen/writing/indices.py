@@ -11,12 +11,14 @@ from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
 from .. import ir
+from ..host import HostCall
 from ..ir.names import NamePool
 from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
 
 LARGEST_LITERAL_OFFSET = 8
+"""Offsets of slices up to which code has them as numbers; larger ones are arguments, for other sizes too."""
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
 
@@ -36,6 +38,8 @@ class Arrays:
     """For numbers of steps that data decides, an array that must have as many rows."""
     needed: ir.Buffer | None = None
     """Where the function says how many rows it needs."""
+    host_calls: dict[HostCall, str] = field(default_factory=dict)
+    """What functions that Python runs are called."""
 
 
 @dataclass(eq=False)

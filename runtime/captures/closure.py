@@ -40,6 +40,7 @@ from .contents import PLAIN_TYPES, Content, Unreadable
 from .memoised import CACHED
 from .objects import (
     CONTAINERS,
+    HasParts,
     attributes_of,
     is_instance,
     is_opaque,
@@ -51,8 +52,8 @@ from .objects import (
     special_methods,
     wrapped_by,
 )
-from .places import ABSENT, NOTHING, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
-from .randomness import RANDOM
+from .places import ABSENT, NOTHING, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
+from .randomness import RANDOM, TracedStream, drawing
 from .reader import Reader
 
 MOST_COMPARED = 32
@@ -127,8 +128,7 @@ class _Explorer:
             return StandIn(stand_in)
         variable = self.reader.root(value)
         if is_opaque_instance(value):
-            self._guard_content(value, variable, label)
-            return None
+            return self._guard_content(value, variable, label)
         self._guard_kind(value, variable)
         if id(value) in self.holders:
             self.reader.guard_binding(f"{variable} is not {self.holders[id(value)].variable}")
@@ -185,8 +185,12 @@ class _Explorer:
         if type(value) is set:
             self._holder("items", value, variable, label)
         if is_opaque_instance(value) or is_own_container(value):
-            self._guard_content(value, variable, label)
-            return None
+            return self._guard_content(value, variable, label)
+        owner = value.__self__ if isinstance(value, MethodType | BuiltinFunctionType) else None
+        if isinstance(owner, RANDOM):
+            reader.guard(f"{variable} != {reader.constant(value)}")
+            self._guard_content(owner, f"{variable}.__self__", label)
+            return Drawing(drawing(value), value)
         if is_instance(value) or isinstance(value, MethodType):  # a method is made anew by each look at it
             self._guard_kind(value, variable, always=True)
             return self._object(value, variable, label)
@@ -261,13 +265,18 @@ class _Explorer:
             guard(f"{variable}.__code__ != {self.reader.constant(value.__code__)}")
         self._note_kept(type(value))
 
-    def _guard_content(self, value: Any, variable: str, label: str) -> None:
-        """A guard on all that an object holds, and on its identity where arrays may be taken from it."""
+    def _guard_content(self, value: Any, variable: str, label: str) -> Place | None:
+        """A guard on all that an object holds, and on its identity where arrays may be taken from it.
+
+        Of a stream of random numbers on its identity alone; returns what stands for it.
+        """
         if isinstance(value, RANDOM):
             self.streams.append((value, label))
+            self.reader.is_shareable = False
             if variable[0] != "r":
                 self._guard_identity(value, variable)
-            return
+            stand_in = TracedStream.of(value)
+            return None if stand_in is None else Drawing(stand_in, value)
         self.reads_all |= isinstance(value, operator.attrgetter | operator.methodcaller)
         try:
             content = Content(value)
@@ -279,6 +288,7 @@ class _Explorer:
             if variable[0] == "v":
                 self._guard_identity(value, variable)
         self.reader.guard(f"not {self.reader.constant(content)}.is_of({variable})")
+        return None
 
     def _unreadable(self, value: Any, label: str) -> TraceError:
         name = label.rpartition(".")[2].partition("[")[0]
@@ -416,6 +426,11 @@ class _Explorer:
         if isinstance(value, functools.partial):
             holder = self._holder("partial", value, variable, label)
             for key in ("func", "args", "keywords"):
+                self._child(holder, key, getattr(value, key), variable, f".{key}", label)
+            return holder
+        if isinstance(value, HasParts):
+            holder = self._holder("parts", value, variable, label)
+            for key in value.parts:
                 self._child(holder, key, getattr(value, key), variable, f".{key}", label)
             return holder
         wrapped = wrapped_by(value)

@@ -5,9 +5,7 @@ Every public function ends here, so this is the path to keep short: unwrap, eval
 
 from __future__ import annotations
 
-import contextvars
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +15,7 @@ from ...tracer.graph import Node, lift, make_node
 from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
+from ...tracer.quiet import Quiet
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
@@ -42,16 +41,7 @@ COMPUTING = frozenset(
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
 
-class _Quiet(threading.local):
-    """Calls a function with NumPy's floating-point warnings off; a fifth of the price of np.errstate."""
-
-    def __init__(self) -> None:
-        context = contextvars.copy_context()
-        context.run(np.seterr, all="ignore")
-        self.run: Callable[..., Any] = context.run
-
-
-_quiet = _Quiet()
+_quiet = Quiet()
 
 
 def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **attributes: Any) -> Tensor:

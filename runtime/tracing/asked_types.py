@@ -15,6 +15,7 @@ from typing import Any
 
 from ...tracer.dims import python_type
 from ..captures.containers import Written
+from ..captures.randomness import TracedStream
 from ..captures.state import Counted
 from ..values.value_kinds import NumpyTensor
 
@@ -57,7 +58,7 @@ def class_called(real: type, call: Callable[..., Any]) -> Any:
 
 
 def _type_called(*arguments: Any, **options: Any) -> Any:
-    if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written):
+    if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written | TracedStream):
         return arguments[0].__class__
     found = type(*arguments, **options) if options or len(arguments) > 1 else python_type(*arguments)
     return TYPE if found is type else found

@@ -183,8 +183,8 @@ def test_random_numbers_in_a_trace_are_drawn_anew() -> None:
         noise = pb.randn(3)
         total = noise + traced("x", 3).float()
     (drawn,) = trace.drawn
-    first, second, third = drawn[0](), drawn[0](), drawn[0]()
-    assert drawn[1] is noise._value and total.shape == (3,)
+    (first,), (second,), (third,) = drawn[0](), drawn[0](), drawn[0]()
+    assert drawn[1] == (noise._value,) and total.shape == (3,)
     assert first.dtype == np.float32 and len({one.tobytes() for one in (first, second, third)}) == 3
 
 

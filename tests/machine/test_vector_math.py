@@ -39,6 +39,8 @@ OTHERS: dict[str, Callable[..., Any]] = {
         np.abs(x) < 1e-30, -np.log(np.abs(x)), np.where(x == -np.inf, np.inf, special.gammaln(x))
     ),
     "digamma": special.digamma,
+    **{one: getattr(special, one) for one in ("i0", "i0e", "i1", "i1e")},
+    **{one: getattr(special, one) for one in ("erfinv", "ndtri", "erfcx", "log_ndtr")},
     "trigamma": lambda x: special.polygamma(1, x),
 }
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan)

@@ -45,7 +45,7 @@ ONLY_IMPORTER = {
 }
 
 # Folders of codegen on the way from a graph to text: each imports those before it only.
-LOWERING = [f"pullback.codegen.{folder}" for folder in ("ir", "nests", "writing", "targets")]
+LOWERING = [f"pullback.codegen.{folder}" for folder in ("cost", "ir", "nests", "writing", "targets")]
 
 
 def modules() -> dict[str, Path]:
@@ -126,6 +126,7 @@ def test_imports_follow_the_layers(module: str) -> None:
         ("pullback.codegen.nests.fuse", "from numba import njit"),
         ("pullback.codegen.nests.plan", "from ..writing import functions"),
         ("pullback.codegen.ir.names", "from ..nests.tree import Root"),
+        ("pullback.codegen.cost.machine", "from ..nests.expression import Expression"),
         ("pullback.codegen.machine.compile", "import jinja2"),
         ("pullback.runtime.values.tensor", "from pullback import sin"),
         ("pullback.runtime.values.tensor", "import importlib\nimportlib.import_module('numba.core')"),

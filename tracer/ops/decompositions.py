@@ -24,7 +24,7 @@ from ..spec import Spec
 from .elementwise import absolute, equal, exp, greater, logical_and, multiply, where, zeros_like
 from .lazy import scipy_linalg
 from .linalg import in_lower_half, lower_half, product, transposed, triangular_solve, unit_like
-from .movement import concatenate, reshape, slice_
+from .movement import between, concatenate, reshape
 
 
 def matrix(
@@ -102,18 +102,13 @@ def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
 
 def plane_of(planes: Array, place: int) -> Array:
     """One plane."""
-    shape = tuple(planes.shape)
-    batch = (0,) * (len(shape) - 3)
-    stops = (*shape[:-3], place + 1, *shape[-2:])
-    part = slice_(planes, starts=(*batch, place, 0, 0), stops=stops, steps=(1,) * len(shape))
-    return reshape(part, shape=(*shape[:-3], *shape[-2:]))
+    part = between(planes, -3, place, place + 1)
+    return reshape(part, shape=(*part.shape[:-3], *part.shape[-2:]))
 
 
 def rows_of(x: Array, start: int, stop: int) -> Array:
     """Some rows of each matrix."""
-    shape = tuple(x.shape)
-    zeros = (0,) * (len(shape) - 2)
-    return slice_(x, starts=(*zeros, start, 0), stops=(*shape[:-2], stop, shape[-1]), steps=(1,) * len(shape))
+    return between(x, -2, start, stop)
 
 
 def columns_of(x: Array, start: int, stop: int) -> Array:
@@ -187,7 +182,6 @@ eigh = matrix(
     vjp={"a": _eigh_cotangent}, converges=True, grad_fn="LinalgEigh",
     doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
 )  # fmt: skip
-
 
 
 def _eigenvalues_cotangent(g: Array, a: Array) -> Array:

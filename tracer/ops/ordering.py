@@ -26,12 +26,16 @@ def _evaluate_values(x: np.ndarray) -> np.ndarray:
     return np.sort(x, axis=-1, kind="stable" if has_signs else None)
 
 
+def _numbers(x: Array, extent: int) -> Array:
+    return type(x).apply(iota, (), {"size": extent, "dtype": INT64})
+
+
 def _values_cotangent(g: Array, x: Array) -> Array:
     """Each element's is where the element has come to."""
     shape = tuple(x.shape)
     places = []
     for dim, extent in enumerate(shape[:-1]):
-        numbers = type(x).apply(iota, (), {"size": extent, "dtype": INT64})
+        numbers = np.arange(extent) if isinstance(x, np.ndarray) else _numbers(x, extent)
         column = tuple(extent if one == dim else 1 for one in range(len(shape)))
         places.append(expand(reshape(numbers, shape=column), shape=shape))
     return scatter_add(g, *places, sorted_positions(x), shape=shape)

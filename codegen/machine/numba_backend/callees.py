@@ -12,20 +12,25 @@ from types import FunctionType
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import callconv, cgutils
 from numba.core import types as numba_types
 from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate
+from numba.np.numpy_support import as_dtype
 
 from pullback.tracer.lapack import Routine
 
-from ... import blas, lapack, sorting
+from ... import blas, host, lapack, sorting
 from ...vector_math import staged
+from .. import host_entry
+from ..loading import OBJECT_PREFIX
 from .contexts import Contexts
 from .translate import choose
 
 VECTOR_MATH = "pullback.codegen.vector_math"
 OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in ("ordering", "matrices", "decompositions"))
+
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 
 types: Any = numba_types  # their annotations lack attributes that the classes have
 NumbaType = Any
@@ -70,6 +75,8 @@ def callees(
         used = namespace.get(name, _BUILTINS.get(name))
         if isinstance(used, Routine):
             namespace[name] = _lapack(used, contexts)
+        elif symbol := host.symbol_of(used):
+            namespace[name] = _host_call(name, symbol, contexts)
         elif callable(used) and used in _TYPINGS:
             namespace[name] = _own(used, contexts)
         elif not isinstance(used, FunctionType):
@@ -229,6 +236,57 @@ def _sorting(name: str, contexts: Contexts) -> Callee:
         return context.get_dummy_value()
 
     return Callee(name, contexts, typing)
+
+
+def _host_call(name: str, symbol: str, contexts: Contexts) -> Callee:
+    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set."""
+
+    def typing(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
+        if not all(isinstance(one, types.Array) for one in arguments):
+            return None
+        return signature(types.none, *arguments), emit
+
+    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
+        arrays = [context.make_array(kind)(context, builder, one) for kind, one in zip(call.args, values)]
+        words: list[ir.Value] = []
+        for kind, array in zip(call.args, arrays):
+            dtype = _external(builder.module, f"{OBJECT_PREFIX}{as_dtype(kind.dtype).name}")
+            sizes = [_in_memory(builder, one, kind.ndim) for one in (array.shape, array.strides)]
+            words += [dtype, _WORD(kind.ndim), array.data, *sizes]
+        table = cgutils.alloca_once(builder, ir.ArrayType(_WORD, len(words)))
+        for place, word in enumerate(words):
+            value = word if word.type == _WORD else builder.ptrtoint(word, _WORD)
+            builder.store(value, builder.gep(table, [_WORD(0), _WORD(place)]))
+        pointer = _BYTE.as_pointer()
+        called = _external(builder.module, symbol, ir.FunctionType(ir.VoidType(), []))
+        kind = ir.FunctionType(ir.IntType(32), [pointer, _WORD, pointer])
+        status = builder.call(
+            _external(builder.module, host_entry.CALL, kind),
+            [builder.bitcast(called, pointer), _WORD(len(arrays)), builder.bitcast(table, pointer)],
+        )
+        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", status, status.type(0))):
+            builder.ret(callconv.RETCODE_EXC)
+        return context.get_dummy_value()
+
+    return Callee(name, contexts, typing)
+
+
+def _external(module: ir.Module, symbol: str, kind: ir.Type = _BYTE) -> ir.Value:
+    """What is found under a symbol when the code is loaded: a function, or an object of Python's."""
+    if symbol not in module.globals:
+        if isinstance(kind, ir.FunctionType):
+            ir.Function(module, kind, symbol)
+        else:
+            ir.GlobalVariable(module, kind, symbol).linkage = "external"
+    return module.globals[symbol]
+
+
+def _in_memory(builder: ir.IRBuilder, sizes: ir.Value, rank: int) -> ir.Value:
+    """The address of the extents or strides of an array."""
+    table = cgutils.alloca_once(builder, ir.ArrayType(_WORD, rank))
+    for dim, size in enumerate(cgutils.unpack_tuple(builder, sizes, rank)):
+        builder.store(size, builder.gep(table, [_WORD(0), _WORD(dim)]))
+    return table
 
 
 # --- small functions, of which Numba compiles a Python source for each combination of types ----------------

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.tracer.errors import UnsupportedError
 from pullback.tracer.lapack import EXTENTS, LETTERS, ROUTINES, WORKSPACE, Routine
 
 from ... import ir, sorting
@@ -107,7 +108,15 @@ class _File:
         self._known: set[Instance] = set()
 
     def add_program(self, entry: Entry) -> None:
-        """The functions of a program, and the one that runs them."""
+        """The functions of a program, and the one that runs them.
+
+        Raises UnsupportedError where they call Python.
+        """
+        for host in (one for kernel in entry.program.kernels for one in ir.host_calls(kernel.function.body)):
+            at = f"{host.origins[0].place}  {host.origins[0].text}"
+            raise UnsupportedError(
+                f"{host.function.operator}() has no form in C: Python evaluates it.\n  at {at}"
+            )
         program, errors = entry.program, errors_of(entry.program)
         self.functions.append("".join(f"// {line}\n" for line in entry.header))
         functions = []
