@@ -40,7 +40,7 @@ from .nests.tree import Host
 from .options import Options
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
-from .whole_calls import MULTIPLYING, call_of
+from .whole_calls import call_of, calls_blas
 from .writing.brief import brief_loops
 from .writing.explain import explain
 from .writing.functions import write_program
@@ -264,8 +264,8 @@ def deep_recursion() -> Iterator[None]:
 def make_runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
     runner = _with_room if program.counts else _runner
-    called = {name for one in program.kernels for name in ir.called_functions(one.function.body)}
-    if called & {"gemm", *MULTIPLYING}:
+    statements = (one for kernel in program.kernels for one in ir.walk(kernel.function.body))
+    if any(calls_blas(one) for one in statements if isinstance(one, ir.Library)):
         return _with_blas_in_one_thread(runner(program, plan, kernels))
     return runner(program, plan, kernels)
 

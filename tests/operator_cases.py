@@ -564,14 +564,17 @@ def _search(name: str, extreme: np.ufunc) -> Row:
 
 def _sorted_positions(x: np.ndarray) -> np.ndarray:
     """By Python's sort, nan as a number above all others."""
-    result = np.empty((*x.shape[:-1], 2, x.shape[-1]), np.int64)
+    result = np.empty(x.shape, np.int64)
     for place in np.ndindex(x.shape[:-1]):
         row = x[place].tolist()
-        order = sorted(
+        result[place] = sorted(
             range(len(row)), key=lambda at: (row[at] != row[at], row[at] if row[at] == row[at] else 0)
         )
-        result[place] = order, [order.index(at) for at in range(len(row))]
     return result
+
+
+def _sorted_values(x: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(x, _sorted_positions(x), -1)
 
 
 def _running(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -609,6 +612,9 @@ def _recurred(factor: np.ndarray, x: np.ndarray, dim: int) -> np.ndarray:
     return np.moveaxis(result, -1, dim)
 
 
+ROWS_TO_SORT = tuple(
+    Case((shape,)) for shape in ((33,), (3, 4), (2, 3, 5), (3, 1), (1, 4), (1,), (0,), (0, 3), (2, 0))
+)
 REDUCTIONS = (
     _reduces("sum", _one_by_one(np.add), empty=True, dtypes=NUMBERS),
     _reduces("prod", _one_by_one(np.multiply), empty=True, dtypes=NUMBERS),
@@ -625,13 +631,12 @@ REDUCTIONS = (
     Row(
         "sorted_positions",
         _sorted_positions,
-        tuple(
-            Case((shape,)) for shape in ((33,), (3, 4), (2, 3, 5), (3, 1), (1, 4), (1,), (0,), (0, 3), (2, 0))
-        ),
+        ROWS_TO_SORT,
         dtypes=NUMBERS,
         ulps=0,
         no_rule=POSITION,
     ),
+    Row("sorted_values", _sorted_values, ROWS_TO_SORT, dtypes=NUMBERS, ulps=0),
     Row("cumsum", _running(lambda a, b: a + b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row("cumprod", _running(lambda a, b: a * b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row(

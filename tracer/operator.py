@@ -73,7 +73,7 @@ class Search:
     """By dtype, an element that beats no other: where the search begins."""
 
 
-def _first(**attributes: Any) -> int:
+def _first(x: Spec, **attributes: Any) -> int:
     return 0
 
 
@@ -88,7 +88,7 @@ class WholeCall:
     functions: tuple[str, ...]
     """Of `codegen/whole_calls.py`, by name ..."""
     choose: Callable[..., int] = _first
-    """... and by the operator's attributes the place of the one that is called."""
+    """... and by the first operand's spec and the attributes the place of the one that is called."""
     dims: int = 2
     """How many of the last dimensions a call takes."""
     transposes: Callable[..., bool] = _no

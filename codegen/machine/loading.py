@@ -106,7 +106,9 @@ def environment() -> tuple[str, ...]:
 def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
-    called = ("blas", "host", "ordering", "matrices", "decompositions")
+    called = (
+        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions", "../tracer/lapack"
+    )  # fmt: skip
     own = ("compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))

@@ -330,12 +330,6 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     return result
 
 
-def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
-    """Positions and ranks of each row."""
-    *batch, row = operands[0]
-    return (*batch, fresh(2), row)
-
-
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
@@ -348,8 +342,10 @@ def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
 
 
 def _decomposition(node: Node, operands: list[Symbols]) -> Symbols:
-    """Planes of each matrix's shape."""
+    """Planes of each matrix's shape, or one with another row."""
     *batch, rows, columns = operands[0]
+    if len(node.shape) == len(operands[0]):
+        return (*batch, fresh(node.shape[-2]), columns)
     return (*batch, fresh(node.shape[-3]), rows, columns)
 
 
@@ -434,7 +430,7 @@ _RULES: dict[str, Rule] = {
     "scatter_prod": _scattered_into,
     "reduction": _reduced,
     "scan": _scan,
-    "ordering": _ordering,
+    "ordering": _broadcast,
     "matrix": _matrix,
     "decomposition": _decomposition,
     "reshape": _reshape,

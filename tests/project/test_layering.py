@@ -29,6 +29,7 @@ ONLY_IMPORTER = {
     "numba": {"pullback.codegen.machine.numba_backend.parts"},
     "llvmlite": {
         "pullback.codegen.blas",
+        "pullback.codegen.lapack",
         "pullback.codegen.machine.compile",
         "pullback.codegen.machine.entry",
         "pullback.codegen.machine.loading",
@@ -36,6 +37,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.machine.sharing",
         "pullback.codegen.machine.waking",
         "pullback.codegen.machine.workers",
+        "pullback.codegen.sorting",
         "pullback.codegen.vector_math.rare",
         "pullback.codegen.vector_math.staged",
     },

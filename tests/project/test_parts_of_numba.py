@@ -48,7 +48,10 @@ numba.core.ir.SetItem
 numba.core.ir.StaticRaise
 numba.core.ir.Var
 """
-PRIVATE = {"pullback.codegen.machine.small_calls": {"_core"}}
+PRIVATE = {
+    "pullback.codegen.machine.small_calls": {"_core"},
+    "pullback.codegen.sorting": {"_ARRAY_API"},  # NumPy's table for C, which has this name
+}
 """Underscored names of other libraries in files that import llvmlite."""
 
 

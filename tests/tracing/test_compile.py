@@ -330,11 +330,11 @@ def test_gemm_uncompiled() -> None:
 
 LOADS_BLAS = """
 import sys
-from pullback.codegen import blas
-blas._routine_address("dgemm")
+from pullback.tracer import lapack
+lapack.address_of("cython_blas", "dgemm")
 assert "scipy.linalg" not in sys.modules
 import numpy, scipy.linalg, scipy.linalg.cython_blas
-assert scipy.linalg.cython_blas is blas._cython_blas()
+assert scipy.linalg.cython_blas is lapack.cython_module("cython_blas")
 assert scipy.linalg.solve(numpy.eye(2), numpy.ones(2)).sum() == 2
 """
 

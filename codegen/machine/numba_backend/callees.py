@@ -14,9 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 from llvmlite import ir
 
+from pullback.tracer.lapack import Routine
 from pullback.tracer.spec import BOOL, INT64
 
-from ... import blas, host
+from ... import blas, host, lapack, sorting
 from ...vector_math import staged
 from .. import host_entry
 from ..loading import OBJECT_PREFIX
@@ -65,6 +66,8 @@ def call_of(function: Any, given: tuple[Kind, ...], module: str, define: Define)
         return _conversion(np.dtype(function), *given)
     if symbol := host.symbol_of(function):
         return _host_call(symbol, *given)
+    if isinstance(function, Routine):
+        return _lapack(function, *given)
     own = _OWN.get(function)
     if own is not None:
         return own(*given)
@@ -116,6 +119,34 @@ def _gemm(*given: Kind) -> Call:
         writer.builder.call(blas.define(writer.builder.module, dtype.name), parts)
 
     return Call(NONE, (dtype, a, b, dtype, out), emit)
+
+
+def _lapack(routine: Routine, *given: Kind) -> Call:
+    """A routine of LAPACK, for extents and for the memory of arrays of one dtype."""
+    dtypes = {one.dtype for one in given if isinstance(one, Array)}
+    if len(dtypes) != 1 or not all(isinstance(one, Array) or kinds.is_integer(one) for one in given):
+        raise TypeError(f"{routine.name} is of extents and arrays of one dtype, not of {given}")
+    (dtype,) = dtypes
+
+    def emit(writer: Writer, values: Sequence[Any]) -> None:
+        parts = [one.data if isinstance(one, ArrayValue) else one for one in values]
+        writer.builder.call(lapack.define(writer.builder.module, routine, dtype.name), parts)
+
+    return Call(NONE, tuple(one if isinstance(one, Array) else INT64 for one in given), emit)
+
+
+def _sorting(function: str, *given: Kind) -> Call:
+    """`sorting.sort` or `sorting.order` of contiguous arrays."""
+    first = given[0]
+    if not isinstance(first, Array) or not all(isinstance(one, Array) and one.layout == "C" for one in given):
+        raise TypeError(f"{function} is of contiguous arrays, not of {given}")
+    dtype = first.dtype
+
+    def emit(writer: Writer, values: Sequence[ArrayValue]) -> None:
+        (count,) = values[0].shape
+        sorting.call(writer.builder, function, dtype.name, [one.data for one in values], count)
+
+    return Call(NONE, given, emit)
 
 
 def _host_call(symbol: str, *given: Kind) -> Call:
@@ -213,6 +244,7 @@ def _reshape(array: Kind, shape: Kind) -> Call:
 _OWN: dict[Any, Callable[..., Call]] = {
     min: functools.partial(_of_integers, "<"), max: functools.partial(_of_integers, ">"),
     abs: _magnitude, slice: _slice, choose: _choice, np.reshape: _reshape, blas.gemm: _gemm,
+    **{one: functools.partial(_sorting, one.__name__) for one in sorting.FUNCTIONS},
 }  # fmt: skip
 _CONVERSIONS = frozenset(
     {bool, int, float, np.bool_, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64,
