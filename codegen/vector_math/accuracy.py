@@ -185,11 +185,11 @@ CASES: dict[str, Case] = {
     "trigamma": Case(lambda x: mp.psi(1, x), ((0, 10), (0, 100)), bound=3.0, domain=(0.0, 1e10)),
     "i0": Case(lambda x: mp.besseli(0, x), ((-20, 20), (7, 9), (0, 700)), bound=4.0, domain=(-720, 720)),
     "i0e": Case(lambda x: _scaled_bessel(0, x), ((-20, 20), (7, 9), (0, 700)), bound=4.0),
-    "i1": Case(lambda x: mp.besseli(1, x), ((-20, 20), (7, 9), (0, 700)), bound=5.0, domain=(-720, 720)),
-    "i1e": Case(lambda x: _scaled_bessel(1, x), ((-20, 20), (7, 9), (0, 700)), bound=5.0),
+    "i1": Case(lambda x: mp.besseli(1, x), ((-20, 20), (7, 9), (0, 700)), bound=6.0, domain=(-720, 720)),
+    "i1e": Case(lambda x: _scaled_bessel(1, x), ((-20, 20), (7, 9), (0, 700)), bound=6.0),
     "erfinv": Case(mp.erfinv, (_UNIT, (0.84, 0.86), _NEAR_0, (0.999, 1)), bound=5.0, domain=_UNIT),
     "ndtri": Case(_quantile, ((0, 1), (0.07, 0.08), (0, 1e-3), (0.9, 1)), bound=5.0, domain=(0.0, 1.0)),
-    "erfcx": Case(_erfcx, ((-26, 0), _UNIT, (0, 10), (0, 1e3)), bound=5.0, domain=(-26, np.inf)),
+    "erfcx": Case(_erfcx, ((-26, 0), _UNIT, (0, 10), (0, 1e3)), bound=6.0, domain=(-26, np.inf)),
     "log_ndtr": Case(_log_ndtr, ((-40, 0), _UNIT, (0, 38)), bound=6.0),
     "power": Case(
         lambda a, b: a**b, ((0, 20), (0.5, 2), (1.41, 1.42)), bound=2.5, operands=2, domain=_POSITIVE
