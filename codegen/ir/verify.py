@@ -139,6 +139,7 @@ class _Verifier:
                     self._writes(target.buffer, target.indices)
             case For(variable, start, stop, body):
                 self._same(INT64, variable.dtype, start.dtype, stop.dtype)
+                self._require(bool(body), "a loop does nothing")
                 with self._inside_of_loop():
                     self.known[variable.name] = variable.dtype
                     self._note_walk(variable, start)

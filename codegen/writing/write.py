@@ -231,6 +231,8 @@ class Writer(LibraryWriter):
             if is_one:
                 scope.statements += inner.statements
                 continue
+            if not inner.statements:  # there all values are where they belong
+                continue
             first, last = self.index(stretch.start, scope), self.index(stretch.stop, scope)
             if loop in self.shared:
                 first = start if stretch is stretches[0] else ir.apply("max", start, first)

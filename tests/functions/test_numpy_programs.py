@@ -828,12 +828,10 @@ def test_a_norm_of_scipy_is_a_number_of_its_kind(shape: Any, order: Any) -> None
 
 
 def test_a_sum_into_an_array_where_the_function_runs_uncompiled() -> None:
-    stream = np.random.default_rng(0)
-
     def total(x: Any) -> Any:
         sums = np.empty(2)
         x.sum(axis=1, out=sums)
-        return sums.sum() + 0 * stream.random()
+        return sums.sum() + 0 * np.random.default_rng(0).random()  # seeded inside
 
     with pytest.warns(UserWarning, match="runs uncompiled"):
         assert pb.compile(total)(np.ones((2, 3))) == 6.0

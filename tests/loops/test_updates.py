@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from extent import machine_code
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from uncompiled import run_uncompiled
 
@@ -110,7 +110,16 @@ def test_many_writes_stay_a_line_each() -> None:
 regions = st.tuples(st.integers(0, 8), st.integers(1, 4), st.integers(1, 2))
 
 
-@settings(max_examples=40, phases=[Phase.generate])
+STRETCH_OF_NOTHING: Any = [
+    ((7, 3, 1), (7, 1, 2), "+"), ((8, 1, 2), (4, 2, 1), "+"), ((8, 1, 1), (3, 2, 1), "*"),
+    ((8, 2, 2), (0, 4, 1), "+"), ((4, 1, 2), (1, 4, 1), "+"), ((3, 1, 2), (0, 1, 2), "="),
+    ((0, 3, 2), (8, 1, 1), "+"), ((3, 2, 1), (1, 2, 2), "+"), ((7, 1, 1), (4, 2, 2), "+"),
+]  # fmt: skip
+"""Behind the interior of a loop all values are where they belong."""
+
+
+@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])
+@example(STRETCH_OF_NOTHING)
 @given(st.lists(st.tuples(regions, regions, st.sampled_from("=+*")), min_size=1, max_size=9))
 def test_random_writes(steps: list[Any]) -> None:
     def program(x: Any) -> Any:
