@@ -30,7 +30,7 @@ from .spec import BOOL, Spec
 next_serial = itertools.count(1).__next__
 """Numbers nodes, and questions about them, in the order in which they come up."""
 Scalar = bool | int | float
-SCALARS = (bool, int, float)
+SCALARS = (bool, int, float, complex)
 FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
 
@@ -200,6 +200,8 @@ def make_node(
     if operator.family == "eager":
         _refuse(operator)
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
+    if spec.dtype.kind == "c":
+        refuse_complex()
     if origin is None:
         origin = current_origin()
         name = origin.target if name is None else name
@@ -213,17 +215,28 @@ def _refuse(operator: Operator) -> NoReturn:
     )
 
 
+def refuse_complex() -> NoReturn:
+    raise EagerOnlyError(
+        f"complex numbers have no form in compiled code{at_caller()}. Compute with them outside of the "
+        "compiled function, or with their parts, or leave that function uncompiled."
+    )
+
+
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
     return new_node(creation.parameter, (), {"spec": spec}, spec, origin, name)
 
 
 def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
     """An input of the user's function, whose sizes get their names from it."""
+    if spec.dtype.kind == "c":
+        refuse_complex()
     return make_input(spec.with_shape(dims.named(spec.shape, name)), name, origin)
 
 
 def constant(value: Scalar, spec: Spec) -> Node:
     """One value everywhere."""
+    if spec.dtype.kind == "c":
+        refuse_complex()
     number = dims.with_formula(spec.dtype.type(value).item(), dims.formula_of(value))
     attributes = {"shape": spec.shape, "value": number, "dtype": spec.dtype}
     return new_node(creation.full, (), attributes, spec)

@@ -12,13 +12,16 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.reduction import highest, lowest
+from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply
+from ..values.dtypes import promote_dtypes
 from ..values.tensor import Tensor
 from .common import (
     Operand,
     Scalar,
     array_dtype,
     as_dtype,
+    common_dtype,
     elementwise,
     fail,
     filled,
@@ -43,7 +46,7 @@ def _scaled(other: Any, alpha: Scalar, function: str) -> Any:
     """alpha * other."""
     if alpha == 1:
         return other
-    if isinstance(alpha, float) and isinstance(other, Tensor) and array_dtype(other).kind != "f":
+    if isinstance(alpha, float) and isinstance(other, Tensor) and array_dtype(other).kind not in CONTINUOUS:
         fail(
             ArgumentError,
             f"{function}(): For integral input tensors, argument alpha must not be a floating point number.",
@@ -208,7 +211,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         return _pow_tensor(input, exponent)
     base, power = promoted("pow", tensor(input, "pow"), exponent)
     dtype = array_dtype(base)
-    if dtype.kind != "f" and power < 0:
+    if dtype.kind not in CONTINUOUS and power < 0:
         fail(
             ArgumentError,
             f"Integers to negative integer powers are not allowed: found {dtype} ** {power}. Convert the "
@@ -227,18 +230,17 @@ def _pow_tensor(input: Operand, exponent: Any) -> Tensor:
 
 
 def float_power(input: Operand, exponent: Operand) -> Tensor:
-    """input ** exponent in float64.
+    """input ** exponent in float64, or complex128.
 
     Example:
         >>> float_power(tensor([2, 4]), -1)
         tensor([0.5000, 0.2500], dtype=torch.float64)
     """
-    double = np.dtype("float64")
-    base, power = (
-        as_dtype(one, double) if isinstance(one, Tensor) else float(one)
-        for one in (operand(input, "float_power", "input"), operand(exponent, "float_power", "exponent"))
+    given = operand(input, "float_power", "input"), operand(exponent, "float_power", "exponent")
+    double = promote_dtypes(common_dtype(*given), np.dtype("float64"))
+    return pow(
+        *(as_dtype(one, double) if isinstance(one, Tensor) else scalar_of(one, double) for one in given)
     )
-    return pow(base, power)
 
 
 def _ignoring_nan(chosen: Any, input: Operand, other: Operand, name: str) -> Tensor:
@@ -354,7 +356,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         tensor([2.5000])
     """
     x, a, b = promoted("addcdiv", input, tensor1, tensor2)
-    if array_dtype(x).kind != "f":
+    if array_dtype(x).kind not in CONTINUOUS:
         fail(
             DTypeError,
             "Integer division with addcdiv is no longer supported. Use (input + value * tensor1 / tensor2) "

@@ -13,6 +13,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
+from ...tracer.spec import real_dtype
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
@@ -20,6 +21,7 @@ from .common import (
     all_dims,
     array_dtype,
     as_dtype,
+    conjugate,
     elementwise,
     fail,
     floating,
@@ -30,6 +32,7 @@ from .common import (
     require_float,
     tensor,
 )  # fmt: skip
+from .complex_numbers import real as real_part
 from .contraction import contracted
 from .conventions import require_elements
 from .declared import amax, amin, sum
@@ -183,7 +186,7 @@ def vector_norm(
         extreme = r.amax if order > 0 else r.amin
         return apply(extreme, apply(e.absolute, values), dims=dims, keepdim=bool(keepdim), grad_name=NORM)
     if order == 0:
-        counted = as_dtype(apply(e.not_equal, values, 0.0), array_dtype(values))
+        counted = as_dtype(apply(e.not_equal, values, 0.0), real_dtype(array_dtype(values)))
         return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim))
     return apply(c.norm, values, dims=dims, keepdim=bool(keepdim), order=order, grad_name=NORM)
 
@@ -289,7 +292,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) 
         tensor([[0.6000, 0.8000]])
     """
     length = apply(e.clamp, vector_norm(input, p, dim, True), float(eps), math.inf)
-    return apply(e.divide, input, length)
+    return apply(e.divide, input, as_dtype(length, array_dtype(input)))
 
 
 @numpy_names
@@ -311,7 +314,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariance matrix of variables in rows, observed in columns.
+    """The covariance matrix of variables in rows, observed in columns; of complex ones the second conjugated.
 
     Args:
         fweights: how often each observation was made, integers.
@@ -333,7 +336,7 @@ def cov(
         return weighted_cov(rows, correction, fweights, aweights)
     centred = apply(e.subtract, rows, mean(rows, 1, True))
     freedom = max(rows.shape[1] - correction, 0)
-    total = contracted(centred, centred, "ax,bx->ab")
+    total = contracted(centred, conjugate(centred), "ax,bx->ab")
     result = apply(e.multiply, total, share(freedom) if freedom else math.inf)
     return result.squeeze() if rows.shape[0] == 1 else result
 
@@ -362,8 +365,8 @@ def weighted_cov(rows: Tensor, correction: float, fweights: Tensor | None, aweig
     else:
         share = apply(e.divide, sum(apply(e.multiply, weights, given[-1])), total)
         freedom = apply(e.subtract, total, apply(e.multiply, share, float(correction)))
-    products = contracted(apply(e.multiply, centred, weights), centred, "ax,bx->ab")
-    result = apply(e.divide, products, apply(e.maximum, freedom, 0.0))
+    products = contracted(apply(e.multiply, centred, weights), conjugate(centred), "ax,bx->ab")
+    result = apply(e.divide, products, as_dtype(apply(e.maximum, real_part(freedom), 0.0), dtype))
     return result.squeeze() if rows.shape[0] == 1 else result
 
 
@@ -378,6 +381,9 @@ def corrcoef(input: Tensor) -> Tensor:
     matrix = cov(input)
     if not matrix.ndim:
         return apply(e.divide, matrix, matrix)
-    deviations = apply(e.sqrt, matrix.diagonal())
+    deviations = as_dtype(apply(e.sqrt, real_part(matrix.diagonal())), array_dtype(matrix))
     scaled = apply(e.divide, apply(e.divide, matrix, deviations.unsqueeze(1)), deviations)
+    if scaled.is_complex():
+        parts = (apply(one, scaled) for one in (e.real, e.imag))
+        return apply(e.complex_of, *(apply(e.clamp, one, -1.0, 1.0) for one in parts))
     return apply(e.clamp, scaled, -1.0, 1.0)

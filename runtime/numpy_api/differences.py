@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.spec import CONTINUOUS
 from ..functions import PUBLIC, declared, joining, parts, reduction
 from ..functions.common import array_dtype, as_dtype, fail
 from ..tensors.conversion import tensor_of
@@ -124,7 +125,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order central differences inside, one-sided ones at the ends; distances may vary."""
     x = tensor_of(f)
-    x = x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
+    x = x if array_dtype(x).kind in CONTINUOUS else as_dtype(x, np.dtype("float64"))
     axes = axes_of(axis, x, "gradient")
     given = list(varargs) or [1.0]
     if len(given) == 1:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
 from ...tracer.operator import operators
+from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared, joining, movement, parts
 from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
@@ -283,7 +284,7 @@ def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
 def _prepared(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
     x = tensor_of(array) if dtype is None else as_dtype(tensor_of(array), np.dtype(dtype))
     is_float = ufunc.__name__ in ("logaddexp", "logaddexp2", "hypot", "true_divide", "divide")
-    return averaged(x) if is_float and array_dtype(x).kind != "f" else x
+    return averaged(x) if is_float and array_dtype(x).kind not in CONTINUOUS else x
 
 
 def _refuse(ufunc: np.ufunc, method: str, options: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, declared, decompositions, linalg
 from ..functions.common import INTEGERS, array_dtype, fail
+from ..numpy_api.fourier import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, promoted
 from ..tensors.conversion import tensor_of
@@ -145,6 +146,7 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "eigvalsh": _plainly(lambda a, lower=True: eigh(a, lower=lower, eigvals_only=True)),
         "eigh": _plainly(eigh),
     },
+    "scipy.fft": OF_SCIPY,
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),
     },

@@ -12,11 +12,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
+from ...tracer.errors import DTypeError, LeakedTraceError, LinearAlgebraError, PullbackError
 from ...tracer.graph import Node, lift, make_node
 from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
+from ...tracer.origin import fail
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
@@ -37,7 +39,7 @@ from .local import is_local, local
 
 ndarray = np.ndarray
 COMPUTING = frozenset(
-    ("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
+    ("elementwise", "complex", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
 )
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
@@ -64,7 +66,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         attributes: the operator's, normalised.
 
     Raises:
-        ShapeError, DTypeError: what the operator's shape rule finds wrong.
+        ShapeError, DTypeError: what the operator's shape rule finds wrong, or complex numbers.
         LeakedTraceError: an operand is a traced value of a trace that has ended.
 
     Example:
@@ -110,7 +112,12 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
     if kind is not TorchTensor:
         kind = kind_of_result(kind, result.shape, operator.movement.is_view)
     tensor = local(result, kind) if is_known else make(result, kind)
-    if mask and operator.rules and result.dtype.kind == "f" and is_recording():
+    sort = result.dtype.kind
+    if sort != "f" and not operator.of_complex:
+        _require_real(operator, values)
+    if mask and operator.rules and sort in CONTINUOUS and is_recording():
+        if sort == "c" and concrete:  # NumPy mixes real and complex operands, whose cotangents would not fit
+            operator.infer(*(spec_of_operand(value, result.dtype) for value in values), **attributes)
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator.movement.is_view:
         link_view(tensor, operator, operands[0], attributes)
@@ -213,9 +220,27 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     if isinstance(error, np.linalg.LinAlgError):
         element = _first_failing(operator, values, attributes)
         raise LinearAlgebraError(f"linalg.{operator.name}: {element}{error}.") from error
+    if not operator.of_complex:
+        _require_real(operator, values)
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
     operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error
+
+
+def _require_real(operator: Operator, values: list[Any]) -> None:
+    """DTypeError for complex operands of an operator on real numbers."""
+    for value in values:
+        if isinstance(value, complex) or (isinstance(value, ndarray | Node) and value.dtype.kind == "c"):
+            refuse_complex(operator.public_name)
+
+
+def refuse_complex(function: str) -> NoReturn:
+    """DTypeError: the function is one of real numbers."""
+    fail(
+        DTypeError,
+        f"{function}() is not implemented for complex numbers, and an operand is complex. Take its .real, "
+        ".imag or abs() first.",
+    )
 
 
 def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str, Any]) -> str:

@@ -472,8 +472,8 @@ class _Run:
             value = np.asarray(value)
             if value.dtype not in SUPPORTED:
                 raise OutputError(
-                    f"{self.name} returns an array of dtype {value.dtype}; expected a bool, integer or real "
-                    "floating dtype. Compute it outside of the compiled function."
+                    f"{self.name} returns an array of dtype {value.dtype}; expected a bool, integer, "
+                    "floating or complex dtype. Compute it outside of the compiled function."
                 )
             value = self.trace.capture(value)
         return identity(value) if value.is_input else value
