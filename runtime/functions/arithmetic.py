@@ -30,6 +30,7 @@ from .common import (
     operand,
     promoted,
     require_broadcast,
+    require_real,
     scalar_of,
     tensor,
 )  # fmt: skip
@@ -298,7 +299,7 @@ def _clamped(
         fail(ArgumentError, "clamp(): At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]
     x, *found = promoted("clamp", tensor(input, "clamp"), *bounds)
-    dtype = array_dtype(x)
+    dtype = array_dtype(require_real(x, "clamp"))
     low = lowest(dtype) if min is None else found.pop(0)
     high = highest(dtype) if max is None else found.pop(0)
     name = "ClampBackward0" if any(isinstance(one, Tensor) for one in (low, high)) else "ClampBackward1"

@@ -58,7 +58,7 @@ def isposinf(input: Operand) -> Tensor:
         >>> isposinf(tensor([float("inf"), float("-inf")]))
         tensor([ True, False])
     """
-    return eq(input, float("inf"))
+    return eq(require_real(tensor(input, "isposinf"), "isposinf"), float("inf"))
 
 
 def isneginf(input: Operand) -> Tensor:
@@ -68,7 +68,7 @@ def isneginf(input: Operand) -> Tensor:
         >>> isneginf(tensor([float("inf"), float("-inf")]))
         tensor([False,  True])
     """
-    return eq(input, float("-inf"))
+    return eq(require_real(tensor(input, "isneginf"), "isneginf"), float("-inf"))
 
 
 def signbit(input: Operand) -> Tensor:

@@ -23,6 +23,7 @@ from .common import (
     numpy_names,
     one_dim,
     promoted,
+    require_real,
     tensor,
 )
 from .comparison import where
@@ -75,6 +76,8 @@ def searchsorted(
         fail(ArgumentError, f"searchsorted(): side must be 'left' or 'right' as right says, found {side!r}.")
     ordered = tensor(sorted_sequence, "searchsorted", "sorted_sequence")._detached()
     wanted = wrap(np.asarray(input)) if is_scalar(input) else tensor(input, "searchsorted")._detached()
+    for one in (ordered, wanted):
+        require_real(one, "searchsorted")
     if sorter is not None:
         ordered = along(ordered, sorter, ordered.ndim - 1)
     if not ordered.ndim or (ordered.ndim > 1 and ordered.shape[:-1] != wanted.shape[:-1]):
@@ -150,7 +153,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         >>> histc(tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
         tensor([0., 2., 1., 0.])
     """
-    x = tensor(input, "histc")
+    x = require_real(tensor(input, "histc"), "histc")
     if bins <= 0:
         fail(ArgumentError, f"bins must be > 0, but got {bins} for dimension 0")
     values = values_of(x, "histc").reshape(-1)
@@ -191,7 +194,7 @@ def histogram(
         >>> histogram(tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0)).hist
         tensor([2., 1.])
     """
-    values = values_of(floating(input, "histogram"), "histogram").reshape(-1)
+    values = values_of(require_real(floating(input, "histogram"), "histogram"), "histogram").reshape(-1)
     if isinstance(bins, Tensor):
         edges = values_of(bins, "histogram").astype(values.dtype)
     else:
@@ -214,7 +217,7 @@ def unique(
         >>> unique(tensor([2, 1, 2]))
         tensor([1, 2])
     """
-    values = values_of(tensor(input, "unique"), "unique")
+    values = values_of(require_real(tensor(input, "unique"), "unique"), "unique")
     axis = None if dim is None else one_dim(dim, values.ndim, "unique")
     found, inverse, counts = np.unique(
         values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
@@ -233,7 +236,8 @@ def unique_consecutive(
         >>> unique_consecutive(tensor([1, 1, 2, 1]))
         tensor([1, 2, 1])
     """
-    values = values_of(tensor(input, "unique_consecutive"), "unique_consecutive")
+    x = require_real(tensor(input, "unique_consecutive"), "unique_consecutive")
+    values = values_of(x, "unique_consecutive")
     axis = 0 if dim is None else one_dim(dim, values.ndim, "unique_consecutive")
     rows = values.reshape(-1) if dim is None else np.moveaxis(values, axis, 0)
     flat = rows.reshape(len(rows), -1)
@@ -261,7 +265,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
         >>> mode(tensor([3, 1, 3])).values
         tensor(3)
     """
-    x = tensor(input, "mode")
+    x = require_real(tensor(input, "mode"), "mode")
     dim = one_dim(dim, x.ndim, "mode")
     if not x.ndim:
         return PAIRS["mode"](x, iota(1).reshape(()))

@@ -154,9 +154,15 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def symmetric(a: Tensor, lower: bool = True) -> Tensor:
-    """One triangle of every matrix and its mirror image: all that NumPy and SciPy read of a symmetric one."""
-    mirrored = transpose(tril(a, -1) if lower else triu(a, 1), -2, -1)
-    return apply(e.add, tril(a) if lower else triu(a), mirrored)
+    """One triangle of every matrix and its mirror image: all that NumPy and SciPy read of a symmetric one.
+
+    Of complex numbers the image is conjugated, and the diagonal real.
+    """
+    half = tril(a, -1) if lower else triu(a, 1)
+    if a.is_complex():
+        diagonal = as_dtype(apply(e.real, triu(tril(a))), array_dtype(a))
+        return apply(e.add, apply(e.add, half, diagonal), adjoint(half))
+    return apply(e.add, tril(a) if lower else triu(a), transpose(half, -2, -1))
 
 
 @matrix_named_either_way

@@ -30,6 +30,7 @@ from .common import (
     one_dim,
     require_broadcast,
     require_float,
+    require_real,
     tensor,
 )  # fmt: skip
 from .complex_numbers import real as real_part
@@ -303,6 +304,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 0.0]]))
         tensor([1.])
     """
+    for one in (x1, x2):
+        require_real(one, "cosine_similarity")
     if x1.shape != x2.shape:
         require_broadcast("cosine_similarity", [x1, x2])
         shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
@@ -379,8 +382,11 @@ def corrcoef(input: Tensor) -> Tensor:
                 [1., 1.]])
     """
     matrix = cov(input)
-    if not matrix.ndim:
-        return apply(e.divide, matrix, matrix)
+    return correlations(matrix) if matrix.ndim else apply(e.divide, matrix, matrix)
+
+
+def correlations(matrix: Tensor) -> Tensor:
+    """Covariances over deviations, held between -1 and 1, which rounding may leave; complex ones by parts."""
     deviations = as_dtype(apply(e.sqrt, real_part(matrix.diagonal())), array_dtype(matrix))
     scaled = apply(e.divide, apply(e.divide, matrix, deviations.unsqueeze(1)), deviations)
     if scaled.is_complex():

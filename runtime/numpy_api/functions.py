@@ -340,7 +340,7 @@ def _dot(a: Any, b: Any) -> Tensor:
     return contraction.tensordot(x, y, ([x.ndim - 1], [y.ndim - 2]))
 
 
-implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in promoted([a, b]))))
+implements(np.vdot)(lambda a, b: contraction.vdot(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
 implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))

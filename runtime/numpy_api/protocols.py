@@ -36,7 +36,8 @@ from .values import calls_from_scipy, without_tensors
 
 _SAME_NAME = "deg2rad fmax fmin fmod logaddexp2 logit matmul positive rad2deg signbit xlogy"
 _COMPOSED = {name: name for name in _SAME_NAME.split()} | {
-    "conjugate": "conj_physical", "degrees": "rad2deg", "log_expit": "logsigmoid", "radians": "deg2rad",
+    "conjugate": "conj_physical", "sign": "sgn", "degrees": "rad2deg", "radians": "deg2rad",
+    "log_expit": "logsigmoid",
 }  # fmt: skip
 UFUNCS = {name: offered(one) for one in operators() if one.torch for name in (*one.numpy, *one.scipy)} | {
     name: PUBLIC[public] for name, public in _COMPOSED.items()

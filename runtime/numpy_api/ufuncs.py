@@ -16,7 +16,7 @@ from ...tracer.operator import operators
 from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared, joining, movement, parts
-from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
+from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -90,7 +90,7 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     lengths = [one.shape[axis_of(axis, one, "vecdot")] for one in (x, y)]
     if lengths[0] != lengths[1]:
         fail(ShapeError, f"numpy.vecdot: vectors of one length are expected, found {lengths}.")
-    return declared.sum(movement.movedim(x, axis, -1) * movement.movedim(y, axis, -1), -1)
+    return declared.sum(conjugate(movement.movedim(x, axis, -1)) * movement.movedim(y, axis, -1), -1)
 
 
 def _of_integers(ufunc: np.ufunc) -> Callable[..., Tensor]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...tracer.errors import DTypeError, LeakedTraceError, LinearAlgebraError, PullbackError
 from ...tracer.graph import Node, lift, make_node
-from ...tracer.operator import Operator
+from ...tracer.operator import HOLOMORPHIC, Operator
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
 from ...tracer.origin import fail
@@ -116,8 +116,8 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
     if sort != "f" and not operator.of_complex:
         _require_real(operator, values)
     if mask and operator.rules and sort in CONTINUOUS and is_recording():
-        if sort == "c" and concrete:  # NumPy mixes real and complex operands, whose cotangents would not fit
-            operator.infer(*(spec_of_operand(value, result.dtype) for value in values), **attributes)
+        if sort == "c" and operator.of_complex == HOLOMORPHIC:
+            _require_no_mixture(operator, values, attributes)
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator.movement.is_view:
         link_view(tensor, operator, operands[0], attributes)
@@ -225,6 +225,12 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
     operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error
+
+
+def _require_no_mixture(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> None:
+    """NumPy computes with real and complex operands together, whose cotangents would not fit: DTypeError."""
+    if any(isinstance(one, ndarray) and one.dtype.kind == "f" for one in values):
+        operator.infer(*(spec_of_operand(value, np.dtype(complex)) for value in values), **attributes)
 
 
 def _require_real(operator: Operator, values: list[Any]) -> None:

@@ -14,7 +14,7 @@ from ...tracer.ops.elementwise import multiply
 from ...tracer.ops.movement import of_pairs
 from ...tracer.spec import CONTINUOUS, INT64, real_dtype
 from ...tracer.trace import current_trace, is_tracing
-from ..tape.apply import apply
+from ..tape.apply import apply, refuse_complex
 from ..values import dtypes
 from ..values.tensor import Tensor, make
 from .creation import dtype_or, finished, size_of
@@ -335,4 +335,6 @@ def _known(x: Tensor, function: str) -> np.ndarray:
             "traced. Call it outside, and pass the result in."
         )
     x.refresh()
+    if x.is_complex():
+        refuse_complex(function)
     return x._value

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..operator import HOLOMORPHIC, Array, Monoid, Operator, Scalar, Search, declare, names_in_numpy
 from ..spec import BOOL, INT64, Spec, reduced_shape
 from .elementwise import (
@@ -109,8 +109,14 @@ def _product_of_others(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...]) 
     return restore_dims(g, x_spec, dims) * permute(others, dims=back)
 
 
+def _require_order(dtype: np.dtype) -> None:
+    if dtype.kind == "c":
+        raise DTypeError("complex numbers have no order, so there is no largest. Take abs(), .real or .imag.")
+
+
 def lowest(dtype: np.dtype) -> Scalar:
     """What no element is below."""
+    _require_order(dtype)
     if dtype.kind == "b":
         return False
     return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
@@ -118,6 +124,7 @@ def lowest(dtype: np.dtype) -> Scalar:
 
 def highest(dtype: np.dtype) -> Scalar:
     """What no element is above."""
+    _require_order(dtype)
     if dtype.kind == "b":
         return True
     return np.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
