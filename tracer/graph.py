@@ -200,8 +200,6 @@ def make_node(
     if operator.family == "eager":
         _refuse(operator)
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
-    if spec.dtype.kind == "c":
-        refuse_complex()
     if origin is None:
         origin = current_origin()
         name = origin.target if name is None else name
@@ -235,8 +233,6 @@ def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
 
 def constant(value: Scalar, spec: Spec) -> Node:
     """One value everywhere."""
-    if spec.dtype.kind == "c":
-        refuse_complex()
     number = dims.with_formula(spec.dtype.type(value).item(), dims.formula_of(value))
     attributes = {"shape": spec.shape, "value": number, "dtype": spec.dtype}
     return new_node(creation.full, (), attributes, spec)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.tracer.errors import EagerOnlyError
-from pullback.tracer.graph import Labels, Node, relabelled, toposort
+from pullback.tracer.graph import Labels, Node, refuse_complex, relabelled, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import loop_result
@@ -20,6 +20,8 @@ from pullback.tracer.origin import backward_of
 def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
     """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
     nodes = list(toposort(cotangents, min((node.serial for node in wrt), default=0)))
+    if any(node.dtype.kind == "c" for node in nodes):
+        refuse_complex()
     active = active_nodes(nodes, wrt)
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}

@@ -268,6 +268,8 @@ def link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict
         value.base is source or (source.base is not None and value.base is source.base)
     ):
         return
+    if type(value) is Node and type(source) is ndarray:  # of an array that the graph has captured
+        return
     if operator is reshape and type(value) is Node and not reshaped_in_place(source, value.shape):
         return
     step = ((operator, attributes),)

@@ -223,6 +223,3 @@ def test_compiled_functions_run_uncompiled_and_right() -> None:
         wanted = pb.value_and_grad(loss)(Z)
         np.testing.assert_allclose(value, wanted[0])
         np.testing.assert_allclose(slope, wanted[1])
-    inside = pb.compile(lambda x: abs(x * np.exp(1j * x)).sum())
-    with pytest.warns(UserWarning, match="runs uncompiled"):
-        np.testing.assert_allclose(inside(Z.real), np.abs(Z.real).sum())
