@@ -11,7 +11,7 @@ from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from pullback.tracer.errors import EagerOnlyError
+from pullback.tracer.errors import ComplexResultError, EagerOnlyError
 from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial, toposort
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
@@ -71,7 +71,7 @@ class Split:
             new[node] = _split(node, new)
         for output in outputs:
             if isinstance(new[output], Pair):
-                _refuse(output)
+                raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
         self.outputs = tuple(_real(new[output]) for output in outputs)
 
     def serial(self, question: int) -> int:

@@ -405,7 +405,8 @@ class _Inputs:
         """All derivatives of each output; in a trace as nodes of its graph, where that shows them."""
         values, variables = ([one._value for one in tensors] for tensors in (outputs, self.leaves))
         are_nodes = all(type(one) is Node for one in (*values, *variables))
-        if keep or not are_nodes or have_own_backward(self._behind):
+        is_complex = any(one.is_complex() for one in outputs)
+        if keep or is_complex or not are_nodes or have_own_backward(self._behind):
             return [_all_pulled(output, self.leaves, keep) for output in outputs]
         return [[make(cut_off(one)) for one in row] for row in _derivative_nodes(values, variables)]
 
