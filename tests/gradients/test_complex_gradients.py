@@ -103,6 +103,13 @@ def test_a_step_against_the_gradient_descends() -> None:
     np.testing.assert_allclose(Z - 0.5 * z.grad.numpy(), 1 + 2j)
 
 
+def test_logistic_functions_of_large_numbers_do_not_overflow() -> None:
+    z = np.array([-1e4 + 1j, 1e4 - 1j, -1e4 + 2j])
+    np.testing.assert_allclose(pb.sigmoid(z), [0.0, 1.0, 0.0], atol=1e-300)
+    slope = pb.grad(lambda z: pb.logcumsumexp(z, 0).real.sum())(z)
+    np.testing.assert_allclose(slope, [1.0, 2.0, 0.0], atol=1e-12)
+
+
 def test_real_arguments_get_real_gradients() -> None:
     x = RNG.standard_normal(4)
     slope = pb.grad(lambda x: abs((x + 2j) * np.exp(1j * x)).sum())(x)

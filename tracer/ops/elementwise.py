@@ -100,7 +100,11 @@ def is_complex(x: Array) -> bool:
 
 
 def _sigmoid(x: np.ndarray) -> Any:
-    return np.reciprocal(1.0 + np.exp(-x)) if is_complex(x) else scipy_special().expit(x)
+    if not is_complex(x):
+        return scipy_special().expit(x)
+    is_left = x.real < 0
+    small = np.exp(np.where(is_left, x, -x))
+    return np.where(is_left, small, 1.0) / (1.0 + small)
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
