@@ -20,7 +20,7 @@ class Statement:
     place: str
     """The user's line, `model.py:5`; empty if there is none."""
     border_apart: bool = False
-    """Whether its loop is written twice, for the border and for the interior."""
+    """Whether its loop is written in stretches, the interior and the border."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,11 @@ class Account:
     def statements(self) -> tuple[Statement, ...]:
         """All pieces of work, in order."""
         return tuple(one for step in self.steps for one in _statements_in(step.work))
+
+    @property
+    def host_calls(self) -> tuple[Statement, ...]:
+        """What Python evaluates, as it has no form in code."""
+        return tuple(one for one in self.statements if one.kind == "host")
 
 
 def _statements_in(work: LoopNest | Statement) -> Iterator[Statement]:

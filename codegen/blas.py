@@ -4,22 +4,16 @@ The functions of `scipy.linalg.cython_blas` are called directly. They take matri
 row is the transpose of one by column, so `out = a b` is computed as `out' = b' a'`. Which operand is a
 transposed view is read off its strides, and nothing is copied.
 
-A small matrix that sums up many rows (a gradient of weights, of all steps of a loop) is computed some rows
-at a time: up to a size OpenBLAS multiplies matrices where they lie, above it copies them into its own layout
-first, which for few columns takes as long as the product.
+A small matrix that sums up many rows is computed some rows at a time: up to a size OpenBLAS multiplies
+matrices where they lie, above it copies them into its own layout first, which for few columns takes as long
+as the product.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable, Iterable
-from importlib.machinery import PathFinder
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,18 +21,19 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from ..tracer.forks import new_lock, run_after_fork
+from ..tracer.lapack import address_of, cython_module
 
 SYMBOL_PREFIX = "pullback_blas_"
 ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
 SMALL_RESULT = 2**13
 """Elements up to which a result is computed some rows at a time ..."""
-MULTIPLIED_AT_ONCE = 2**19
-"""... so many that this is the number of multiplications."""
+MULTIPLIED_WHERE_IT_LIES = 2**19
+"""... so many that this is the number of multiplications: OpenBLAS copies matrices for more of them."""
 LARGEST_EXTENT = 2**31 - 1
 """BLAS counts in int32."""
 
 _INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
-_ELEMENTS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
+ELEMENTS = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
 
 
 def gemm(alpha: float, a: np.ndarray, b: np.ndarray, beta: float, out: np.ndarray) -> None:
@@ -67,7 +62,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     name = f"pullback_gemm_{dtype}"
     if name in module.globals:
         return module.globals[name]
-    element = _ELEMENTS[dtype]
+    element = ELEMENTS[dtype]
     matrix = [element.as_pointer(), *[_INT64] * 4]
     kind = ir.FunctionType(ir.VoidType(), [element, *matrix, *matrix, element, *matrix])
     function = ir.Function(module, kind, name)
@@ -79,7 +74,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     (trans_a, step_a), (trans_b, step_b), (_, step_out) = (_layout(builder, one, size) for one in (a, b, out))
     rows, columns = (builder.trunc(one, _INT32) for one in out[1:3])
     trans_a, trans_b, rows, columns, alpha, step_a, step_b, step_out, kept = (
-        _address(builder, one)
+        address(builder, one)
         for one in (trans_a, trans_b, rows, columns, alpha, step_a, step_b, step_out, beta)
     )
     summed = builder.alloca(_INT32)
@@ -113,7 +108,7 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
 def _summed_at_once(builder: ir.IRBuilder, extent: ir.Value, elements: ir.Value) -> ir.Value:
     """How many of the products that make an element are summed in one call."""
     divisor = builder.select(builder.icmp_signed(">", elements, _INT64(0)), elements, _INT64(1))
-    some = builder.sdiv(_INT64(MULTIPLIED_AT_ONCE), divisor)
+    some = builder.sdiv(_INT64(MULTIPLIED_WHERE_IT_LIES), divisor)
     is_small = builder.icmp_signed("<=", elements, _INT64(SMALL_RESULT))
     has_more = builder.icmp_signed(">", extent, builder.mul(some, _INT64(2)))
     return builder.select(builder.and_(is_small, has_more), some, extent)
@@ -130,7 +125,7 @@ def _layout(builder: ir.IRBuilder, matrix: list[ir.Value], size: ir.Value) -> tu
     return letter, builder.trunc(step, _INT32)
 
 
-def _address(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def address(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """Fortran takes all arguments by their address."""
     slot = builder.alloca(value.type)
     builder.store(value, slot)
@@ -144,16 +139,7 @@ def register_symbols(needed: Iterable[str]) -> None:
     """Tell LLVM where those of the needed functions are that BLAS has."""
     for symbol in needed:
         if symbol.startswith(SYMBOL_PREFIX):
-            llvm.add_symbol(symbol, _routine_address(symbol.removeprefix(SYMBOL_PREFIX)))
-
-
-@functools.cache
-def _routine_address(name: str) -> int:
-    capsule = _cython_blas().__pyx_capi__[name]
-    get_name, get_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get_pointer(capsule, get_name(capsule)))
+            llvm.add_symbol(symbol, address_of("cython_blas", symbol.removeprefix(SYMBOL_PREFIX)))
 
 
 class OneThread:
@@ -196,7 +182,7 @@ class OneThread:
 def _thread_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
     """How OpenBLAS, as SciPy links it, tells and sets its number of threads."""
     try:
-        library: Any = ctypes.CDLL(str(_cython_blas().__file__))
+        library: Any = ctypes.CDLL(str(cython_module("cython_blas").__file__))
     except OSError:
         library = None
     for prefix in ("scipy_openblas_", "openblas_"):
@@ -214,20 +200,3 @@ def _one() -> int:
 
 def _ignored(number: int) -> None:
     pass
-
-
-@functools.cache
-def _cython_blas() -> ModuleType:
-    """`scipy.linalg.cython_blas` without the rest of `scipy.linalg`, whose import takes 0.2 s."""
-    name = "scipy.linalg.cython_blas"
-    if "scipy.linalg" in sys.modules:
-        return importlib.import_module(name)
-    import scipy  # not before it is needed
-
-    spec = PathFinder.find_spec(name, [str(Path(scipy.__file__).parent / "linalg")])
-    if spec is None or spec.loader is None:
-        return importlib.import_module(name)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules.pop(name, None)  # whoever imports scipy.linalg gets the same module, and as its attribute
-    return module

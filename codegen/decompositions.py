@@ -1,20 +1,44 @@
-"""Decompositions of a matrix as generated code calls them: plain loops, which Numba compiles with the caller.
+"""Decompositions of a matrix as generated code calls them: by LAPACK, small ones by loops of our own.
 
 Each fills planes of the shape of its matrix; what does not fill a plane lies in its first rows or columns.
-The methods are those of Golub and Van Loan, Matrix Computations: Jacobi's rotations from two sides (8.5) for
-eigenvalues and from one side, Hestenes's (8.6), for singular values, Householder's reflections (5.2) with
-LAPACK's signs, Gauss's elimination with row pivots (3.4), scaling and squaring (9.3) for the exponential.
+LAPACK takes matrices by column. Up to `SMALL` columns the call alone takes longer than the loops, which are
+those of Golub and Van Loan, Matrix Computations: Jacobi's rotations from two sides (8.5) for eigenvalues and
+from one side, Hestenes's (8.6), for singular values, Householder's reflections (5.2) with LAPACK's signs.
+They do not scale, so matrices of extreme numbers are LAPACK's as well, which also says of nan that there is
+no result. Scaling and squaring (9.3) computes the exponential.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy import int64
 
+from ..tracer.lapack import SMALL, SMALL_TRIANGLE
+from .blas import gemm
+from .lapack import (
+    eigenvalues,
+    eigenvectors,
+    orthonormal_rows,
+    reflections,
+    singular_values,
+    singular_vectors,
+    singular_vectors_in_place,
+)
+from .matrices import copy, eliminate_rows
 from .vector_math import sqrt
 
+LEAST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
+"""Sums of squares between which no step of the loops underflows or overflows."""
 MOST_SWEEPS = 60
-TERMS = 20
-"""Of the exponential's series, for matrices whose norm is at most 1/2."""
+"""Of rotations over all pairs of columns; convergence is quadratic, so that ten are usual."""
+LARGEST_NORM = 0.75
+FACTORIAL = 20922789888000.0
+"""Of 16, the last power of the exponential's series: enough for matrices up to this norm."""
+
+
+def is_plain(squares: float) -> bool:
+    """Whether the numbers of a matrix with that sum of squares are for loops."""
+    return squares > LEAST_SQUARE and squares < LARGEST_SQUARE
 
 
 def set_unit(out: np.ndarray, plane: int, rows: int, columns: int) -> None:
@@ -60,8 +84,9 @@ def tangent_of(ratio: float) -> float:
     return -size if ratio < 0.0 else size
 
 
-def eigen_symmetric(matrix: np.ndarray, out: np.ndarray) -> None:
+def eigen_symmetric(matrix: np.ndarray, out: np.ndarray) -> bool:
     """Eigenvectors in the columns of `out[0]`, eigenvalues in ascending order in the first row of `out[1]`.
+    False where LAPACK's iteration does not converge.
 
     Args:
         matrix: shape (n, n), of which the lower triangle is read.
@@ -69,6 +94,58 @@ def eigen_symmetric(matrix: np.ndarray, out: np.ndarray) -> None:
 
     >>> eigen_symmetric(a[i], parts[i])
     """
+    size = matrix.shape[0]
+    squares = 0.0
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(size):
+            out[0, column, row] = matrix[row, column] if column <= row else 0.0
+            out[1, row, column] = 0.0
+            squares += out[0, column, row] * out[0, column, row]
+            nothing += 0.0 * out[0, column, row]
+    is_found = nothing == 0.0
+    if size <= SMALL and is_plain(squares):
+        rotate_symmetric(matrix, out)
+    elif is_found:
+        eigenvectors(size, out[0, :, :], out[1, 0, :])
+        transpose(out[0, :, :])
+        is_found = out[1, 0, 0] == out[1, 0, 0]
+    return is_found
+
+
+def transpose(out: np.ndarray) -> None:
+    """A square matrix in place."""
+    for row in range(out.shape[0]):
+        for column in range(row):
+            kept = out[row, column]
+            out[row, column] = out[column, row]
+            out[column, row] = kept
+
+
+def eigenvalues_symmetric(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """Eigenvalues in ascending order in the last row of `out`. False where there are none found.
+
+    Args:
+        matrix: shape (n, n), of which the lower triangle is read.
+        out: shape (n + 1, n), the first rows to compute in.
+
+    >>> eigenvalues_symmetric(a[i], values[i])
+    """
+    size = matrix.shape[0]
+    nothing = 0.0  # but of nan and inf
+    for row in range(size):
+        for column in range(size):
+            out[column, row] = matrix[row, column] if column <= row else 0.0
+            nothing += 0.0 * out[column, row]
+    is_found = nothing == 0.0
+    if is_found and size > 0:
+        eigenvalues(size, out[:size], out[size, :])
+        is_found = out[size, 0] == out[size, 0]
+    return is_found
+
+
+def rotate_symmetric(matrix: np.ndarray, out: np.ndarray) -> None:
+    """`eigen_symmetric` by Jacobi's rotations."""
     size = matrix.shape[0]
     set_unit(out, 0, size, size)
     whole = 0.0
@@ -110,9 +187,10 @@ def eigen_symmetric(matrix: np.ndarray, out: np.ndarray) -> None:
             out[1, row, column] = 0.0
 
 
-def singular(matrix: np.ndarray, out: np.ndarray) -> None:
+def singular(matrix: np.ndarray, out: np.ndarray) -> bool:
     """Left singular vectors in the columns of `out[0]`, singular values in descending order in the first row
-    of `out[1]`, right singular vectors in the columns of the first n rows of `out[2]`.
+    of `out[1]`, right singular vectors in the columns of the first n rows of `out[2]`. False where LAPACK's
+    iteration does not converge.
 
     Args:
         matrix: shape (m, n), m >= n.
@@ -120,6 +198,87 @@ def singular(matrix: np.ndarray, out: np.ndarray) -> None:
 
     >>> singular(a[i], parts[i])
     """
+    rows, size = matrix.shape
+    squares = 0.0
+    nothing = 0.0  # but of nan and inf
+    for row in range(rows):
+        for column in range(size):
+            squares += matrix[row, column] * matrix[row, column]
+            nothing += 0.0 * matrix[row, column]
+    is_found = nothing == 0.0
+    if size <= SMALL and is_plain(squares):
+        rotate_singular(matrix, out)
+    elif is_found:
+        copy_by_column(matrix, out[0, :, :])
+        if rows == size:
+            singular_vectors_in_place(rows, size, out[0, :, :], out[1, 0, :], out[2, :, :])
+            transpose(out[0, :, :])
+        else:  # the first row that V leaves free is room for the values, until U is out of theirs
+            singular_vectors(rows, size, out[0, :, :], out[2, size, :], out[1, :, :], out[2, :, :])
+            copy_by_row(out[1, :, :], out[0, :, :])
+            for column in range(size):
+                out[1, 0, column] = out[2, size, column]
+        for row in range(1, rows):
+            for column in range(size):
+                out[1, row, column] = 0.0
+                if row >= size:
+                    out[2, row, column] = 0.0
+        is_found = out[1, 0, 0] == out[1, 0, 0]
+    return is_found
+
+
+def copy_by_column(matrix: np.ndarray, out: np.ndarray) -> None:
+    """A matrix into memory of its shape, column after column."""
+    rows, columns = matrix.shape
+    i = 0
+    j = 0
+    for column in range(columns):
+        for row in range(rows):
+            out[i, j] = matrix[row, column]
+            j += 1
+            if j == columns:
+                j = 0
+                i += 1
+
+
+def copy_by_row(by_column: np.ndarray, out: np.ndarray) -> None:
+    """A matrix that lies in memory of its shape column after column."""
+    rows, columns = out.shape
+    i = 0
+    j = 0
+    for column in range(columns):
+        for row in range(rows):
+            out[row, column] = by_column[i, j]
+            j += 1
+            if j == columns:
+                j = 0
+                i += 1
+
+
+def singular_numbers(matrix: np.ndarray, out: np.ndarray) -> bool:
+    """Singular values in descending order in the last row of `out`. False where there are none found.
+
+    Args:
+        matrix: shape (m, n), m >= n.
+        out: shape (m + 1, n), the first rows to compute in.
+
+    >>> singular_numbers(a[i], values[i])
+    """
+    rows, size = matrix.shape
+    copy_by_column(matrix, out[:rows])
+    nothing = 0.0  # but of nan and inf
+    for row in range(rows):
+        for column in range(size):
+            nothing += 0.0 * matrix[row, column]
+    is_found = nothing == 0.0
+    if is_found and size > 0:
+        singular_values(rows, size, out[:rows], out[rows, :])
+        is_found = out[rows, 0] == out[rows, 0]
+    return is_found
+
+
+def rotate_singular(matrix: np.ndarray, out: np.ndarray) -> None:
+    """`singular` by Hestenes's rotations."""
     rows = matrix.shape[0]
     size = matrix.shape[1]
     for row in range(rows):
@@ -200,12 +359,37 @@ def complete_column(out: np.ndarray, rows: int, column: int) -> None:
 def orthogonal_triangular(matrix: np.ndarray, out: np.ndarray) -> None:
     """Q in `out[0]`, R in the first n rows of `out[1]`.
 
+    A matrix by row is the transpose of one by column, so what LAPACK finds is the L and the Q of that.
+
     Args:
         matrix: shape (m, n), m >= n.
         out: shape (2, m, n).
 
     >>> orthogonal_triangular(a[i], parts[i])
     """
+    rows, size = matrix.shape
+    squares = 0.0
+    for row in range(rows):
+        for column in range(size):
+            out[0, row, column] = matrix[row, column]
+            out[1, row, column] = 0.0
+            squares += matrix[row, column] * matrix[row, column]
+    if size <= SMALL_TRIANGLE and is_plain(squares):
+        reflect(matrix, out)
+    else:
+        last = size - 1  # of the rows of R, which has one element: room for the factors of the reflections
+        reflections(size, rows, out[0, :, :], out[1, last, :])
+        for row in range(last):
+            for column in range(row, size):
+                out[1, row, column] = out[0, row, column]
+        corner = out[0, last, last]
+        orthonormal_rows(size, rows, out[0, :, :], out[1, last, :])
+        for column in range(size):
+            out[1, last, column] = corner if column == last else 0.0
+
+
+def reflect(matrix: np.ndarray, out: np.ndarray) -> None:
+    """`orthogonal_triangular` by Householder's reflections, one after the other."""
     rows = matrix.shape[0]
     size = matrix.shape[1]
     for row in range(rows):
@@ -260,32 +444,18 @@ def exchanged_rows(matrix: np.ndarray, out: np.ndarray) -> None:
 
     >>> exchanged_rows(a[i], parts[i])
     """
-    rows = matrix.shape[0]
-    columns = matrix.shape[1]
+    rows, columns = matrix.shape
     for row in range(rows):
         for column in range(columns):
             out[0, row, column] = row
             out[1, row, column] = row
-            out[2, row, column] = matrix[row, column]
-    for place in range(min(rows, columns)):
-        best = place
-        for row in range(place + 1, rows):
-            if abs(out[2, row, place]) > abs(out[2, best, place]):
-                best = row
-        out[1, place, 0] = best
-        if best != place:
-            kept = out[0, place, 0]
-            out[0, place, 0] = out[0, best, 0]
-            out[0, best, 0] = kept
-            for column in range(columns):
-                moved = out[2, place, column]
-                out[2, place, column] = out[2, best, column]
-                out[2, best, column] = moved
-        if out[2, place, place] != 0.0:
-            for row in range(place + 1, rows):
-                factor = out[2, row, place] / out[2, place, place]
-                for column in range(place + 1, columns):
-                    out[2, row, column] -= factor * out[2, place, column]
+    copy(matrix, out[2, :, :])
+    eliminate_rows(out[2, :, :], out[1, :, :1], True)
+    for row in range(min(rows, columns)):
+        other = int64(out[1, row, 0])
+        kept = out[0, row, 0]
+        out[0, row, 0] = out[0, other, 0]
+        out[0, other, 0] = kept
 
 
 def triangles(matrix: np.ndarray, out: np.ndarray) -> None:
@@ -297,33 +467,19 @@ def triangles(matrix: np.ndarray, out: np.ndarray) -> None:
 
     >>> triangles(a[i], parts[i])
     """
-    size = matrix.shape[0]
-    for row in range(size):
-        for column in range(size):
-            out[0, row, column] = matrix[row, column]
-    for place in range(size):
-        for row in range(place + 1, size):
-            out[0, row, place] = out[0, row, place] / out[0, place, place]
-            for column in range(place + 1, size):
-                out[0, row, column] -= out[0, row, place] * out[0, place, column]
-
-
-def multiply_planes(out: np.ndarray, one: int, other: int, result: int, size: int, scale: float) -> None:
-    """A plane as the product of two others, times a number."""
-    for row in range(size):
-        for column in range(size):
-            total = 0.0
-            for middle in range(size):
-                total += out[one, row, middle] * out[other, middle, column]
-            out[result, row, column] = scale * total
+    copy(matrix, out[0, :, :])
+    eliminate_rows(out[0, :, :], out[0, :, :], False)
 
 
 def exponential(matrix: np.ndarray, out: np.ndarray) -> None:
     """The exponential in `out[0]`.
 
+    The series up to the power 16 in powers of the matrix's fourth power (Paterson and Stockmeyer), squared as
+    often as the matrix was halved.
+
     Args:
         matrix: shape (n, n).
-        out: shape (4, n, n); the other planes are scratch.
+        out: shape (6, n, n); the other planes are scratch.
 
     >>> exponential(a[i], parts[i])
     """
@@ -337,26 +493,49 @@ def exponential(matrix: np.ndarray, out: np.ndarray) -> None:
             norm = total
     halvings = 0
     scale = 1.0
-    while norm * scale > 0.5 and halvings < 1000:
+    while norm * scale > LARGEST_NORM and halvings < 1000:
         scale = scale * 0.5
         halvings += 1
     for row in range(size):
         for column in range(size):
-            out[1, row, column] = scale * matrix[row, column]
-    set_unit(out, 0, size, size)
-    set_unit(out, 2, size, size)
-    for term in range(1, TERMS):
-        multiply_planes(out, 2, 1, 3, size, 1.0 / term)
+            out[2, row, column] = scale * matrix[row, column]
+    if size > 0:
+        for power in range(3):
+            gemm(1.0, out[2, :, :], out[2 + power, :, :], 0.0, out[3 + power, :, :])
+    plane = (halvings + 1) % 2  # so that the last product is in the first plane
+    weight = 1.0 / FACTORIAL
+    for row in range(size):
+        for column in range(size):
+            out[plane, row, column] = weight * out[5, row, column]
+    for step in range(4):
+        first = 12 - 4 * step  # the least of the four powers that are added, times 1 / first!
+        weight = weight * ((first + 4) * (first + 3) * (first + 2) * (first + 1))
+        second = weight / (first + 1)
+        third = second / (first + 2)
+        fourth = third / (first + 3)
         for row in range(size):
             for column in range(size):
-                out[2, row, column] = out[3, row, column]
-                out[0, row, column] += out[3, row, column]
+                out[plane, row, column] += (
+                    second * out[2, row, column] + third * out[3, row, column] + fourth * out[4, row, column]
+                )
+            out[plane, row, row] += weight
+        if first > 0 and size > 0:
+            gemm(1.0, out[plane, :, :], out[5, :, :], 0.0, out[1 - plane, :, :])
+            plane = 1 - plane
     for _ in range(halvings):
-        multiply_planes(out, 0, 0, 3, size, 1.0)
-        for row in range(size):
-            for column in range(size):
-                out[0, row, column] = out[3, row, column]
+        if size > 0:
+            gemm(1.0, out[plane, :, :], out[plane, :, :], 0.0, out[1 - plane, :, :])
+        plane = 1 - plane
 
 
-FUNCTIONS = (eigen_symmetric, singular, orthogonal_triangular, exchanged_rows, triangles, exponential)
+FUNCTIONS = (
+    eigen_symmetric,
+    eigenvalues_symmetric,
+    singular,
+    singular_numbers,
+    orthogonal_triangular,
+    exchanged_rows,
+    triangles,
+    exponential,
+)
 """Those that generated code calls."""

@@ -14,6 +14,7 @@ from .blas import gemm
 from .vector_math import sqrt
 
 BLOCK = 32
+"""Columns that are eliminated by loops before a product brings the rest up to date."""
 
 
 def factor_cholesky(a: np.ndarray, out: np.ndarray) -> bool:
@@ -119,31 +120,43 @@ def eliminate(a: np.ndarray, out: np.ndarray) -> None:
     """
     size = a.shape[0]
     copy(a, out)
-    for start in range(0, size, BLOCK):
-        stop = min(start + BLOCK, size)
+    eliminate_rows(out[:size], out[size:].T, True)
+
+
+def eliminate_rows(out: np.ndarray, exchanged: np.ndarray, exchanges: bool) -> None:
+    """L, without its ones, and U of a matrix of any shape in place.
+
+    Where rows are exchanged, the first column of `exchanged` says with which, one after the other.
+    """
+    rows, columns = out.shape
+    count = min(rows, columns)
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
         for k in range(start, stop):
-            place = k
-            largest = abs(out[k, k])
-            for i in range(k + 1, size):
-                if abs(out[i, k]) > largest:
-                    largest = abs(out[i, k])
-                    place = i
-            out[size, k] = place
-            exchange(out, k, place)
+            if exchanges:
+                place = k
+                largest = abs(out[k, k])
+                for i in range(k + 1, rows):
+                    if abs(out[i, k]) > largest:
+                        largest = abs(out[i, k])
+                        place = i
+                exchanged[k, 0] = place
+                exchange(out, k, place)
             pivot = out[k, k]
             if pivot != 0.0:
-                for i in range(k + 1, size):
+                for i in range(k + 1, rows):
                     factor = out[i, k] / pivot
                     out[i, k] = factor
                     for j in range(k + 1, stop):
                         out[i, j] -= factor * out[k, j]
-        if stop < size:
+        if stop < columns:
             for i in range(start + 1, stop):
                 for k in range(start, i):
                     factor = out[i, k]
-                    for j in range(stop, size):
+                    for j in range(stop, columns):
                         out[i, j] -= factor * out[k, j]
-            gemm(-1.0, out[stop:size, start:stop], out[start:stop, stop:], 1.0, out[stop:size, stop:])
+            if stop < rows:
+                gemm(-1.0, out[stop:, start:stop], out[start:stop, stop:], 1.0, out[stop:, stop:])
 
 
 def exchange(out: np.ndarray, one: int, other: int | int64) -> None:

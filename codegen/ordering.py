@@ -1,56 +1,75 @@
-"""Sorting as generated code calls it: plain loops, which Numba compiles with the function that calls them."""
+"""Sorting as generated code calls it: by NumPy's sort of numbers, and what makes it stable."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from .sorting import order, sort
+
+
+def sort_integers(keys: np.ndarray, out: np.ndarray) -> None:
+    """The keys in order into `out`.
+
+    Args:
+        keys: shape (n,), integers.
+        out: shape (n,), of the same dtype.
+
+    >>> sort_integers(x[i], values[i])
+    """
+    for place in range(keys.shape[0]):
+        out[place] = keys[place]
+    sort(out)
+
+
+def sort_floats(keys: np.ndarray, out: np.ndarray) -> None:
+    """The keys in order into `out`: nan last, zeros of both signs in the order in which they are given.
+
+    Args:
+        keys: shape (n,), floats.
+        out: shape (n,), of the same dtype.
+
+    >>> sort_floats(x[i], values[i])
+    """
+    for place in range(keys.shape[0]):
+        out[place] = keys[place]
+    sort(out)
+    first = 0  # the place of the first zero
+    stop = keys.shape[0]
+    while first < stop:
+        middle = (first + stop) // 2
+        if out[middle] < 0.0:
+            first = middle + 1
+        else:
+            stop = middle
+    if first + 1 < keys.shape[0] and out[first + 1] == 0.0:
+        for place in range(keys.shape[0]):
+            if keys[place] == 0.0:
+                out[first] = keys[place]
+                first += 1
+
 
 def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
-    """The positions that sort the keys into `out[0]`, the rank of each key into `out[1]`.
-
-    Runs of positions are merged, each round from one row of `out` into the other: Knuth, The Art of Computer
-    Programming 3, section 5.2.4. Equal keys stay in order, nan comes last.
+    """The positions that sort the keys into `out`: equal keys stay in order, nan comes last.
 
     Args:
         keys: shape (n,), integers or floats.
-        out: shape (2, n), int64.
+        out: shape (n,), int64.
 
     >>> sort_positions(x[i], order[i])
     """
-    count = keys.shape[0]
-    for place in range(count):
-        out[0, place] = place
-    source = 0
-    width = 1
-    while width < count:
-        target = 1 - source
-        start = 0
-        while start < count:
-            middle = min(start + width, count)
-            stop = min(middle + width, count)
-            left = start
-            right = middle
-            for place in range(start, stop):
-                takes_right = left == middle
-                if not takes_right and right < stop:
-                    one = keys[out[source, right]]
-                    other = keys[out[source, left]]
-                    takes_right = one < other or (other != other and one == one)
-                if takes_right:
-                    out[target, place] = out[source, right]
-                    right += 1
-                else:
-                    out[target, place] = out[source, left]
-                    left += 1
-            start = stop
-        source = target
-        width = 2 * width
-    if source == 1:
-        for place in range(count):
-            out[0, place] = out[1, place]
-    for place in range(count):
-        out[1, out[0, place]] = place
+    for place in range(keys.shape[0]):
+        out[place] = place
+    order(keys, out)
+    begin = 0
+    for place in range(1, keys.shape[0]):
+        one = keys[out[begin]]
+        other = keys[out[place]]
+        if one != other and (one == one or other == other):
+            if place - begin > 1:
+                sort(out[begin:place])
+            begin = place
+    sort(out[begin:])
 
 
-FUNCTIONS = (sort_positions,)
+FUNCTIONS = (sort_integers, sort_floats, sort_positions)
 """Those that generated code calls."""

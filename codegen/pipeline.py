@@ -14,20 +14,20 @@ from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
 from .program import Program
-from .rewriting import pieces, rotations, slices  # noqa: F401  enters their rewrites
+from .rewriting import rotations, slices  # noqa: F401  enters their rewrites
 from .rewriting.associate import associate
 from .rewriting.calls import absorb_permutes, copy_operands, form_calls
 from .rewriting.contraction_rewrites import find_contractions
 from .rewriting.contractions import lower_contractions
 from .rewriting.factors import factor_sums
-from .rewriting.layouts import transpose_constants, transpose_tables
+from .rewriting.layouts import transpose_tables
 from .rewriting.online import sum_online
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import Simplifier, expand_composites
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
-from .rewriting.windows import add_in_place, forget_overwritten
+from .rewriting.windows import add_in_place
 from .rolling.bodies import (
     copy_what_is_viewed,
     in_bodies,
@@ -70,7 +70,6 @@ def optimise(graph: Graph) -> Graph:
         simplify,
         share_reciprocals,
         transpose_tables,
-        forget_overwritten,
         add_in_place,
         move_when_read,
         prune_loops,
@@ -90,7 +89,7 @@ def finish(graph: Graph) -> Graph:
 
 def form_all_calls(graph: Graph) -> Graph:
     """The graph, and the bodies of its loops, with contractions as calls of BLAS."""
-    return run_passes(graph, transpose_constants, form_calls_in_bodies, form_calls, copy_operands)
+    return run_passes(graph, form_calls_in_bodies, form_calls, copy_operands)
 
 
 def form_calls_in_bodies(graph: Graph) -> Graph:

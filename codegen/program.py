@@ -23,11 +23,12 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
+from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
 from .machine import compile as machine
 from .machine import store
-from .machine.memory import POISONED, SMALLEST_KEPT, allocator
+from .machine.memory import POISONED, allocator, is_large
 from .machine.signatures import argument_types, sharing_of
 from .machine.small_calls import caller
 from .machine.threads import get_num_threads
@@ -35,15 +36,17 @@ from .machine.workers import have_workers
 from .nests.accounting import account_of
 from .nests.loops import bodies
 from .nests.plan import Output, Plan
+from .nests.tree import Host
 from .options import Options
 from .targets.python.imports import import_lines
 from .targets.python.spelling import width
-from .whole_calls import MULTIPLYING, call_of
+from .whole_calls import call_of, calls_blas
 from .writing.brief import brief_loops
 from .writing.explain import explain
 from .writing.functions import write_program
 
 RECURSION_LIMIT = 100_000
+"""Python frames for the descent into expressions: some for each operator of the longest chain."""
 FLOAT16 = np.dtype("float16")
 Kernel = Callable[..., Any]
 Runner = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]
@@ -167,6 +170,8 @@ class Program:
         def run_explaining(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             try:
                 return run(arrays)
+            except Raised as raised:
+                raise self._located(raised) from None
             except IndexError as error:
                 raise DimensionError(
                     f"{self.graph.name}: an index array holds a position that is out of range of {error}. "
@@ -176,6 +181,16 @@ class Program:
                 raise self._without_result(*error.args) from None
 
         return run_explaining
+
+    def _located(self, raised: Raised) -> BaseException:
+        """What Python has raised, with the lines that it may have been called for."""
+        error = raised.__cause__
+        assert error is not None
+        called = (one for one in self._plan.tree.roots if isinstance(one, Host))
+        nodes = (one.node for one in called if HostCall.of(one.node).symbol == raised.symbol)
+        places = dict.fromkeys(f"{node.origin.place}  {node.origin.text}" for node in nodes)
+        error.add_note(f"{self.graph.name}: in a call of Python, at {', or '.join(places)}")
+        return error
 
     def _without_result(self, number: int) -> LinearAlgebraError:
         """What is wrong where a call in the code has no result."""
@@ -249,8 +264,8 @@ def deep_recursion() -> Iterator[None]:
 def make_runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """A closure that allocates what the kernels fill, calls them, and hands out the outputs."""
     runner = _with_room if program.counts else _runner
-    called = {name for one in program.kernels for name in ir.called_functions(one.function.body)}
-    if called & {"gemm", *MULTIPLYING}:
+    statements = (one for kernel in program.kernels for one in ir.walk(kernel.function.body))
+    if any(calls_blas(one) for one in statements if isinstance(one, ir.Library)):
         return _with_blas_in_one_thread(runner(program, plan, kernels))
     return runner(program, plan, kernels)
 
@@ -290,7 +305,7 @@ def _runner(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runne
 
 def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float, ...], count: int) -> Runner:
     """One serial function that takes all inputs and fills the outputs as they are."""
-    is_small = all(spec.nbytes < SMALLEST_KEPT for spec in specs)
+    is_small = not any(map(is_large, specs))
     if is_small and isinstance(kernel, BuiltinFunctionType) and not POISONED:
         return caller(kernel, specs, numbers, count)
     allocators = [allocator(spec) for spec in specs]
@@ -304,6 +319,7 @@ def _plain_runner(kernel: Kernel, specs: list[Spec], numbers: tuple[int | float,
 
 
 FIRST_ROOM = 64
+"""Rows of a tape that a first call has, where data says how many it needs."""
 
 
 class Room:

@@ -7,9 +7,11 @@ from types import FunctionType
 from typing import Any
 
 from pullback.tracer.graph import Node
+from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import WholeCall
 
 from . import decompositions, matrices, ordering
+from .ir.statements import Library, Section
 
 MODULES = (ordering, matrices, decompositions)
 FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
@@ -19,8 +21,17 @@ NAMES_OF_MODULES = {
     module.__name__: {function.__name__ for function in module.FUNCTIONS} for module in MODULES
 }
 BY_NAME = {function.__name__: function for function in FUNCTIONS}
-MULTIPLYING = frozenset(function.__name__ for function in matrices.FUNCTIONS)
-"""Functions that call `gemm`."""
+MULTIPLYING = frozenset(one.__name__ for one in (*matrices.FUNCTIONS, *decompositions.FUNCTIONS))
+"""Functions that call BLAS or LAPACK ..."""
+BY_LOOPS = frozenset(one.__name__ for one in decompositions.FUNCTIONS)
+"""... and those of them that don't for small matrices, or for so small ones that these take no threads."""
+
+
+def calls_blas(call: Library) -> bool:
+    """Whether BLAS may want threads in a call."""
+    (first, *_) = (one for one in call.operands if isinstance(one, Section))
+    is_small = call.function in BY_LOOPS and first.buffer.dims[-1] <= SMALL
+    return call.function == "gemm" or (call.function in MULTIPLYING and not is_small)
 
 
 def takes_wholes(node: Node) -> bool:
@@ -40,5 +51,5 @@ def operations_of_call(node: Node) -> int:
 def function_of(node: Node) -> FunctionType:
     """The function that is called for a node."""
     call = call_of(node)
-    found: Any = BY_NAME[call.functions[call.choose(**node.attributes)]]
+    found: Any = BY_NAME[call.functions[call.choose(node.operands[0].spec, **node.attributes)]]
     return found

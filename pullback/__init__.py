@@ -171,6 +171,7 @@ from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
 from pullback.runtime.dispatch.compiled import compile
+from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
 from pullback.runtime.methods.public import publish as _publish
@@ -209,16 +210,17 @@ __all__ = [
     "combinations", "compile", "complex", "complex128", "complex64", "concat", "concatenate", "cond",
     "conj", "conj_physical", "constant_pad_nd", "conv1d", "conv2d", "copysign", "corrcoef",
     "cosine_similarity", "count_nonzero", "cov", "cross", "cross_entropy", "cummax", "cummin",
-    "cumulative_trapezoid", "default_generator", "deg2rad", "det", "detach", "detach_copy", "device",
-    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "dist",
-    "div", "divide", "dot", "double", "DoubleTensor", "dropout", "dsplit", "dstack", "dtype", "einsum",
-    "elu", "empty", "empty_like", "empty_strided", "enable_grad", "equal", "errors", "expand",
-    "expand_as", "expand_copy", "eye", "fft", "fill", "finfo", "flatten", "flip", "fliplr", "flipud",
-    "float", "float16", "float32", "float64", "float_power", "FloatTensor", "fmax", "fmin", "fmod",
-    "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather",
-    "gaussian_nll_loss", "gcd", "gelu", "Generator", "ger", "get_default_device", "get_default_dtype",
-    "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "get_rng_state", "glu",
-    "grad", "gradient", "half", "HalfTensor", "hamming_window", "hann_window", "hardsigmoid", "hardswish",
+    "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
+    "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
+    "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
+    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_strided",
+    "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye", "fft", "fill", "finfo",
+    "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
+    "FloatTensor", "fmax", "fmin", "fmod", "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy",
+    "full", "full_like", "func", "gather", "gaussian_nll_loss", "gcd", "gelu", "Generator", "ger",
+    "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_interop_threads",
+    "get_num_threads", "get_rng_state", "glu", "grad", "gradient",
+    "half", "HalfTensor", "hamming_window", "hann_window", "hardsigmoid", "hardswish",
     "hardtanh", "heaviside", "hessian", "hinge_embedding_loss", "histc", "histogram", "hsplit", "hstack",
     "huber_loss", "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce",
     "index_select", "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8",
@@ -235,9 +237,9 @@ __all__ = [
     "nansum", "narrow", "narrow_copy", "neg", "negative", "nextafter", "nll_loss", "nn", "no_grad",
     "nonzero", "nonzero_static", "norm", "normal", "normalize", "numel", "one_hot", "ones", "ones_like",
     "outer", "pad", "permute", "permute_copy", "pinverse", "poisson", "poisson_nll_loss", "polar",
-    "polygamma", "positive", "pow", "prelu", "printoptions", "promote_types", "put", "qr", "quantile",
-    "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random",
-    "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
+    "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
+    "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
     "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",
     "rms_norm", "roll", "rot90", "round", "row_stack", "rsub", "save", "scalar_tensor", "scan", "scatter",
     "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_copy", "select_scatter",

@@ -20,6 +20,7 @@ from pullback.codegen import ir
 from pullback.codegen.program import Program, Room, _output
 from pullback.codegen.targets.c.c_file import Entry, emit, errors_of
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.lapack import EXTENTS, ROUTINES, WORKSPACE, address_of
 
 COMPILER = shutil.which("cc")
 WARNINGS = (
@@ -50,10 +51,46 @@ GEMM(cblas_sgemm, float)
 """A CBLAS, as far as programs need one."""
 
 
+def lapacke() -> str:
+    """A LAPACKE, as far as programs need one, of SciPy's functions."""
+    lines = []
+    for letter, kind in (("d", "double"), ("s", "float")):
+        for one in {one.function: one for one in ROUTINES.values()}.values():
+            tokens = one.tokens
+            names = [f"a{place}" for place in range(len(tokens))]
+            kinds = [
+                "char " if token.isupper() else "int " if token in EXTENTS else f"{kind} *"
+                for token in tokens
+            ]
+            own = [place for place, token in enumerate(tokens) if token not in (*WORKSPACE, "info")]
+            parameters = ", ".join(f"{kinds[place]}{names[place]}" for place in own)
+            given = [
+                ("&" if token.isupper() or token in EXTENTS else "") + names[place]
+                if place in own
+                else {"work": "work", "iwork": "iwork"}.get(token, f"&{token}")
+                for place, token in enumerate(tokens)
+            ]
+            last = names[max(place for place, token in enumerate(tokens) if token in EXTENTS)]
+            lines.append(
+                f"int LAPACKE_{letter}{one.function}(int order, {parameters})\n{{\n"
+                f"    void (*call)() = (void (*)()){address_of('cython_lapack', letter + one.function)}ULL;\n"
+                f"    {kind} asked, *work = &asked;\n"
+                f"    int integers = 0, *iwork = &integers, lwork = -1, liwork = -1, info = 0;\n"
+                f"    call({', '.join(given)});\n"
+                f"    lwork = (int)asked + 1;\n"
+                f"    liwork = integers + 8 * {last};\n"
+                f"    work = malloc(lwork * sizeof(*work));\n"
+                f"    iwork = malloc(liwork * sizeof(int));\n"
+                f"    call({', '.join(given)});\n"
+                f"    free(work);\n    free(iwork);\n    return info;\n}}\n"
+            )
+    return "".join(lines)
+
+
 def load(source: str, folder: Path) -> ctypes.CDLL:
-    """The machine code of a file, with a CBLAS."""
+    """The machine code of a file, with a CBLAS and a LAPACKE."""
     path = folder / "programs.c"
-    path.write_text(source + BLAS, encoding="utf-8")
+    path.write_text(source + BLAS + lapacke(), encoding="utf-8")
     library = path.with_suffix(".so")
     assert COMPILER is not None
     command = [COMPILER, *FLAGS, "-shared", "-fPIC", "-o", str(library), str(path), "-lm"]

@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Every graph that a pass makes, and every program of the loop IR, is verified.
     """
     os.environ.setdefault("PULLBACK_CHECK", "1")  # before `settings` is imported
+    os.environ["PULLBACK_MACHINE"] = "reference"  # generated text is the same wherever tests run
     if config.getoption("--poison"):
         os.environ["PULLBACK_POISON_MEMORY"] = "1"  # before `memory` is imported
     if config.getoption("--whole"):

@@ -332,6 +332,8 @@ TRANSCENDENTAL = (
     unary("erf", _of_floats(math.erf)),
     unary("erfc", _of_floats(math.erfc)),
     unary("lgamma", _of_floats(_lgamma), ulps=64, because="it is a difference near its zeros at 1 and 2"),
+    *(unary(name, getattr(scipy.special, name), ulps=64, because="that of SciPy's")
+      for name in ("i0", "i0e", "i1", "i1e", "erfinv", "erfcx", "ndtri", "log_ndtr")),
     unary("digamma", scipy.special.psi, order=1, ulps=64, because="it is a difference near its zero at 1.46"),
     unary("trigamma", lambda x: scipy.special.zeta(2, x.astype(np.float64)).astype(x.dtype),
           undefined=lambda x: ~(x > 0), ulps=16),
@@ -562,14 +564,17 @@ def _search(name: str, extreme: np.ufunc) -> Row:
 
 def _sorted_positions(x: np.ndarray) -> np.ndarray:
     """By Python's sort, nan as a number above all others."""
-    result = np.empty((*x.shape[:-1], 2, x.shape[-1]), np.int64)
+    result = np.empty(x.shape, np.int64)
     for place in np.ndindex(x.shape[:-1]):
         row = x[place].tolist()
-        order = sorted(
+        result[place] = sorted(
             range(len(row)), key=lambda at: (row[at] != row[at], row[at] if row[at] == row[at] else 0)
         )
-        result[place] = order, [order.index(at) for at in range(len(row))]
     return result
+
+
+def _sorted_values(x: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(x, _sorted_positions(x), -1)
 
 
 def _running(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -607,6 +612,9 @@ def _recurred(factor: np.ndarray, x: np.ndarray, dim: int) -> np.ndarray:
     return np.moveaxis(result, -1, dim)
 
 
+ROWS_TO_SORT = tuple(
+    Case((shape,)) for shape in ((33,), (3, 4), (2, 3, 5), (3, 1), (1, 4), (1,), (0,), (0, 3), (2, 0))
+)
 REDUCTIONS = (
     _reduces("sum", _one_by_one(np.add), empty=True, dtypes=NUMBERS),
     _reduces("prod", _one_by_one(np.multiply), empty=True, dtypes=NUMBERS),
@@ -623,13 +631,12 @@ REDUCTIONS = (
     Row(
         "sorted_positions",
         _sorted_positions,
-        tuple(
-            Case((shape,)) for shape in ((33,), (3, 4), (2, 3, 5), (3, 1), (1, 4), (1,), (0,), (0, 3), (2, 0))
-        ),
+        ROWS_TO_SORT,
         dtypes=NUMBERS,
         ulps=0,
         no_rule=POSITION,
     ),
+    Row("sorted_values", _sorted_values, ROWS_TO_SORT, dtypes=NUMBERS, ulps=0),
     Row("cumsum", _running(lambda a, b: a + b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row("cumprod", _running(lambda a, b: a * b), SCANS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
     Row(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DimensionError
-from .graph import Node
+from .graph import Node, made_anew
 
 
 class ConcreteValues:
@@ -19,6 +19,7 @@ class ConcreteValues:
         self._known: dict[Node, Any] = {}
         self._varying: dict[Node, bool] = {}
         self._defined: dict[Node, Callable[[], Node]] = {}
+        self._plain: dict[Node, Node] = {}
 
     def give(self, node: Node, array: np.ndarray, varies: bool = True) -> None:
         """Say what an input is now, and whether it may be something else in other calls."""
@@ -29,13 +30,24 @@ class ConcreteValues:
         """Say how to make the node that has the value of one that operands alone do not tell."""
         self._defined[node] = made
 
+    def plain(self, node: Node) -> Node:
+        """The same value made of operators that all have one: derivatives are taken."""
+        if not self._defined:
+            return node
+        for one in _missing(node, self._plain):
+            if one in self._defined:
+                self._plain[one] = self._defined[one]()
+                continue
+            operands = tuple([self._plain[operand] for operand in one.operands])
+            is_same = all(new is old for new, old in zip(operands, one.operands))
+            self._plain[one] = one if is_same else made_anew(one, operands)
+        return self._plain[node]
+
     def varies(self, node: Node) -> bool:
         """Whether a value may differ between calls; inputs that nobody gave do."""
+        node = self.plain(node)
         for one in _missing(node, self._varying):
-            if one in self._defined:
-                self._varying[one] = self.varies(self._defined[one]())
-            else:
-                self._varying[one] = one.is_input or any(self._varying[operand] for operand in one.operands)
+            self._varying[one] = one.is_input or any(self._varying[operand] for operand in one.operands)
         return self._varying[node]
 
     def of(self, node: Node) -> np.ndarray | None:
@@ -44,13 +56,11 @@ class ConcreteValues:
         Raises:
             DimensionError: on the way to it, an index is out of range.
         """
+        node = self.plain(node)
         missing = _missing(node, self._known)
         if any(one.is_input for one in missing):
             return None
-        for one in missing:
-            if one in self._defined:
-                self._known[one] = self.of(self._defined[one]())
-        Context().run(self._compute, [one for one in missing if one not in self._known])  # not in the trace
+        Context().run(self._compute, missing)  # not in the trace
         return np.asarray(self._known[node])
 
     @np.errstate(all="ignore")

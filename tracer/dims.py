@@ -10,6 +10,7 @@ A formula and a value belong together, so code that is written by the formula co
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -64,7 +65,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "divide": operator.truediv,
     "floor_divide": operator.floordiv,
     "negative": operator.neg,
+    "modulo": operator.mod,
+    "maximum": max,
+    "minimum": min,
+    "sqrt": math.sqrt,
 }
+OF_INTEGERS = frozenset(("floor_divide", "modulo", "maximum", "minimum"))
+"""Functions that code computes of whole numbers alone."""
 NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 """The second operand that changes nothing."""
 
@@ -105,6 +112,18 @@ class _Sized:
     def __rfloordiv__(self, other: Any) -> Any:
         return _combined("floor_divide", other, self)
 
+    def __mod__(self, other: Any) -> Any:
+        return _combined("modulo", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _combined("modulo", other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __neg__(self) -> Any:
         return apply("negative", self)
 
@@ -132,6 +151,19 @@ class Dim(_Sized, int):
         made = int.__new__(cls, value)
         made.formula = formula
         return made
+
+    def __add__(self, other: Any) -> Any:
+        return _moved(self, other) if type(other) is int else _combined("add", self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return _moved(self, -other) if type(other) is int else _combined("subtract", self, other)
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        if modulo is None and type(other) is int and 0 < other <= LARGEST_PLAIN:
+            return functools.reduce(operator.mul, [self] * other)
+        return int.__pow__(self, other, modulo)
 
 
 class Measure(_Sized, float):
@@ -223,11 +255,19 @@ def with_formula(value: Any, formula: Formula | None) -> Any:
 
 def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
     """What a function gives for numbers, with a formula if one of them has one."""
+    unchanged = _unchanged(function, operands)
+    if unchanged is not None:
+        return with_formula(result, formula_of(unchanged))
+    if function == "multiply":
+        turned = [one for one in operands if formula_of(one) is not None or one != -1]
+        if len(turned) == 1:
+            return result_of("negative", turned, result)
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
     inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
     if not inner:
         return result
-    if max(inner) == DEEPEST:
+    is_unknown = function in OF_INTEGERS and any(type(plain(one)) is not int for one in operands)
+    if is_unknown or max(inner) == DEEPEST:
         return lost(result)
     return with_formula(plain(result), Computed(function, formulas, 1 + max(inner)))
 
@@ -267,30 +307,36 @@ def named(shape: tuple[int, ...], label: str) -> tuple[int, ...]:
 def apply(function: str, *operands: Any) -> Any:
     """A function of `FUNCTIONS`, of numbers of which any may follow from sizes, in whatever order."""
     result = FUNCTIONS[function](*map(plain, operands))
-    moved = _moved(function, *operands) if function in ("add", "subtract") else None
-    if moved is not None:
-        return with_formula(result, moved)
-    neutral = NEUTRAL.get(function)
-    if len(operands) == 2 and neutral is not None:
-        first, second = operands
-        if formula_of(second) is None and second == neutral:
-            return with_formula(result, formula_of(first))
-        if function in ("add", "multiply") and formula_of(first) is None and first == neutral:
-            return with_formula(result, formula_of(second))
+    first, second = operands if len(operands) == 2 else (None, None)
+    if function in ("add", "subtract") and isinstance(first, Dim) and type(second) is int:
+        return _moved(first, second if function == "add" else -second)
+    if function == "add" and isinstance(second, Dim) and type(first) is int:
+        return _moved(second, first)
     return result_of(function, operands, result)
 
 
-def _moved(function: str, first: Any, second: Any) -> Formula | None:
-    """The formula of a size and some more or less, in which what was added before is added up."""
-    if function == "add" and isinstance(second, Dim):
-        first, second = second, first
-    if not isinstance(first, Dim) or type(second) is not int:
+def _unchanged(function: str, operands: Sequence[Any]) -> Any:
+    """The operand to which another adds nothing; None if each counts."""
+    neutral = NEUTRAL.get(function)
+    if neutral is None or len(operands) != 2:
         return None
-    whole, before = base_of(first.formula)
-    difference = before + (second if function == "add" else -second)
+    first, second = operands
+    if formula_of(second) is None and second == neutral:
+        return first
+    is_symmetric = function in ("add", "multiply")
+    return second if is_symmetric and formula_of(first) is None and first == neutral else None
+
+
+def _moved(size: Dim, difference: int) -> int:
+    """A size and some more or less, in whose formula what was added before is added up."""
+    value = int(size) + difference
+    whole, before = base_of(size.formula)
+    difference += before
     if not difference:
-        return whole
-    return Computed("add" if difference > 0 else "subtract", (whole, abs(difference)), whole.depth + 1)
+        return with_formula(value, whole)
+    function = "add" if difference > 0 else "subtract"
+    formula = Computed(function, (whole, abs(difference)), whole.depth + 1)
+    return with_formula(value, formula)
 
 
 def base_of(formula: Formula) -> tuple[Formula, int]:

@@ -20,7 +20,7 @@ import numpy as np
 from . import dims
 from .errors import EagerOnlyError, GraphError, LeakedTraceError
 from .lost_numbers import traced_number
-from .operator import Operator, Value
+from .operator import Operator, Parts, Value, Walk
 from .ops import creation
 from .ops import elementwise as e
 from .origin import UNKNOWN, Origin, at_caller, current_origin
@@ -33,6 +33,7 @@ Scalar = bool | int | float
 SCALARS = (bool, int, float, complex)
 FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
+NO_PARTS = Parts(())
 
 
 class Node(Value):
@@ -77,6 +78,18 @@ class Node(Value):
     def scalar_value(self) -> Scalar | None:
         """The value of a constant, whatever its shape."""
         return self.attributes["value"] if self.operator is creation.full else None
+
+    @property
+    def walks(self) -> tuple[Walk | None, ...]:
+        """How the dimensions of the operand are read, of what takes each element from one place."""
+        walks = self.operator.movement.walks
+        return () if walks is None else walks(self.operands[0].spec, **self.attributes)
+
+    @property
+    def parts(self) -> Parts:
+        """What the value is put together from."""
+        parts = self.operator.movement.parts
+        return NO_PARTS if parts is None else parts(*(one.spec for one in self.operands), **self.attributes)
 
     @classmethod
     def apply(cls, operator: Operator, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Node:
@@ -192,13 +205,7 @@ def make_node(
     origin: Origin | None = None,
     name: str | None = None,
 ) -> Node:
-    """A new node, its spec inferred, its origin the user's current line unless given.
-
-    Raises:
-        EagerOnlyError: only NumPy or SciPy evaluates the operator.
-    """
-    if operator.family == "eager":
-        _refuse(operator)
+    """A new node, its spec inferred, its origin the user's current line unless given."""
     spec = operator.infer(*[operand.spec for operand in operands], **attributes)
     if origin is None:
         origin = current_origin()
@@ -206,28 +213,21 @@ def make_node(
     return new_node(operator, operands, attributes, spec, origin, name or "")
 
 
-def _refuse(operator: Operator) -> NoReturn:
-    raise EagerOnlyError(
-        f"{operator.name}() has no form in compiled code{at_caller()}. Call it outside "
-        "of the compiled function and pass its result in, or leave that function uncompiled."
-    )
-
-
-def refuse_complex() -> NoReturn:
-    raise EagerOnlyError(
-        f"complex numbers have no form in compiled code{at_caller()}. Compute with them outside of the "
-        "compiled function, or with their parts, or leave that function uncompiled."
-    )
-
-
 def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
     return new_node(creation.parameter, (), {"spec": spec}, spec, origin, name)
 
 
 def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
-    """An input of the user's function, whose sizes get their names from it."""
+    """An input of the user's function, whose sizes get their names from it.
+
+    Raises:
+        EagerOnlyError: it is complex.
+    """
     if spec.dtype.kind == "c":
-        refuse_complex()
+        raise EagerOnlyError(
+            f"complex numbers have no form in compiled code{at_caller()}. Compute with them outside of the "
+            "compiled function, or with their parts, or leave that function uncompiled."
+        )
     return make_input(spec.with_shape(dims.named(spec.shape, name)), name, origin)
 
 

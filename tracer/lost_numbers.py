@@ -14,7 +14,8 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
-from .dims import Source, formula_of, with_formula
+from .dims import Formula, Source, formula_of, with_formula
+from .number_origins import formula_in, variable_in
 from .origin import is_own
 
 current: ContextVar[LostNumbers | None] = ContextVar("lost_numbers", default=None)
@@ -27,7 +28,7 @@ class LostNumbers:
         self.sizes_are_asked = False
         self.root: CodeType | None = None
         """What calls the function that is traced."""
-        self._by_object: dict[int, tuple[float, Source]] = {}
+        self._by_object: dict[int, tuple[float, Formula]] = {}
         self._by_place: dict[Any, Source] = {}
 
     def named(self, number: Any) -> Any:
@@ -38,14 +39,23 @@ class LostNumbers:
         if known is not None:
             return with_formula(number, known[1])
         frames = list(self._frames())
+        users = [one for one in frames if not is_own(one.f_code)]
+        is_constant = any(number is one for user in users for one in user.f_code.co_consts)
+        formula = formula_in(users[0], number) if users and not is_constant else None
+        if formula is not None:
+            return self._noted(number, formula)
         if any(_is_spelled(number, one) for one in frames):
             return number
-        stack = tuple([(one.f_code, one.f_lasti) for one in frames if not is_own(one.f_code)])
+        stack = tuple([(one.f_code, one.f_lasti) for one in users])
         label = "".join(f"{code.co_name}+{instruction} " for code, instruction in stack)
-        source = self._by_place.setdefault((stack, number), Source(label))
+        name = variable_in(users[0], number) if users else ""
+        source = self._by_place.setdefault((stack, number), Source(label, letter=name))
+        return self._noted(number, source)
+
+    def _noted(self, number: Any, formula: Formula) -> Any:
         if isinstance(number, float):  # a new object for each that is computed
-            self._by_object[id(number)] = number, source
-        return with_formula(number, source)
+            self._by_object[id(number)] = number, formula
+        return with_formula(number, formula)
 
     def _frames(self) -> Iterator[FrameType]:
         """What runs inside of the trace, the innermost first."""

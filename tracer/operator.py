@@ -79,7 +79,7 @@ class Search:
     """By dtype, an element that beats no other: where the search begins."""
 
 
-def _first(**attributes: Any) -> int:
+def _first(x: Spec, **attributes: Any) -> int:
     return 0
 
 
@@ -94,7 +94,7 @@ class WholeCall:
     functions: tuple[str, ...]
     """Of `codegen/whole_calls.py`, by name ..."""
     choose: Callable[..., int] = _first
-    """... and by the operator's attributes the place of the one that is called."""
+    """... and by the first operand's spec and the attributes the place of the one that is called."""
     dims: int = 2
     """How many of the last dimensions a call takes."""
     transposes: Callable[..., bool] = _no
@@ -114,18 +114,50 @@ class Walk:
     step: int = 1
     backwards: bool = False
     """Whether from the last element to the first."""
+    turns: bool = False
+    """Whether behind the last element comes the first, and the start counts from there."""
 
     def place(self, position: int, extent: int) -> int:
         """Where in the operand's dimension the element at a position of the result's is taken from."""
-        return extent - 1 - position if self.backwards else self.start + self.step * position
+        place = extent - 1 - position if self.backwards else self.start + self.step * position
+        return place % extent if self.turns else place
 
 
 Walks = Callable[..., tuple[Walk | None, ...]]
 """(spec of the operand, **attributes) -> how each of its dimensions is read; None: at its only element."""
 
 
-def no_walks(x: Spec, **attributes: Any) -> tuple[Walk | None, ...]:
-    return ()
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An operand that fills a part of a result: from a place on, in steps, as many as it has elements."""
+
+    operand: int
+    """Its position among the operands."""
+    starts: tuple[int, ...]
+    """Where it begins; of a window, for which operands say it, ()."""
+    steps: tuple[int, ...]
+    behind: int | None = None
+    """The dimension in which it begins where the part before ends."""
+
+    def region(self, shape: tuple[int, ...]) -> list[range]:
+        """The positions that it fills in each dimension, given the operand's shape."""
+        places = zip(self.starts, self.steps, shape)
+        return [range(start, start + step * extent, step) for start, step, extent in places]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a result is put together from: of parts that share a position the first one has it."""
+
+    parts: tuple[Part, ...]
+    around: Scalar = 0
+    """What is beside the parts, a number ..."""
+    base: int | None = None
+    """... or an operand, at the same place."""
+
+
+PartsOf = Callable[..., Parts]
+"""(specs of the operands, **attributes) -> which parts of the result they are."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,12 +172,10 @@ class Movement:
     """Whether it is read at another place than the operand."""
     chooses: bool = False
     """Whether code asks, by its place, where an element comes from."""
-    walks: Walks = no_walks
+    walks: Walks | None = None
     """Of an operator each of whose elements comes from one place: which."""
-
-    @property
-    def has_walks(self) -> bool:
-        return self.walks is not no_walks
+    parts: PartsOf | None = None
+    """Of one that puts operands beside each other, or into something: where they lie."""
 
 
 NOWHERE = Movement()
@@ -180,6 +210,9 @@ class Operator:
     """Of what moves elements: where from."""
     call: WholeCall | None = None
     """Of what takes whole rows or matrices: what generated code calls."""
+    fills: str = ""
+    """Of what Python evaluates, without attributes: the function (*ndarrays, result), `scipy.special.erfinv`,
+    that writes into its last array, and warns of nothing. Without it, what `evaluate` returns is copied."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None

@@ -60,6 +60,11 @@ class Spec:
     def is_float(self) -> bool:
         return self.dtype.kind == "f"
 
+    @property
+    def is_continuous(self) -> bool:
+        """Whether values have derivatives."""
+        return self.dtype.kind in CONTINUOUS
+
     def with_shape(self, shape: tuple[int, ...]) -> Spec:
         return Spec(shape, self.dtype)
 

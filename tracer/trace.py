@@ -11,7 +11,7 @@ is recorded: the graph holds for calls in which all guards have the same answers
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,9 +24,10 @@ from .concrete import ConcreteValues
 from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
+from .ops.creation import full, iota
 from .ops.movement import of_pairs, reshape, slice_
-from .origin import Origin, current_origin
-from .spec import Spec, real_dtype, require_supported, spec_of
+from .origin import UNKNOWN, Origin, current_origin, located_at
+from .spec import INT64, Spec, real_dtype, require_supported, spec_of
 from .views import region_of_view
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -44,13 +45,13 @@ class Stream(Protocol):
 
 
 class Draw:
-    """Draws an array in every call; in the first one it gives what was drawn while tracing."""
+    """Draws arrays in every call; in the first one it gives what was drawn while tracing."""
 
-    def __init__(self, array: np.ndarray, draw: Callable[[], np.ndarray]) -> None:
-        self._arrays = [array]
+    def __init__(self, arrays: Sequence[np.ndarray], draw: Callable[[], Sequence[np.ndarray]]) -> None:
+        self._arrays = [arrays]
         self._draw = draw
 
-    def __call__(self) -> np.ndarray:
+    def __call__(self) -> Sequence[np.ndarray]:
         try:
             return self._arrays.pop()
         except IndexError:  # taken, perhaps by another thread
@@ -121,6 +122,8 @@ FEWEST_SERVED = 4
 """Parts that one copy of an array must have served before another copy is made of it."""
 
 
+FEWEST_STACKED = 4
+"""Draws of one shape and dtype that are rows of one input."""
 OWN_REFERENCES = 2
 """To a captured array that only the trace holds: its own, and that of the call that counts them."""
 LARGEST_SHARED = 1 << 16
@@ -149,8 +152,10 @@ class Trace:
         self._asked: dict[tuple[Node, Any], np.ndarray] = {}
         self.streams: dict[Stream, Any] = {}
         """The streams of random numbers that were drawn from, and their state before."""
-        self.drawn: list[tuple[Draw, Node]] = []
-        """What is drawn anew in each call: the function that draws, and the input node of what it gives."""
+        self.stood: Callable[[Any], Any] = itself
+        """Where a stream of the user's stood before the trace."""
+        self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
+        """What is drawn anew in each call: the function that draws, and the input nodes of what it gives."""
         self.numbers: dict[Node, str] = {}
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
         self.lost_numbers = lost_numbers.LostNumbers()
@@ -231,11 +236,69 @@ class Trace:
         the same sequence as without compiling.
         """
         self.streams.setdefault(stream, stream.get_state())
-        array = draw()
-        node = make_named_input(spec_of(array), f"drawn_{len(self.drawn)}", current_origin())
-        self.values.give(node, array)
-        self.drawn.append((Draw(array, draw), node))
+        (node,) = self._enter_drawn((draw(),), lambda: (draw(),))
         return node
+
+    def _enter_drawn(
+        self, arrays: Sequence[np.ndarray], draw: Callable[[], Sequence[np.ndarray]]
+    ) -> tuple[Node, ...]:
+        first = sum(len(nodes) for _, nodes in self.drawn)
+        nodes = tuple(
+            make_named_input(spec_of(array), f"drawn_{place}", current_origin())
+            for place, array in enumerate(arrays, first)
+        )
+        for node, array in zip(nodes, arrays):
+            self.values.give(node, array)
+        self.drawn.append((Draw(arrays, draw), nodes))
+        return nodes
+
+    def repeat_drawn(self, since: int, times: int, backwards: bool) -> dict[Node, Node]:
+        """Draw in each of so many steps of a loop what its body, traced once, has drawn.
+
+        Args:
+            since: how much had been drawn before the body.
+            backwards: whether the first step takes the last row.
+
+        Returns, for each input node of the body's draws, that of a stack of what all steps draw.
+        """
+        inside = self.drawn[since:]
+        if not inside:
+            return {}
+        del self.drawn[since:]
+
+        def draw() -> list[np.ndarray]:
+            steps = [[array for one, _ in inside for array in one()] for _ in range(times)]
+            return [np.stack(rows[::-1] if backwards else rows) for rows in zip(*steps)]
+
+        stacks = self._enter_drawn(draw(), draw)
+        return dict(zip((node for _, nodes in inside for node in nodes), stacks))
+
+    def stack_drawn(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
+        """The nodes, made of rows of one input for all draws that are alike, if there are some.
+
+        So a loop of Python's that draws in each step can be rolled.
+        """
+        nodes = tuple(nodes)
+        alike: dict[Spec, list[Node]] = {}
+        for node in (node for _, drawn in self.drawn for node in drawn):
+            alike.setdefault(node.spec, []).append(node)
+        tables = [drawn for drawn in alike.values() if len(drawn) >= FEWEST_STACKED]
+        if not tables:
+            return nodes
+        inside, self.drawn = self.drawn, []
+        singles = [node for drawn in alike.values() if len(drawn) < FEWEST_STACKED for node in drawn]
+
+        def draw() -> list[np.ndarray]:
+            found = {node: array for one, drawn in inside for node, array in zip(drawn, one())}
+            return [np.stack([found[node] for node in table]) for table in tables] + [
+                found[node] for node in singles
+            ]
+
+        inputs = self._enter_drawn(draw(), draw)
+        new: dict[Node, Node] = dict(zip(singles, inputs[len(tables) :]))
+        for stack, table in zip(inputs, tables):
+            new.update((node, _row(stack, place)) for place, node in enumerate(table))
+        return _made_of(nodes, new)
 
     def ask(self, node: Node, question: str, form: Callable[[Node], Node] = itself) -> np.ndarray | None:
         """The value of `form(node)` in the call that is traced; None if there is none.
@@ -279,27 +342,22 @@ class Trace:
     def share_captured(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes, made of one of those captured arrays that are equal and that nobody else holds.
 
-        So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled.
+        So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled. What code can
+        write as well, as that, is made there.
         """
         shared: dict[tuple[Spec, bytes], Node] = {}
         same: dict[Node, Node] = {}
         for one in self._captured:
             is_held_here_alone = one.array.base is None and sys.getrefcount(one.array) <= OWN_REFERENCES
             if is_held_here_alone and one.array.nbytes <= LARGEST_SHARED and one.is_unchanged():
-                first = shared.setdefault((one.node.spec, one.content.tobytes()), one.node)
-                if first is not one.node:
-                    same[one.node] = first
-        nodes = tuple(nodes)
-        if not same:
-            return nodes
-        for node in toposort(nodes):
-            if node.operands:  # all of them anew, which keeps their order
-                operands = tuple(same.get(one, one) for one in node.operands)
-                attributes = node.attributes
-                same[node] = make_node(
-                    node.operator, operands, attributes, origin=node.origin, name=node.name
-                )
-        return tuple(same.get(node, node) for node in nodes)
+                key = one.node.spec, one.content.tobytes()
+                if key not in shared:
+                    with located_at(UNKNOWN):
+                        made = created(one.content)
+                    shared[key] = one.node if made is None else made
+                if shared[key] is not one.node:
+                    same[one.node] = shared[key]
+        return _made_of(nodes, same) if same else tuple(nodes)
 
     def owns_captured(self) -> bool:
         """Whether nobody but the trace holds what it has captured."""
@@ -314,6 +372,23 @@ class Trace:
         Of an array that was written to after it was captured it is the former content.
         """
         return [(one.array if one.is_unchanged() else one.content, one.node) for one in self._captured]
+
+
+def created(array: np.ndarray) -> Node | None:
+    """An array that code can write: zeros, ones, `np.arange(n)` and `np.eye(n)`."""
+    kind, size = array.dtype.kind, len(array) if array.ndim else 0
+    if size < 2 or kind not in "fiu":
+        return None
+    if array.flat[0] in (0, 1) and (array == array.flat[0]).all() and not np.signbit(array).any():
+        attributes = {"shape": array.shape, "value": array.flat[0].item(), "dtype": array.dtype}
+        return make_node(full, (), attributes)
+    if array.ndim == 1 and kind == "i" and array[1] == 1 and np.array_equal(array, np.arange(size)):
+        return make_node(iota, (), {"size": size, "dtype": array.dtype})
+    if array.shape == (size, size) and array[0, 0] == 1 and np.array_equal(array, np.eye(size)):
+        places = make_node(iota, (), {"size": size, "dtype": INT64})
+        is_on_diagonal = e.equal(reshape(places, shape=(size, 1)), places)
+        return e.convert(is_on_diagonal, dtype=array.dtype)
+    return None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -335,6 +410,25 @@ class _Table:
     base: np.ndarray
     parts: int = 0
     served: int = 0
+
+
+def _made_of(nodes: Iterable[Node], inputs: Mapping[Node, Node]) -> tuple[Node, ...]:
+    """The nodes, of other inputs: all of them anew, which keeps their order."""
+    new, nodes = dict(inputs), tuple(nodes)
+    for node in toposort(nodes):
+        if node.operands:
+            operands = tuple(new.get(one, one) for one in node.operands)
+            new[node] = make_node(
+                node.operator, operands, node.attributes, origin=node.origin, name=node.name
+            )
+    return tuple(new.get(node, node) for node in nodes)
+
+
+def _row(stack: Node, place: int) -> Node:
+    """One of the values in a stack."""
+    shape = stack.shape[1:]
+    starts, stops = (place, *(0 for _ in shape)), (place + 1, *shape)
+    return reshape(slice_(stack, starts=starts, stops=stops, steps=(1,) * stack.spec.ndim), shape=shape)
 
 
 def is_tracing() -> bool:

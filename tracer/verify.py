@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import GraphError
 from .graph import Graph, Node, format_node, node_names, users_of
-from .loop import LoopNode, is_loop
+from .loop import LoopNode
 from .ops.control import Body, loop_result
 from .settings import CHECKING
 
@@ -30,7 +30,7 @@ def checked(graph: Graph, after: str, before: Graph | None = None) -> Graph:
 
 
 def verify(graph: Graph, after: str = "", before: Graph | None = None) -> Graph:
-    """The graph, if it keeps the rules, and so do the bodies of its loops.
+    """The graph, if it keeps the rules, and so do the graphs that its nodes hold.
 
     - Operands come before results, and each input is listed, once; so a body reaches nothing outside of it.
     - Specs are what the operators make of those of the operands.
@@ -57,14 +57,17 @@ def verify(graph: Graph, after: str = "", before: Graph | None = None) -> Graph:
         for fault in chain(_misplaced(node, known), () if node in right else _faults(node)):
             raise _broken(graph, node, fault, after)
         known.add(node)
-        if is_loop(node):
-            _verify_body(node.attributes["body"], after)
+        if (body := node.attributes.get("body")) is not None:
+            _verify_body(body, after)
     return graph
 
 
 def _verify_body(body: Body, after: str) -> None:
     if body not in _verified:
-        verify(body.graph, f"{after}, in the body of a loop" if after else "in the body of a loop")
+        graphs = {"a body": body.graph, "a rule": None if body.rule is None else body.rule.graph}
+        for place, graph in graphs.items():
+            if graph is not None:
+                verify(graph, f"{after}, in {place}" if after else f"in {place}")
         _verified.add(body)
 
 

@@ -7,24 +7,26 @@ complete when all its users have been visited, so one sweep against the order of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pullback.tracer.errors import EagerOnlyError
-from pullback.tracer.graph import Labels, Node, refuse_complex, relabelled, toposort
+from pullback.tracer.graph import Labels, Node, relabelled, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.operator import Operator
-from pullback.tracer.ops.control import loop_result
+from pullback.tracer.ops.control import loop_result, ruled
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.origin import backward_of
+
+from .ruled import pull_back_ruled
 
 
 def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
     """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
     nodes = list(toposort(cotangents, min((node.serial for node in wrt), default=0)))
-    if any(node.dtype.kind == "c" for node in nodes):
-        refuse_complex()
     active = active_nodes(nodes, wrt)
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}
+    ruled_calls = _calls_with_rules(nodes)
     names = Labels()
     for output, cotangent in cotangents.items():
         if output in active:
@@ -35,6 +37,8 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
             found[index] = found[index] + total[node] if index in found else total[node]
         elif node in of_results:
             _visit_loop(node, of_results[node], total, active)
+        elif node.operator is ruled:
+            _visit_ruled(node, ruled_calls.get(node, ()), total, active)
         elif node in total and node.operands:
             _name_cotangent(total[node], node, names)
             _visit(node, total, active)
@@ -42,14 +46,22 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
     return [next(named) if node in total else None for node in wrt]
 
 
+def summed(values: Sequence[Node], cotangents: Sequence[Node]) -> dict[Node, Node]:
+    """The cotangent of each of the values, some of which may be the same."""
+    found: dict[Node, Node] = {}
+    for value, one in zip(values, cotangents):
+        found[value] = found[value] + one if value in found else one
+    return found
+
+
 def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
     """Those of the nodes, operands first, through which a derivative with respect to `wrt` passes."""
-    active = {node for node in wrt if node.spec.is_float}
+    active = {node for node in wrt if node.spec.is_continuous}
     for node in nodes:
         if node.operator is loop_result:
             if node.attributes["index"] in _active_results(node.operands[0], active):
                 active.add(node)
-        elif node.spec.is_float and any(
+        elif node.spec.is_continuous and any(
             operand in active and _depends(node.operator, position)
             for position, operand in enumerate(node.operands)
         ):
@@ -60,7 +72,8 @@ def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
 def _depends(operator: Operator, position: int) -> bool:
     """Whether the result has a derivative by the operand. That of factors is in the rule of the composite
     that takes them and the matrix; `_visit` refuses any other use of them."""
-    return operator.rule_for(position) is not None or operator.family == "matrix"
+    has_rule = operator.rule_for(position) is not None
+    return has_rule or operator is ruled or operator.family == "matrix"
 
 
 def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
@@ -103,6 +116,29 @@ def _visit_loop(node: Node, cotangents: dict[int, Node], total: dict[Node, Node]
             operand = node.operands[position]
             if operand in active:
                 total[operand] = total[operand] + contribution if operand in total else contribution
+
+
+def _calls_with_rules(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The results of each call of a graph with a rule, by the first of them: its cotangents are all known."""
+    calls: dict[Any, list[Node]] = {}
+    for node in nodes:
+        if node.operator is ruled:
+            calls.setdefault((node.attributes["body"], node.operands), []).append(node)
+    return {results[0]: results for results in calls.values()}
+
+
+def _visit_ruled(first: Node, results: Sequence[Node], total: dict[Node, Node], active: set[Node]) -> None:
+    cotangents: dict[int, Node] = {}
+    for node in results:  # a rule that has read a result has made a node of its own for it
+        if node in total:
+            index = node.attributes["index"]
+            cotangents[index] = cotangents[index] + total[node] if index in cotangents else total[node]
+    if not cotangents:
+        return
+    with backward_of(first.origin, first.attributes["body"].graph.name):
+        for position, contribution in pull_back_ruled(first, cotangents, active).items():
+            operand = first.operands[position]
+            total[operand] = total[operand] + contribution if operand in total else contribution
 
 
 def _name_cotangent(cotangent: Node, primal: Node, names: Labels) -> None:

@@ -7,7 +7,7 @@ out: most of what they multiply is 0 then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, make_node, substitute, toposort
 from pullback.tracer.loop import make_loop
@@ -17,20 +17,21 @@ from pullback.tracer.ops.movement import concatenate, expand, permute, reshape
 from pullback.tracer.origin import current_origin
 from pullback.tracer.spec import INT64, Spec
 
-from .differentiate import differentiate
+from .differentiate import differentiate, summed
 
 MOST_WRITTEN_OUT = 8
+"""Directions up to which each has code of its own: above, a loop over them compiles sooner."""
 
 
 def derivatives(outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[Node]]:
     """For each output and each input all derivatives, of shape output.shape + input.shape."""
     return [
-        [_filled(one, output.shape, variable.spec) for one, variable in zip(row, inputs)]
+        [filled(one, output.shape, variable.spec) for one, variable in zip(row, inputs)]
         for row, output in zip(_derivatives(outputs, inputs), outputs)
     ]
 
 
-def _filled(derivative: Node | None, shape: tuple[int, ...], variable: Spec) -> Node:
+def filled(derivative: Node | None, shape: tuple[int, ...], variable: Spec) -> Node:
     """A derivative in the dtype of the variable; zeros for None."""
     if derivative is None:
         return constant(0, variable.with_shape((*shape, *variable.shape)))
@@ -45,21 +46,37 @@ def _derivatives(outputs: Sequence[Node], inputs: Sequence[Node]) -> list[list[N
     if sum(one.spec.size for one in given) <= sum(one.spec.size for one in inputs):
         rows = {one: _pulled(differentiate(inputs, {one: given[one]}), given[one]) for one in given}
         return [rows[one] for one in outputs]
-    cotangents = list(given.values())
-    pulled = differentiate(inputs, given)
-    at = {one: constant(0, one.spec) for one in cotangents}  # linear: the same at any cotangent
     columns = []
-    for variable, one in zip(inputs, pulled):
+    for variable, one in zip(inputs, differentiate(inputs, given)):
         tangent = make_input(variable.spec, "")
-        pushed: list[Node | None] = [None] * len(given)
-        if one is not None:
-            found = differentiate(cotangents, {one: tangent})
-            places = [place for place, node in enumerate(found) if node is not None]
-            fixed = substitute([node for node in found if node is not None], at)
-            for place, node in zip(places, fixed):
-                pushed[place] = node
-        columns.append(dict(zip(given, _pushed(pushed, tangent))))
+        along = {} if one is None else {one: tangent}
+        columns.append(dict(zip(given, _pushed(_linear(given.values(), along), tangent))))
     return [[column[one] for column in columns] for one in outputs]
+
+
+def push_forward(
+    outputs: Sequence[Node], inputs: Sequence[Node], tangents: Sequence[Node]
+) -> list[Node | None]:
+    """The derivatives of outputs along tangents of the inputs.
+
+    The pull-back is linear in the cotangent, so its own pull-back is the push-forward (J. Townsend, A new
+    trick for calculating Jacobian vector products, 2017).
+    """
+    given = {one: make_input(one.spec, "") for one in outputs}
+    pulled = differentiate(inputs, given)
+    present = [(one, tangent) for one, tangent in zip(pulled, tangents) if one is not None]
+    return _linear(given.values(), summed(*zip(*present)) if present else {})
+
+
+def _linear(cotangents: Collection[Node], along: Mapping[Node, Node]) -> list[Node | None]:
+    """The derivatives by cotangents of what is linear in them, and the same at any."""
+    found = differentiate(list(cotangents), along)
+    places = [place for place, node in enumerate(found) if node is not None]
+    at = {one: constant(0, one.spec) for one in cotangents}
+    fixed = substitute([node for node in found if node is not None], at)
+    for place, node in zip(places, fixed):
+        found[place] = node
+    return found
 
 
 def _pulled(gradients: Sequence[Node | None], cotangent: Node) -> list[Node | None]:

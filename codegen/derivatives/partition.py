@@ -19,12 +19,11 @@ from pullback.tracer.ops.indexing import gather
 from pullback.tracer.ops.movement import slice_
 from pullback.tracer.ops.windows import slice_at
 
-from ..nests.cost import EXPENSIVE
+from ..cost.machine import EXPENSIVE, this_machine
 from ..rewriting.extremes import compared_with_extreme
 
-CACHED_BYTES = 1 << 20
-"""Size up to which a saved value is still in the cache when backward reads it."""
 FOREVER = 1 << 60
+"""A capacity of the network that no cut goes through."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,8 @@ def _may_recompute(node: Node) -> bool:
     if compared_with_extreme(node) is not None:
         return False
     if node.operator.family in ("elementwise", "movement"):
-        return node.operator.cost < EXPENSIVE or node.spec.nbytes > CACHED_BYTES
+        is_dear = node.operator.cost >= EXPENSIVE
+        return not (is_dear and this_machine().stays_until_backward(node.spec.nbytes))
     return node.operator in (creation.full, creation.iota, gather)
 
 

@@ -8,7 +8,7 @@ rolled graph. The next derivative finds an ordinary graph.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pullback.tracer.graph import (
     Graph,
@@ -21,12 +21,16 @@ from pullback.tracer.graph import (
     substitute,
     toposort,
 )  # fmt: skip
-from pullback.tracer.ops.control import derivative
+from pullback.tracer.operator import Operator
+from pullback.tracer.ops.control import DERIVATIVES, gradient, jacobian, tangent, variables_of
 
 from ..passes import run_passes
 from ..rolling.bodies import share_loops
 from ..rolling.roll import roll
-from .jacobians import derivatives
+from .differentiate import differentiate, summed
+from .jacobians import derivatives, filled, push_forward
+
+Operands = Sequence[tuple[Node, ...]]
 
 
 class Taken:
@@ -45,7 +49,7 @@ class Taken:
         self._last_use |= dict.fromkeys(outputs, len(self._nodes))
         self._calls: dict[int, list[Node]] = {}
         for node in self._nodes:
-            if node.operator is derivative:
+            if node.operator in DERIVATIVES:
                 self._calls.setdefault(node.attributes["call"], []).append(node)
         self._new: dict[Node, Node] = {}
         self._order: list[int] = []
@@ -65,7 +69,7 @@ class Taken:
 
     def _visit(self, node: Node) -> None:
         """Make a node anew, behind all made before; up to the first derivative nodes stay as they are."""
-        is_derivative = node.operator is derivative
+        is_derivative = node.operator in DERIVATIVES
         self._is_same = self._is_same and not is_derivative
         self._order.append(node.serial if self._is_same else next_serial())
         if is_derivative:
@@ -78,35 +82,42 @@ class Taken:
 
     def _take(self, call: Sequence[Node]) -> None:
         """Make the derivatives of one call, the loops between their variables and results rolled."""
-        variables = list(dict.fromkeys(node.operands[1] for node in call))
+        variables = {one for node in call for one in variables_of(node)}
         places = range(min(self._place[one] for one in variables), self._place[call[0]])
         read = [
             node
             for node in (self._nodes[place] for place in places)
             if node.operands and node not in variables and self._last_use[node] >= places.stop
         ]
-        pairs = [(self._new[node.operands[0]], self._new[node.operands[1]]) for node in call]
-        part, stand_ins = _part(self._name, [self._new[node] for node in read], [one for _, one in pairs])
+        operator, operands = (
+            call[0].operator,
+            [tuple([self._new[one] for one in node.operands]) for node in call],
+        )
+        values = [self._new[node] for node in read]
+        given = dict.fromkeys(one for every in operands for one in every if not one.is_constant)
+        since = min(self._new[one].serial for one in variables)
+        part, stand_ins = _part(self._name, values, list(given.keys() - set(values)), since)
         rolled = roll(part)
         if rolled.graph is part:
-            self._new.update(zip(call, _derivatives(pairs)))
+            self._new.update(zip(call, expanded(operator, operands)))
             return
         self.notes += rolled.notes
-        inside = stand_ins | {self._new[node]: one for node, one in zip(read, rolled.graph.outputs)}
-        found = _derivatives([(inside.get(result, result), inside[variable]) for result, variable in pairs])
+        inside = stand_ins | dict(zip(values, rolled.graph.outputs))
+        found = expanded(operator, [tuple([inside.get(one, one) for one in every]) for every in operands])
         joint = run_passes(part.with_outputs((*rolled.graph.outputs, *found)), share_loops)
         outside = {stand_in: node for node, stand_in in stand_ins.items()}
         self._new.update(zip((*read, *call), substitute(joint.outputs, outside)))
 
 
-def _part(name: str, values: Sequence[Node], variables: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """A graph of the values, with inputs for the variables and for all that is older, and these by node."""
-    since = min(one.serial for one in variables)
+def _part(
+    name: str, values: Sequence[Node], given: Sequence[Node], since: int
+) -> tuple[Graph, dict[Node, Node]]:
+    """A graph of the values, with inputs for what is given and for all that is older, and these by node."""
     inside = list(toposort(values, since))
     older = [one for node in inside for one in node.operands if one.serial < since]
     stand_ins = {
         node: make_input(node.spec, node.name, node.origin)
-        for node in (*variables, *(one for one in older if one.operands))
+        for node in (*given, *(one for one in older if one.operands))
     }
     inputs = [one for one in (*inside, *older) if one.is_input and one not in stand_ins]
     outputs = _made_anew(values, inside, stand_ins)
@@ -124,14 +135,41 @@ def _made_anew(
     return tuple([new.get(one, one) for one in values])
 
 
-def _derivatives(pairs: Sequence[tuple[Node, Node]]) -> tuple[Node, ...]:
-    """Of each pair the derivative of the first by the second, called after that."""
-    results, variables = (list(dict.fromkeys(pair[slot] for pair in pairs)) for slot in (0, 1))
-    rows = derivatives(results, variables)
-    found = [rows[results.index(result)][variables.index(variable)] for result, variable in pairs]
+def expanded(operator: Operator, operands: Operands) -> tuple[Node, ...]:
+    """The derivatives of one call, each given by its operands, in operators that compute them."""
+    found = _FORMS[operator](operands)
     names = {
-        one: f"d_{variable.name}"
-        for one, (_, variable) in zip(found, pairs)
-        if variable.name and one.operands and not one.name
+        one: f"d_{every[-1].name}"
+        for one, every in zip(found, operands)
+        if every[-1].name and one.operands and not one.name
     }
     return relabelled(found, Labels(names))
+
+
+def _jacobians(pairs: Operands) -> list[Node]:
+    results, variables = (list(dict.fromkeys(pair[slot] for pair in pairs)) for slot in (0, 1))
+    rows = derivatives(results, variables)
+    return [rows[results.index(result)][variables.index(variable)] for result, variable in pairs]
+
+
+def _gradients(operands: Operands) -> list[Node]:
+    """All of the same results, with the same cotangents."""
+    count = len(operands[0]) // 2
+    variables = list(dict.fromkeys(every[-1] for every in operands))
+    found = differentiate(variables, summed(operands[0][:count], operands[0][count:-1]))
+    return [filled(found[variables.index(one)], (), one.spec) for *_, one in operands]
+
+
+def _tangents(operands: Operands) -> list[Node]:
+    """All by the same variables, along the same tangents."""
+    count = len(operands[0]) // 2
+    outputs = list(dict.fromkeys(every[-1] for every in operands))
+    found = push_forward(outputs, operands[0][:count], operands[0][count:-1])
+    return [filled(found[outputs.index(one)], (), one.spec) for *_, one in operands]
+
+
+_FORMS: dict[Operator, Callable[[Operands], list[Node]]] = {
+    jacobian: _jacobians,
+    gradient: _gradients,
+    tangent: _tangents,
+}

@@ -20,6 +20,7 @@ from .expressions import Apply, Const, Expr, Select, Variable, apply, children
 
 FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.FloorDiv: "quotient", ast.Mod: "modulo",
     ast.BitAnd: "bit_and", ast.BitOr: "bit_or", ast.BitXor: "bit_xor",
     ast.USub: "negative", ast.Not: "not", ast.Invert: "bit_not", ast.And: "and", ast.Or: "or",
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal",

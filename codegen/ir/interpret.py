@@ -32,6 +32,7 @@ from .statements import (
     Body,
     Check,
     For,
+    Host,
     If,
     Let,
     Library,
@@ -219,6 +220,8 @@ class _Run:
                 self.memory[buffer] = self.memory[source].part(lambda array: array.reshape(dims))
             case Library():
                 self._call(one)
+            case Host():
+                self._call_host(one)
             case Return():
                 raise _Returned
 
@@ -295,6 +298,14 @@ class _Run:
         out.marks[...] = out.written
         if one.failure is not None and not result:
             raise ArithmeticError(one.failure)
+
+    def _call_host(self, one: Host) -> None:
+        *read, out = map(self._operand, one.operands)
+        for operand in read:
+            if not operand.is_written:
+                self._fail(f"{one.name} reads what is not written")
+        one.function(*(operand.values for operand in (*read, out)))
+        out.marks[...] = out.written
 
     def _operand(self, operand: Section | Expr) -> Any:
         if not isinstance(operand, Section):

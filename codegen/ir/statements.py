@@ -9,6 +9,7 @@ from typing import Literal, Union
 from pullback.tracer.operator import Monoid
 from pullback.tracer.origin import Origin
 
+from ..host import HostCall
 from .expressions import Buffer, Cast, Expr, Extent, Load, Variable, parts
 from .formulas import apply_operator
 
@@ -24,6 +25,11 @@ class Let:
     variable: Variable
     value: Expr
     origins: Origins = field(default=(), compare=False)
+
+    @property
+    def defined(self) -> str:
+        """The name that it gives to something."""
+        return self.variable.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,11 @@ class View:
     shape: tuple[Expr, ...]
     origins: Origins = field(default=(), compare=False)
 
+    @property
+    def defined(self) -> str:
+        """The name that it gives to something."""
+        return self.buffer.name
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -153,8 +164,19 @@ class Library:
     origins: Origins = field(default=(), compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A call of a function that Python runs, with whole arrays, the last of which is its result."""
+
+    name: str
+    """What the program calls it."""
+    function: HostCall
+    operands: tuple[Section, ...]
+    origins: Origins = field(default=(), compare=False)
+
+
 Stmt = Union[  # noqa: UP007  of forward references
-    Let, Assign, Store, Accumulate, For, While, If, Check, Return, View, Library
+    Let, Assign, Store, Accumulate, For, While, If, Check, Return, View, Library, Host
 ]
 Body = tuple[Stmt, ...]
 
@@ -212,7 +234,7 @@ def own_expressions(statement: Stmt) -> Iterator[Expr]:
             yield from (condition for condition, _ in cases)
         case View(_, _, shape):
             yield from shape
-        case Library(_, operands):
+        case Library(_, operands) | Host(_, _, operands):
             for operand in operands:
                 yield from _in_operand(operand)
 
@@ -246,7 +268,7 @@ def buffers(statements: Iterable[Stmt], asked: bool = True) -> set[Buffer]:
         found |= {part.buffer for part in parts(*own_expressions(one)) if isinstance(part, kinds)}
         if isinstance(one, View):
             found |= {one.buffer, one.source}
-        if isinstance(one, Library):
+        if isinstance(one, Library | Host):
             found |= {operand.buffer for operand in one.operands if isinstance(operand, Section)}
     return found
 
@@ -254,7 +276,7 @@ def buffers(statements: Iterable[Stmt], asked: bool = True) -> set[Buffer]:
 def may_raise(statements: Iterable[Stmt]) -> bool:
     """Whether data decides if statements end with an error."""
     return any(
-        isinstance(one, Check) or (isinstance(one, Library) and one.failure is not None)
+        isinstance(one, Check | Host) or (isinstance(one, Library) and one.failure is not None)
         for one in walk(statements)
     )
 
@@ -262,6 +284,11 @@ def may_raise(statements: Iterable[Stmt]) -> bool:
 def called_functions(statements: Iterable[Stmt]) -> set[str]:
     """The library functions that statements call."""
     return {one.function for one in walk(statements) if isinstance(one, Library)}
+
+
+def host_calls(statements: Iterable[Stmt]) -> Iterator[Host]:
+    """The calls of functions that Python runs."""
+    return (one for one in walk(statements) if isinstance(one, Host))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from .statements import (
     Body,
     Check,
     For,
+    Host,
     If,
     Let,
     Library,
@@ -168,6 +169,11 @@ class _Verifier:
                     self._reads(section.buffer)
                 rows = () if sections[-1].rows.start is None else (sections[-1].rows.start,)
                 self._writes(sections[-1].buffer, (*sections[-1].places, *rows))
+            case Host(_, _, operands):
+                self._require(self.kernel.sharing is None, "threads that share a function call Python")
+                for section in operands:
+                    self._reads(section.buffer)
+                self._writes(operands[-1].buffer, operands[-1].places)
 
     def _choice(self, one: If) -> None:
         """After a choice is known what each side has defined; and what one has, on its path."""

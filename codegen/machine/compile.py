@@ -19,8 +19,8 @@ from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
 from ...tracer.uninterrupted import uninterrupted
-from .. import blas
-from . import store
+from .. import blas, lapack, sorting
+from . import host_entry, store
 from .kernel_types import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType, given_arguments
 from .loading import SHARE, built_in, engine, environment, hash_of
 
@@ -130,11 +130,8 @@ def _load(
     """The function `symbol` in `code`, as Python calls it."""
     header, _, object_code = code.partition(b"\n")
     needed = json.loads(header)
-    blas.register_symbols(needed)
-    if any(one.startswith(("numba_", "NRT_")) for one in needed):
-        from . import numba_backend  # as above
-
-        numba_backend.register_symbols()
+    for library in (blas, lapack, sorting, host_entry):
+        library.register_symbols(needed)
     memory = engine()
     if SHARE in needed:
         from . import workers  # threads, which few programs need

@@ -44,24 +44,17 @@ class Entry:
     """
 
     def __init__(
-        self,
-        context: Any,
-        lowered: Any,
-        arguments: Sequence[Argument],
-        result: Result,
-        symbol: str,
+        self, kernel: ir.Function, arguments: Sequence[Argument], result: Result, symbol: str
     ) -> None:
-        """Call `lowered` by the convention of Numba's target `context`; `result` is what comes back."""
-        self.context = context
-        self.module = context.create_module(symbol)
+        """Call a kernel of the same module; `result` is what it writes to where its first parameter says."""
+        self.kernel, self.result = kernel, result
+        self.module = kernel.module
         entry_type = ir.FunctionType(_POINTER, [_POINTER, _POINTER.as_pointer(), _INT64])
         self.function = ir.Function(self.module, entry_type, symbol)
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        kernel_type = context.call_conv.get_function_type(lowered.return_type, lowered.argument_types)
-        self.kernel = ir.Function(self.module, kernel_type, lowered.descriptor.llvm_func_name)
-        self._build(arguments, lowered, result)
+        self._build(arguments)
 
-    def _build(self, arguments: Sequence[Argument], lowered: Any, result: Result) -> None:
+    def _build(self, arguments: Sequence[Argument]) -> None:
         builder, values = self.builder, self.function.args[1]
         self._require([builder.icmp_signed("==", self.function.args[2], _INT64(len(arguments)))])
         objects = [builder.load(builder.gep(values, [_INT64(index)])) for index in range(len(arguments))]
@@ -73,32 +66,28 @@ class Entry:
         accepts = self._accepts(len(arrays))
         self._require([self._is_accepted(accepts, value, argument) for value, argument in arrays])
         self._require([check for value, argument in arrays for check in self._extent_checks(value, argument)])
-        self._run(lowered, objects, arguments, result)
+        self._run(objects, arguments)
 
-    def _run(
-        self,
-        lowered: Any,
-        objects: Sequence[ir.Value],
-        arguments: Sequence[Argument],
-        result: Result,
-    ) -> None:
+    def _run(self, objects: Sequence[ir.Value], arguments: Sequence[Argument]) -> None:
         """Call the kernel with objects that have been checked, and return what it does."""
         builder = self.builder
         native: list[ir.Value] = []
         elements = _INT64(0)
         for value, argument in zip(objects, arguments):
             if isinstance(argument, kernel_types.ArrayType):
-                fields = self._array(value, argument)
-                native += fields
-                elements = builder.add(elements, fields[2])
+                data, *extents = self._array(value, argument)
+                native += [data, *extents]
+                shape = extents[: argument.ndim]
+                elements = builder.add(elements, functools.reduce(builder.mul, shape, _INT64(1)))
             else:
                 native.append(self._scalar(value, argument.dtype))
+        results = self.result if isinstance(self.result, tuple) else (self.result,)
+        place = builder.bitcast(builder.alloca(ir.ArrayType(_INT64, len(results))), _POINTER)
         thread = self._release_gil(elements)
-        status, native_result = self._call(lowered, native)
+        error = self._call_kernel([place, *native])
         self._restore_gil(thread)
-        with builder.if_then(status.is_error, likely=False):
-            self._raise(status)
-        builder.ret(self._python_result(native_result, result))
+        self._raise_if(error)
+        builder.ret(self._python_result(place))
 
     # Arguments
 
@@ -175,7 +164,7 @@ class Entry:
         ]
 
     def _array(self, value: ir.Value, argument: kernel_types.ArrayType) -> list[ir.Value]:
-        """The ndarray as Numba passes arrays: owner, parent, size, item size, data, shape, strides."""
+        """The ndarray as kernels take arrays: data, shape, strides if they do not follow from it."""
         return self._native_array(argument, *self._described(value, argument))
 
     def _described(
@@ -190,17 +179,9 @@ class Entry:
     def _native_array(
         self, argument: kernel_types.ArrayType, data: ir.Value, shape: list[ir.Value], strides: list[ir.Value]
     ) -> list[ir.Value]:
-        builder = self.builder
-        itemsize = _INT64(argument.dtype.itemsize)
         for axis, extent in enumerate(argument.extents):
             shape[axis] = _INT64(extent) if extent else shape[axis]  # which LLVM propagates into the kernel
-        if argument.layout == "C":
-            strides = [itemsize, *(_INT64(0) for _ in shape[1:])]
-            for axis in range(1, argument.ndim):  # from the last one on
-                strides[axis] = builder.mul(strides[axis - 1], shape[argument.ndim - axis])
-            strides = strides[: argument.ndim][::-1]
-        size = functools.reduce(builder.mul, shape, _INT64(1))
-        return [_POINTER(None), _POINTER(None), size, itemsize, data, *shape, *strides]
+        return [data, *shape, *strides]
 
     def _integers(self, value: ir.Value, field: Any, count: int) -> list[ir.Value]:
         """The numbers that a field of an ndarray points to."""
@@ -232,28 +213,14 @@ class Entry:
 
     # The call
 
-    def _call(self, lowered: Any, arguments: Sequence[ir.Value]) -> tuple[Any, ir.Value]:
-        """Call the kernel; returns its status, and what it returns."""
-        builder = self.builder
-        code, error, result = self._call_kernel(arguments)
-        status = self.context.call_conv._get_return_status(builder, code, error)
-        return status, self.context.get_returned_value(builder, lowered.return_type, result)
-
-    def _call_kernel(self, arguments: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Call by Numba's convention: addresses of the result and of error information come first."""
-        builder = self.builder
-        result_address, error_address, *parameters = self.kernel.function_type.args
-        slots = [builder.alloca(address.pointee) for address in (result_address, error_address)]
-        fitting = [self._as(argument, kind) for argument, kind in zip(arguments, parameters)]
-        code = builder.call(self.kernel, [*slots, *fitting])
-        return code, builder.load(slots[1]), builder.load(slots[0])
+    def _call_kernel(self, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Call the kernel; returns its error, or null."""
+        fitting = zip(arguments, self.kernel.function_type.args)
+        return self.builder.call(self.kernel, [self._as(argument, kind) for argument, kind in fitting])
 
     def _as(self, value: ir.Value, kind: ir.Type) -> ir.Value:
-        """A pointer of another type, or a truth value of another width."""
-        if value.type == kind:
-            return value
-        convert = self.builder.bitcast if isinstance(kind, ir.PointerType) else self.builder.zext
-        return convert(value, kind)
+        """A pointer of another type."""
+        return value if value.type == kind else self.builder.bitcast(value, kind)
 
     def _release_gil(self, elements: ir.Value) -> ir.Value:
         """Let other threads run while the kernel does, where that is worth it; returns the thread's slot."""
@@ -269,34 +236,48 @@ class Entry:
         with self.builder.if_then(self.builder.icmp_unsigned("!=", thread, _POINTER(None))):
             self._python("PyEval_RestoreThread", ir.VoidType(), thread)
 
-    def _raise(self, status: Any) -> None:
-        """Raise what the kernel raised: `compile.raise_kernel_error(pickled)` does, on Python's side."""
+    def _raise_if(self, error: ir.Value) -> None:
+        """Raise what the kernel raised, if it did: `loading.raise_kernel_error(pickled)` does, in Python.
+
+        Unless Python has raised it, in a function that the kernel called.
+        """
         builder = self.builder
-        information = builder.load(status.excinfoptr)
-        text = builder.extract_value(information, 0)
-        size = builder.sext(builder.extract_value(information, 1), _INT64)
-        pickled = self._python("PyBytes_FromStringAndSize", _POINTER, text, size)
-        raiser = self._object("raise_kernel_error")
-        builder.ret(self._python("PyObject_CallOneArg", _POINTER, raiser, pickled))
+        is_error = builder.icmp_unsigned("!=", error, _POINTER(None))
+        with builder.if_then(is_error, likely=False):
+            raised = self._python("PyErr_Occurred", _POINTER)
+            with builder.if_then(builder.icmp_unsigned("!=", raised, _POINTER(None))):
+                self._before_raising()
+                builder.ret(_POINTER(None))
+            size = builder.load(builder.bitcast(error, _INT64.as_pointer()))
+            text = builder.gep(error, [_INT64(8)])
+            self._before_raising()
+            pickled = self._python("PyBytes_FromStringAndSize", _POINTER, text, size)
+            raiser = self._object("raise_kernel_error")
+            builder.ret(self._python("PyObject_CallOneArg", _POINTER, raiser, pickled))
+
+    def _before_raising(self) -> None:
+        pass
 
     # Python objects
 
-    def _python_result(self, value: ir.Value, result: Result) -> ir.Value:
-        """A new reference to the Python object for what the kernel returns."""
-        if result is None:
+    def _python_result(self, place: ir.Value) -> ir.Value:
+        """A new reference to the Python object for what the kernel has written, 8 bytes for each number."""
+        if self.result is None:
             none = self._object("None")
             self._python("Py_IncRef", ir.VoidType(), none)
             return none
-        if not isinstance(result, tuple):
-            return self._python_number(value, result)
-        items = self._python("PyTuple_New", _POINTER, _INT64(len(result)))
-        for index, dtype in enumerate(result):
-            item = self._python_number(self.builder.extract_value(value, index), dtype)
+        if not isinstance(self.result, tuple):
+            return self._python_number(place, self.result)
+        items = self._python("PyTuple_New", _POINTER, _INT64(len(self.result)))
+        for index, dtype in enumerate(self.result):
+            item = self._python_number(self.builder.gep(place, [_INT64(8 * index)]), dtype)
             self._python("PyTuple_SetItem", _INT32, items, _INT64(index), item)
         return items
 
-    def _python_number(self, value: ir.Value, dtype: np.dtype) -> ir.Value:
+    def _python_number(self, address: ir.Value, dtype: np.dtype) -> ir.Value:
         builder = self.builder
+        kind = _INT1 if dtype.kind == "b" else element_type(dtype)
+        value = builder.load(builder.bitcast(address, kind.as_pointer()))
         if dtype.kind == "b":
             return self._python("PyBool_FromLong", _POINTER, builder.zext(value, _LONG))
         if dtype.kind == "f":
@@ -321,6 +302,13 @@ class Entry:
             function_type = ir.FunctionType(result, [argument.type for argument in arguments])
             function = ir.Function(self.module, function_type, name)
         return self.builder.call(function, arguments)
+
+
+def element_type(dtype: np.dtype) -> ir.Type:
+    """LLVM's type of a number in memory."""
+    if dtype.kind == "f":
+        return ir.FloatType() if dtype.itemsize == 4 else _DOUBLE
+    return ir.IntType(8 * dtype.itemsize)
 
 
 class ObjectHead(ctypes.Structure):

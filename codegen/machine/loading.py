@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding as llvm
 
+from ...tracer.spec import SUPPORTED
 from ...tracer.uninterrupted import uninterrupted
 from . import store
 
@@ -38,8 +39,8 @@ _definitions: dict[int, _MethodDefinition] = {}  # by address of the code; Pytho
 
 
 def raise_kernel_error(pickled: bytes) -> None:
-    """Raise what a kernel raised; the code calls it with what Numba pickled: class, arguments, location."""
-    exception_class, arguments, *_ = pickle.loads(pickled)
+    """Raise what a kernel raised; the code calls it with its class and arguments, pickled."""
+    exception_class, arguments = pickle.loads(pickled)
     raise exception_class(*arguments)
 
 
@@ -72,11 +73,17 @@ def engine() -> llvm.ExecutionEngine:
     """Where loaded code lives, until the process ends."""
     objects: dict[str, object] = {"None": None, "True": True}
     objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
-    for name, value in objects.items():
-        llvm.add_symbol(f"{OBJECT_PREFIX}{name}", id(value))
+    objects |= {dtype.name: dtype for dtype in SUPPORTED}
+    define({f"{OBJECT_PREFIX}{name}": id(value) for name, value in objects.items()})
     memory = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # at exit, a thread may still be inside a kernel
     return memory
+
+
+def define(symbols: Mapping[str, int]) -> None:
+    """Let code that is loaded find addresses under these names."""
+    for symbol, address in symbols.items():
+        llvm.add_symbol(symbol, address)
 
 
 def hash_of(*parts: Any) -> str:
@@ -99,8 +106,10 @@ def environment() -> tuple[str, ...]:
 def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
-    called = ("blas", "ordering", "matrices", "decompositions")
-    own = ("compile", "entry", "kernel_types", "loading", "sharing")
+    called = (
+        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions", "../tracer/lapack"
+    )  # fmt: skip
+    own = ("compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
     packages = (*folder.glob("machine/numba_backend/*.py"), *folder.glob("vector_math/*.py"))
     files = [*(folder / f"{name}.py" for name in names), *sorted(packages)]
@@ -130,8 +139,7 @@ def load_llvm(
     """
     for key, value in replacements.items():
         source = source.replace(f"<{key}>", str(value))
-    for symbol, address in symbols.items():
-        llvm.add_symbol(symbol, address)
+    define(symbols)
     entry = f"{name}.{hash_of(source, level, environment())}"
     code = store.read(entry)
     memory = engine()
@@ -144,8 +152,7 @@ def load_llvm(
     memory.add_object_file(llvm.ObjectFileRef.from_data(code))
     memory.finalize_object()
     addresses = {symbol: memory.get_global_value_address(symbol) for symbol in wanted}
-    for symbol, address in addresses.items():
-        llvm.add_symbol(symbol, address)
+    define(addresses)
     return addresses
 
 

@@ -318,6 +318,11 @@ def allocator(spec: Spec) -> Callable[[], np.ndarray]:
     return functools.partial(_poisoned, allocate) if POISONED else allocate
 
 
+def is_large(spec: Spec) -> bool:
+    """Whether the memory of such an array is worth keeping for the next one."""
+    return spec.nbytes >= SMALLEST_KEPT
+
+
 def _poisoned(allocate: Callable[[], np.ndarray]) -> np.ndarray:
     array = allocate()
     array.reshape(-1).view(np.uint8).fill(0xFF)
@@ -325,7 +330,7 @@ def _poisoned(allocate: Callable[[], np.ndarray]) -> np.ndarray:
 
 
 def _allocator(spec: Spec) -> Callable[[], np.ndarray]:
-    if SMALLEST_KEPT <= spec.nbytes <= LARGEST_KEPT:
+    if is_large(spec) and spec.nbytes <= LARGEST_KEPT:
         return _pool().allocator(spec)
     shape, dtype = spec.shape, spec.dtype
     return lambda: np.empty(shape, dtype)

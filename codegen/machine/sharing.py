@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from . import kernel_types
-from .entry import Argument, Entry, Result
+from .entry import Argument, Entry, element_type
 from .loading import SHARE
 
 APART = 128
@@ -32,32 +31,24 @@ class SharedEntry(Entry):
     """`entry(refuse, arguments, count)`, the last arguments being extent, parts and threads."""
 
     def __init__(
-        self,
-        context: Any,
-        lowered: Any,
-        arguments: Sequence[Argument],
-        result: Result,
-        symbol: str,
-        sharing: kernel_types.Sharing,
+        self, kernel: ir.Function, arguments: Sequence[Argument], symbol: str, sharing: kernel_types.Sharing
     ) -> None:
         """`arguments` are those of the kernel, as for `Entry`; it returns nothing."""
         self.sharing = sharing
-        super().__init__(context, lowered, kernel_types.given_arguments(arguments, sharing), result, symbol)
+        super().__init__(kernel, kernel_types.given_arguments(arguments, sharing), None, symbol)
 
-    def _run(
-        self, lowered: Any, objects: Sequence[ir.Value], arguments: Sequence[Argument], result: Result
-    ) -> None:
+    def _run(self, objects: Sequence[ir.Value], arguments: Sequence[Argument]) -> None:
         builder = self.builder
         given = [self._given(value, argument) for value, argument in zip(objects, arguments)]
         (extent,), (parts,), (threads,) = given[-3:]
         given, arguments = given[:-3], arguments[:-3]
         fields = [value.type for values in given for value in values]
-        kind = ir.LiteralStructType([*self._status_fields(), *fields, _INT64, _INT64])
+        kind = ir.LiteralStructType([_POINTER, *fields, _INT64, _INT64])
         places, size = self._own_memory(given, arguments)
         before = builder.mul(
             self._size_of(kind), parts
         )  # too much for the stack where there are many threads
-        memory = self._allocated(builder.add(before, builder.mul(size, parts)))
+        self.memory = memory = self._allocated(builder.add(before, builder.mul(size, parts)))
         first, scratch = builder.bitcast(memory, kind.as_pointer()), builder.gep(memory, [before])
         with self._counted(_ZERO, parts) as part:
             values = self._with_own_memory(given, places, self._memory_of(part, scratch, size), part)
@@ -69,9 +60,12 @@ class SharedEntry(Entry):
             self._add_totals(given, arguments, places, self._memory_of(part, scratch, size))
         self._python("PyEval_RestoreThread", ir.VoidType(), thread)
         with self._counted(_ZERO, parts) as part:
-            self._raise_error_of(builder.gep(first, [part]), memory)
-        self._python("PyMem_RawFree", ir.VoidType(), memory)
-        builder.ret(self._python_result(ir.Constant(_INT64, 0), None))
+            self._raise_if(builder.load(self._field_of(builder.gep(first, [part]), 0)))
+        self._before_raising()
+        builder.ret(self._python_result(_POINTER(None)))
+
+    def _before_raising(self) -> None:
+        self._python("PyMem_RawFree", ir.VoidType(), self.memory)
 
     def _given(self, value: ir.Value, argument: Argument) -> Values:
         """What an object consists of: of an array the address of the data, its shape, perhaps strides."""
@@ -146,7 +140,7 @@ class SharedEntry(Entry):
         )
         function.linkage = "internal"
         before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
-        element = _element(dtype)
+        element = element_type(dtype)
         total, other = (self.builder.bitcast(one, element.as_pointer()) for one in function.args[:2])
         with self._counted(_ZERO, function.args[2]) as place:
             address = self.builder.gep(total, [place])
@@ -158,13 +152,13 @@ class SharedEntry(Entry):
 
     # Parts
 
-    def _status_fields(self) -> list[ir.Type]:
-        """What comes back from a part: the code of an error, and what Numba says about it."""
-        return [self.kernel.function_type.return_type, self.kernel.function_type.args[1].pointee]
+    def _store_fields(self, part: ir.Value, values: Sequence[ir.Value]) -> None:
+        """What a part is given, behind the place of its error."""
+        for place, value in enumerate(values, start=1):
+            self.builder.store(value, self._field_of(part, place))
 
-    def _store_fields(self, part: ir.Value, values: Sequence[ir.Value], first: int = 2) -> None:
-        for place, value in enumerate(values, start=first):
-            self.builder.store(value, self.builder.gep(part, [_INT32(0), _INT32(place)]))
+    def _field_of(self, part: ir.Value, place: int) -> ir.Value:
+        return self.builder.gep(part, [_INT32(0), _INT32(place)])
 
     def _part_function(
         self, kind: ir.Type, given: Sequence[Values], arguments: Sequence[Argument]
@@ -176,8 +170,7 @@ class SharedEntry(Entry):
         before, self.builder = self.builder, ir.IRBuilder(function.append_basic_block("entry"))
         builder = self.builder
         part = builder.bitcast(function.args[0], kind.as_pointer())
-        places = range(2, len(kind.elements))
-        fields = [builder.load(builder.gep(part, [_INT32(0), _INT32(place)])) for place in places]
+        fields = [builder.load(self._field_of(part, place)) for place in range(1, len(kind.elements))]
         native: Values = []
         for values, argument in zip(given, arguments):
             mine, fields = fields[: len(values)], fields[len(values) :]
@@ -185,8 +178,7 @@ class SharedEntry(Entry):
                 rank = argument.ndim + 1
                 mine = self._native_array(argument, mine[0], mine[1:rank], mine[rank:])
             native += mine
-        code, error, _ = self._call_kernel([*native, *fields])
-        self._store_fields(part, [code, error], first=0)
+        builder.store(self._call_kernel([_POINTER(None), *native, *fields]), self._field_of(part, 0))
         builder.ret_void()
         self.builder = before
         return function
@@ -201,14 +193,6 @@ class SharedEntry(Entry):
     def _size_of(self, kind: ir.Type) -> ir.Value:
         """Bytes from one part to the next."""
         return self.builder.ptrtoint(self.builder.gep(kind.as_pointer()(None), [_ONE]), _INT64)
-
-    def _raise_error_of(self, part: ir.Value, memory: ir.Value) -> None:
-        builder = self.builder
-        code, error = (builder.load(builder.gep(part, [_INT32(0), _INT32(place)])) for place in (0, 1))
-        status = self.context.call_conv._get_return_status(builder, code, error)
-        with builder.if_then(status.is_error, likely=False):
-            self._python("PyMem_RawFree", ir.VoidType(), memory)
-            self._raise(status)
 
     @contextlib.contextmanager
     def _counted(self, start: ir.Value, stop: ir.Value) -> Iterator[ir.Value]:
@@ -226,12 +210,6 @@ class SharedEntry(Entry):
         index.add_incoming(builder.add(index, _ONE), builder.block)
         builder.branch(head)
         builder.position_at_end(end)
-
-
-def _element(dtype: np.dtype) -> ir.Type:
-    if dtype.kind == "f":
-        return ir.FloatType() if dtype.itemsize == 4 else ir.DoubleType()
-    return ir.IntType(8 * dtype.itemsize)
 
 
 def _combined(

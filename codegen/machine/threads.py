@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
-
+from ..cost.system import available_cores
 
 _number: int | None = None
 _cores = available_cores()

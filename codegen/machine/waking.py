@@ -1,8 +1,4 @@
-"""From how much work on threads share it: a machine measures once how long a sleeping worker takes to begin.
-
-Whoever has work for T is done after (T + L) / 2 with a worker that begins after L: sharing never loses time
-where T is more than L, and halves it where the worker is awake. What was measured is kept in the cache.
-"""
+"""How long a sleeping worker takes to begin with what it is given: measured once, and kept in the cache."""
 
 from __future__ import annotations
 
@@ -10,29 +6,24 @@ import contextlib
 import functools
 import time
 
+from ..cost.system import available_cores
 from . import store, workers
 from .loading import host_cpu_name
-from .threads import available_cores
 
-LEAST, MOST = 20e-6, 80e-6
-"""Seconds of work: below, work is never shared, above always, whatever a busy machine measures."""
-WITH_ONE_CORE = 80e-6
 PARTS, SECONDS = 24, 10e-6
-"""Of the work that is shared to find L: how many parts, and how long each takes."""
+"""Of the work that is shared to find it: how many parts, and how long each takes."""
 TRIALS = 9
 
 
 @functools.cache
-def worth_sharing() -> float:
-    """The seconds of work from which another thread gains time."""
-    if available_cores() == 1:
-        return WITH_ONE_CORE
+def hand_over() -> float:
+    """The nanoseconds after which another thread begins."""
     entry = f"time_to_wake.{host_cpu_name()}.{available_cores()}"
     with contextlib.suppress(ValueError):
-        return float((store.read(entry) or b"").decode())
-    found = min(max(LEAST, _seconds_to_wake()), MOST)
+        return 1e9 * float((store.read(entry) or b"").decode())
+    found = _seconds_to_wake()
     store.write(entry, f"{found:.2g}".encode())
-    return found
+    return 1e9 * found
 
 
 def _seconds_to_wake() -> float:

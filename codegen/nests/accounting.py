@@ -7,10 +7,11 @@ from pullback.tracer.ops.control import loop_result
 
 from .. import ir
 from ..account import Account, Array, Function, LoopNest, Statement, Step, numbered
-from .cost import EXPENSIVE
+from ..cost.machine import EXPENSIVE
+from ..host import HostCall
 from .expression import Select, parts
 from .plan import Plan
-from .tree import Call, Item, Loop, RangeCheck, Root, StepCount, Store, roots_in
+from .tree import Call, Host, Item, Loop, RangeCheck, Root, StepCount, Store, roots_in
 
 
 def account_of(
@@ -66,9 +67,8 @@ def _statement(root: Root, plan: Plan) -> Statement:
     node = root.node
     choices = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
     place = node.origin.place if node.origin.line else ""
-    return Statement(
-        root.name, node.operator.name, plan.name_of(node) or None, _reason(root, plan), place, choices
-    )
+    name = HostCall.of(node).public_name if isinstance(root, Host) else node.operator.name
+    return Statement(root.name, name, plan.name_of(node) or None, _reason(root, plan), place, choices)
 
 
 def _reason(root: Root, plan: Plan) -> str:

@@ -4,10 +4,10 @@ The storage of a value has the dimensions that `fuse` has left it; without any i
 it lies, if it can, in the array of another value, under one name, as the compiler is told that arrays of
 different names do not overlap:
 
-- of the output that is made of it, element by element. A gradient that a product has computed becomes new
-  weights without an array of its own. A row of exponentials becomes a row of probabilities: where these
-  exceed the cache, a row of them would be fetched from memory only when all that is left to do is to write
-  it; so it is fetched while exponentials are computed. In the cache, a row of scratch is nearer;
+- of the output that is made of it, element by element, so that it needs no array of its own. A row of scratch
+  lies there if the output exceeds the caches: a row of that would else be fetched from memory when all that
+  is left to do is to write it, and is so fetched while the scratch is computed. In the cache, scratch is
+  nearer;
 - of a value that nobody reads any more, of the same dtype and extents, not of a size that happens to agree.
 
 Arrays that different functions use may overlap: scratch lies in memory that is not in use yet, or any more,
@@ -26,20 +26,12 @@ from pullback.tracer.loop import LoopNode
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
+from ..cost.machine import this_machine
 from .blocking import BLOCK
 from .expression import AnyIndex, Index
 from .extents import Symbol
 from .stages import Stage
-from .tree import Call, Loop, LoopTree, Root, Store, View, roots_in
-
-SMALLEST_SHARED = 1 << 15
-"""Bytes of an output from which sharing its memory counts more than a name for each value."""
-CACHED_BYTES = 1 << 22
-"""Outputs up to this size stay in the cache: rows of scratch are left where they are."""
-SMALLEST_LENT = 1 << 15
-"""Bytes from which less memory counts more than the time that a view takes."""
-ALIGNMENT = 64
-"""Bytes: a line of the cache, and the longest vector."""
+from .tree import Call, Host, Loop, LoopTree, Root, Store, View, roots_in
 
 Lifetime = tuple[int, int]
 """The positions of the first write and of the last use, among the outermost loops or the stages."""
@@ -118,7 +110,8 @@ class Allocation:
         makers = self.makers[node]
         if any(isinstance(root, View) for root in makers):
             return False
-        needs_array = bool(self.tree.kept[node]) or any(root.needs_array for root in makers)
+        is_called_with = any(isinstance(root, Host) for root in self.readers.get(node, ()))
+        needs_array = bool(self.tree.kept[node]) or any(root.needs_array for root in makers) or is_called_with
         return needs_array or _is_of_choice(node) or len({*self._stages(node)}) > 1
 
     def _stages(self, *nodes: Node) -> Lifetime:
@@ -194,8 +187,10 @@ class Allocation:
         """Whether scratch is as large as the output, or a row of an output that exceeds the cache."""
         kept = len(self.tree.kept[node])
         is_plain = kept > 0 and node not in self.tree.in_blocks and node not in self.tree.rows
-        return is_plain and output.spec.nbytes >= (
-            SMALLEST_SHARED if kept == node.spec.ndim else CACHED_BYTES
+        machine, nbytes = this_machine(), output.spec.nbytes
+        is_whole = kept == node.spec.ndim
+        return is_plain and (
+            machine.is_worth_lending(nbytes) if is_whole else machine.leaves_caches_when_written(nbytes)
         )
 
     def _ends_as(self, old: Node, new: Node) -> bool:
@@ -228,6 +223,7 @@ class Allocation:
     @cached_property
     def loans(self) -> dict[Node, Loan]:
         """For scratch that needs no memory of its own, where it lies; the largest is placed first."""
+        is_worth_lending = this_machine().is_worth_lending
         fixed = [node for node in self.arrays if node not in self.growing]
         sizes = {node: self.spec_of(node).nbytes for node in fixed}
         lifetimes = {node: self._stages(*self.held_by(node)) for node in fixed}
@@ -238,7 +234,7 @@ class Allocation:
             if node in self.outputs
         }
         loans: dict[Node, Loan] = {}
-        scratch = [node for node in fixed if node not in tenants and sizes[node] >= SMALLEST_LENT]
+        scratch = [node for node in fixed if node not in tenants and is_worth_lending(sizes[node])]
         for node in sorted(scratch, key=lambda one: -sizes[one]):
             size, lifetime = sizes[node], lifetimes[node]
             places = ((owner, _free_from(inside, size, lifetime)) for owner, inside in tenants.items())
@@ -265,8 +261,8 @@ def _loops_at(root: Root, indices: Sequence[AnyIndex]) -> list[Loop | None]:
 
 def _free_from(inside: Sequence[_Tenant], size: int, lifetime: Lifetime) -> int:
     """The first offset of so many bytes that nobody uses from one stage to another."""
-    start = 0
+    start, alignment = 0, this_machine().alignment
     for tenant in sorted(inside, key=lambda one: one.start):
         if tenant.is_in_use(lifetime) and start < tenant.stop and tenant.start < start + size:
-            start = -(-tenant.stop // ALIGNMENT) * ALIGNMENT
+            start = -(-tenant.stop // alignment) * alignment
     return start

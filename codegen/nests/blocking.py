@@ -1,10 +1,12 @@
 """Rows in blocks: what keeps a loop from vectorising goes into a loop of its own, a block at a time.
 
-A row of a logistic regression is a dot product, a sigmoid of one number, and an update: the sigmoid, one at a
-time, costs more than the rest. For a block of rows there are instead all dot products, then one loop over
-the block with the sigmoids, then all updates, with the block's rows still in the cache. Likewise where
-values are computed and then added at positions from data, which may coincide: first the values of a block,
-in vectors, then the additions, one after another.
+Where a loop over rows holds inner loops, and between them arithmetic on one number for each row, that is done
+one number at a time, and may cost more than the rest. For a block of rows there are instead all first inner
+loops, then one loop over the block with the arithmetic, then all others, with the block's rows still in the
+cache. Condition: the arithmetic between the loops is dear, also against that in them (`ROW_SHARE`).
+
+Likewise where dear values are computed and then added at positions from data, which may coincide: first the
+values of a block, in vectors, then the additions, one after another.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from itertools import groupby
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import reciprocal
 
-from .cost import EXPENSIVE, arithmetic
-from .expression import Axis, Compute, axes_of, children
+from ..cost.machine import EXPENSIVE
+from .expression import Axis, Compute, arithmetic, axes_of, children
 from .extents import ONE
 from .tree import Item, Loop, Root
 
 BLOCK = 64
+"""Rows: enough that a loop over them is one of vectors, few enough that they stay in the cache meanwhile."""
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
 

@@ -7,7 +7,7 @@ its own, in which equal parts are one object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -63,6 +63,12 @@ class Index:
     def values(self) -> list[Expression]:
         """The values from arrays that the index is computed from."""
         return [one for term in self.terms for one in term.factors if not isinstance(one, Axis | Symbol)]
+
+    @property
+    def is_of_shapes(self) -> bool:
+        """Whether the shapes of arrays tell what it is."""
+        factors = (factor for term in self.terms for factor in term.factors)
+        return all(isinstance(one, Symbol) and one.find().is_shape for one in factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,26 +127,35 @@ class Bound:
     step: int = 1
 
 
-def known_truth(bound: Bound) -> bool | None:
+Ranges = Mapping[Axis, tuple[int, int]]
+"""From where and up to where axes go, that included, if not over all of their extent."""
+ALL: Ranges = {}
+
+
+def known_truth(bound: Bound, ranges: Ranges = ALL) -> bool | None:
     """Whether a bound holds in all iterations, or in none; None if that differs between them."""
-    first, last = range_of(bound.index)
-    lows = (first, first) if bound.low is None else range_of(bound.low)
-    highs = (last + 1, last + 1) if bound.high is None else range_of(bound.high)
+    first, last = range_of(bound.index, ranges)
+    lows = (first, first) if bound.low is None else range_of(bound.low, ranges)
+    highs = (last + 1, last + 1) if bound.high is None else range_of(bound.high, ranges)
     if last < lows[0] or first >= highs[1]:
         return False
     return True if lows[1] <= first and last < highs[0] and bound.step == 1 else None
 
 
-def range_of(index: Index) -> tuple[int, int]:
+def range_of(index: Index, ranges: Ranges = ALL) -> tuple[int, int]:
     """The smallest and the largest value of an index, at the traced sizes."""
     if index.values:
         return -ANYWHERE, ANYWHERE
     smallest = largest = 0
     for term in index.terms:
-        ends = [term.coefficient, term.coefficient]
+        ends = [term.coefficient]
         for factor in term.factors:
             if isinstance(factor, Axis):
-                ends = [0, ends[1] * (factor.extent.value - 1)]
+                ends = [
+                    end * place
+                    for end in ends
+                    for place in ranges.get(factor) or (0, factor.extent.value - 1)
+                ]
             elif isinstance(factor, Symbol):
                 ends = [end * factor.value for end in ends]
         smallest, largest = smallest + min(ends), largest + max(ends)
@@ -240,6 +255,12 @@ def times(index: Index, factor: int | Symbol) -> Index:
     )
 
 
+def product(first: Index, second: Index) -> Index:
+    """Two indices multiplied."""
+    pairs = [(one, other) for one in first.terms for other in second.terms]
+    return plus(*(Index((Term(a.coefficient * b.coefficient, a.factors + b.factors),)) for a, b in pairs))
+
+
 def minus(first: Index, second: Index) -> Index:
     return plus(first, times(second, -1))
 
@@ -276,6 +297,24 @@ def parts(expression: Expression) -> Iterator[Expression]:
             seen.add(one)
             yield one
             pending.extend(children(one))
+
+
+def arithmetic(expression: Expression, seen: set[Node]) -> int:
+    """Multiplications that an element takes, each operator counted once."""
+    total = 0
+    visited: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        one = pending.pop()
+        known = isinstance(one, Compute) and one.node in seen
+        if known or one in visited:
+            continue
+        visited.add(one)
+        if isinstance(one, Compute):
+            seen.add(one.node)
+            total += one.node.operator.cost
+        pending.extend(children(one))
+    return total
 
 
 def loads(expression: Expression) -> list[Load]:

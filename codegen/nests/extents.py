@@ -226,6 +226,8 @@ def _as_stored(symbol: Symbol) -> Symbol:
 
 
 def _rule(node: Node) -> Rule:
+    if node.operator.movement.walks is not None:
+        return _walked
     return _RULES.get(node.operator.name) or _RULES[node.operator.family]
 
 
@@ -258,8 +260,15 @@ def _kept_where_equal(node: Node, operands: list[Symbols]) -> Symbols:
     )
 
 
-def _permute(node: Node, operands: list[Symbols]) -> Symbols:
-    return tuple(operands[0][dim] for dim in node.attributes["dims"])
+def _walked(node: Node, operands: list[Symbols]) -> Symbols:
+    """Those that are read along each dimension; one of unchanged size, from its start on, is untouched."""
+    result = list(map(fresh, node.shape))
+    for walk, before, symbol in zip(node.walks, node.operands[0].shape, operands[0]):
+        if walk is not None and before == node.shape[walk.dim]:
+            result[walk.dim] = _moved(symbol) if walk.backwards or walk.turns else symbol
+        elif walk is not None:
+            result[walk.dim] = fresh(_moved(symbol).value + int(node.shape[walk.dim]) - int(before))
+    return tuple(result)
 
 
 def _reshape(node: Node, operands: list[Symbols]) -> Symbols:
@@ -271,16 +280,6 @@ def _reshape(node: Node, operands: list[Symbols]) -> Symbols:
             for dim in old:
                 _moved(operands[0][dim])
     return tuple(result)
-
-
-def _flip(node: Node, operands: list[Symbols]) -> Symbols:
-    dims = node.attributes["dims"]
-    return tuple(_moved(symbol) if dim in dims else symbol for dim, symbol in enumerate(operands[0]))
-
-
-def _rotate(node: Node, operands: list[Symbols]) -> Symbols:
-    dim = node.attributes["dim"]
-    return tuple(_moved(symbol) if place == dim else symbol for place, symbol in enumerate(operands[0]))
 
 
 def _scan(node: Node, operands: list[Symbols]) -> Symbols:
@@ -331,12 +330,6 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     return result
 
 
-def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
-    """Positions and ranks of each row."""
-    *batch, row = operands[0]
-    return (*batch, fresh(2), row)
-
-
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
@@ -349,8 +342,10 @@ def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
 
 
 def _decomposition(node: Node, operands: list[Symbols]) -> Symbols:
-    """Planes of each matrix's shape."""
+    """Planes of each matrix's shape, or one with another row."""
     *batch, rows, columns = operands[0]
+    if len(node.shape) == len(operands[0]):
+        return (*batch, fresh(node.shape[-2]), columns)
     return (*batch, fresh(node.shape[-3]), rows, columns)
 
 
@@ -384,6 +379,13 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     positions = _unify_indices(indices)
     for first, second in zip(updates, positions + x[len(indices) :]):
         unify(first, second)
+    return x
+
+
+def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
+    """Elements at positions of an array, whose indices have the elements' shape."""
+    x, *others = operands
+    _unify_indices(others)
     return x
 
 
@@ -422,15 +424,16 @@ _RULES: dict[str, Rule] = {
     "creation": _fresh,
     "control": _fresh,
     "elementwise": _broadcast,
-    "expand": _broadcast,
+    "eager": _broadcast,
+    "foreign": _fresh,
+    "scatter_extreme": _scattered_into,
+    "scatter_prod": _scattered_into,
     "reduction": _reduced,
     "scan": _scan,
-    "ordering": _ordering,
+    "ordering": _broadcast,
     "matrix": _matrix,
     "decomposition": _decomposition,
     "reshape": _reshape,
-    "permute": _permute,
-    "slice": _kept_where_equal,
     "pad": _kept_where_equal,
     "dilate": _kept_where_equal,
     "slice_update": _slice_update,
@@ -438,8 +441,6 @@ _RULES: dict[str, Rule] = {
     "dilate_at": _dilate_at,
     "update_at": _update_at,
     "concatenate": _concatenate,
-    "flip": _flip,
-    "rotate": _rotate,
     "contraction": _contract,
     "gemm": _gemm,
     "gather": _gather,

@@ -3,7 +3,8 @@
 Every stored value has one or more `Root`s: an iteration space and the expression of one element, into which
 elementwise operators and movement have been inlined. Roots are placed one after another, each as deep in an
 existing loop nest as what it reads allows: a value made in the same iteration, or one that an inner loop of
-the same iteration has completed. So the passes of a softmax over a row share the loop over rows.
+the same iteration has completed. So what is done with the sums over a row is in the loop over rows that made
+them.
 """
 
 from __future__ import annotations

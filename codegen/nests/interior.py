@@ -1,93 +1,85 @@
 """The interior of a loop: the iterations in which no element needs to ask whether it lies in the padding.
 
 A stencil asks at every place whether its neighbours exist, which keeps its loop from vectorising, and for all
-but the border the answer is known. So such a loop is written twice: without the questions for its interior,
-and as it is for what lies before and behind.
+but the border the answer is known. So such a loop is written in stretches: its interior, without the
+questions, and what lies before and behind it, each with the questions that are open there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .expression import (
-    ZERO,
-    Axis,
-    Bound,
-    Compute,
-    Index,
-    Select,
-    Term,
-    minus,
-    number,
-    of_symbol,
-    parts,
-    plus,
-    range_of,
-)
+from .expression import ZERO, Axis, Bound, Compute, Index, Select, minus, number, of_symbol, parts, range_of
 from .tree import Loop, Root
 
 SMALLEST_LOOP = 16
+"""Iterations of a loop that is worth being written twice."""
 LEAST_SHARE = 0.5
 """Of a loop's iterations that must be interior."""
 LARGEST_BODY = 150
-"""Operators in a loop that is written twice."""
+"""Operators in a loop that is written more than once."""
+MOST_APART = 2
+"""Iterations on one side of the interior that are written one after another."""
+
+Limits = tuple[Index | None, Index | None]
 
 
 @dataclass(frozen=True)
-class Interior:
-    """Iterations from the largest of `lows` to the smallest of `highs`, in which `truth` holds.
+class Stretch:
+    """Iterations from `start` up to `stop`."""
 
-    Among the limits are those of the whole loop.
-    """
+    start: Index
+    stop: Index
+    is_interior: bool = False
 
-    lows: tuple[Index, ...]
-    highs: tuple[Index, ...]
-    truth: dict[Bound, bool]
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one iteration, whatever the sizes are."""
+        return minus(self.stop, self.start) == number(1)
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The first and the last iteration, at the traced sizes."""
+        return _value(self.start), _value(self.stop) - 1
+
+    @property
+    def count(self) -> int:
+        """How many iterations there are at the traced sizes."""
+        return _value(self.stop) - _value(self.start)
 
 
-def find_interior(loop: Loop, roots: Iterable[Root]) -> Interior | None:
-    """The largest stretch of the loop in which all bounds are known; None if there are none, or none is."""
-    if loop.extent.value < SMALLEST_LOOP:
-        return None
+def find_stretches(loop: Loop, roots: Iterable[Root]) -> list[Stretch]:
+    """The stretches of a loop, in order, of which one is its interior; none where it has no such."""
+    if loop.extent.value < SMALLEST_LOOP or not loop.extent.find().is_shape:
+        return []
     inside = [root for root in roots if loop in root.path]
     if not all(root.is_plain for root in inside):
-        return None
+        return []
     limits = _limits(loop, inside)
     operators = {
         one.node for root in inside if root.value for one in parts(root.value) if isinstance(one, Compute)
     }
     if not limits or len(operators) > LARGEST_BODY:
-        return None
-    first, last = _longest_stretch(loop, limits.values())
-    if last - first < LEAST_SHARE * loop.extent.value:
-        return None
-    lows: dict[Index, None] = {}
-    highs: dict[Index, None] = {}
-    truth: dict[Bound, bool] = {}
-    for bound, (low, high) in limits.items():
-        before = high is not None and _value(high) <= first
-        behind = low is not None and last <= _value(low)
-        truth[bound] = not before and not behind
-        for limit, group in ((low, highs if behind else lows), (high, lows if before else highs)):
-            is_needed = truth[bound] or (limit is low if behind else limit is high)
-            if limit is not None and is_needed:
-                group[limit] = None
-    whole = of_symbol(loop.extent)
-    return Interior(_tightest([ZERO, *lows], max), _tightest([whole, *highs], min), truth)
+        return []
+    places = _places(loop, limits.values())
+    start, stop = max(pairwise(places), key=lambda pair: _value(pair[1]) - _value(pair[0]))
+    interior = Stretch(start, stop, is_interior=True)
+    if interior.count < LEAST_SHARE * loop.extent.value:
+        return []
+    before, behind = (
+        _border(part) for part in (places[: places.index(start) + 1], places[places.index(stop) :])
+    )
+    return [*before, interior, *behind]
 
 
-Limits = tuple[Index | None, Index | None]
-
-
-def _tightest(limits: list[Index], pick: Callable[[Iterable[int]], int]) -> tuple[Index, ...]:
-    """Limits, of those that differ by a number only one."""
-    offsets: dict[tuple[Term, ...], list[int]] = {}
-    for limit in limits:
-        rest = tuple(term for term in limit.terms if term.factors)
-        offsets.setdefault(rest, []).append(sum(term.coefficient for term in limit.terms if not term.factors))
-    return tuple(plus(Index(rest), number(pick(found))) for rest, found in offsets.items())
+def _border(places: list[Index]) -> list[Stretch]:
+    """What lies around the interior: one iteration after another if there are few, else a loop."""
+    stretches = [Stretch(*pair) for pair in pairwise(places)]
+    if len(stretches) > MOST_APART or not all(one.is_one for one in stretches):
+        return [Stretch(places[0], places[-1])] if stretches else []
+    return stretches
 
 
 def _limits(loop: Loop, roots: list[Root]) -> dict[Bound, Limits]:
@@ -106,19 +98,19 @@ def _limits(loop: Loop, roots: list[Root]) -> dict[Bound, Limits]:
 
 
 def _offset(bound: Bound, axis: Axis | None) -> Index | None:
-    """What is added to the axis, if the bound is on the axis plus what no axis changes."""
+    """What is added to the axis, if the bound is on the axis plus what the shapes of arrays tell."""
     own = [term for term in bound.index.terms if term.factors == (axis,) and term.coefficient == 1]
     rest = Index(tuple(term for term in bound.index.terms if term not in own))
     limits = [one for one in (rest, bound.low, bound.high) if one is not None]
-    return rest if len(own) == 1 and not any(one.axes for one in limits) else None
+    return rest if len(own) == 1 and all(one.is_of_shapes for one in limits) else None
 
 
-def _longest_stretch(loop: Loop, limits: Iterable[Limits]) -> tuple[int, int]:
-    """The longest run of iterations, at the traced sizes, between any two limits."""
+def _places(loop: Loop, limits: Iterable[Limits]) -> list[Index]:
+    """Where the loop begins and ends, and where in between the answer to some question changes, in order."""
+    found = {_value(one): one for pair in limits for one in pair if one is not None}
     size = loop.extent.value
-    values = (_value(one) for pair in limits for one in pair if one is not None)
-    ends = sorted({0, size, *(value for value in values if 0 < value < size)})
-    return max(pairwise(ends), key=lambda pair: pair[1] - pair[0])
+    inside = {value: one for value, one in found.items() if 0 < value < size}
+    return [place for _, place in sorted({**inside, 0: ZERO, size: of_symbol(loop.extent)}.items())]
 
 
 def _value(index: Index) -> int:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..cost.machine import this_machine
+from ..rewriting.layouts import LONGEST_ROW
 from .expression import AnyIndex, Axis, Index
 from .tree import Loop, Reduction, Root
-
-LONGEST_ROW = 32
-"""Terms of a sum that are written out."""
-FEWEST_LANES = 8
 
 
 def mark_short_sums(roots: Sequence[Root]) -> None:
@@ -24,7 +22,8 @@ def mark_short_sums(roots: Sequence[Root]) -> None:
             is_plain = not (loop.outer or around.block or loop.extent.find().formula)
             is_short = is_plain and 1 < loop.extent.value <= LONGEST_ROW
             alone = [one for one in roots if loop in one.path] == [root]
-            if is_short and alone and root.first_reduced is loop and around.extent.value >= FEWEST_LANES:
+            fills_vectors = around.extent.value >= this_machine().lanes
+            if is_short and fills_vectors and alone and root.first_reduced is loop:
                 loop.is_short = _reads_neighbours(root, around)
 
 

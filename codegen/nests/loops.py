@@ -19,11 +19,11 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
 
+from ..cost.machine import EXPENSIVE
 from ..rewriting.calls import matrices_of
 from ..rewriting.unroll import SMALL
-from .cost import EXPENSIVE, arithmetic
 from .delays import delay_in, find_delays
-from .expression import Axis, Expression, Index, Load, minus, number, of_axis, of_symbol, plus
+from .expression import Axis, Expression, Index, Load, arithmetic, minus, number, of_axis, of_symbol, plus
 from .extents import ONE, Extents, Symbol
 from .lower import Elsewhere, Indices, Lowering, NotPlain, merges_dimensions
 from .tree import Item, Loop, Reduction, Root

@@ -11,6 +11,7 @@ from typing import Any
 
 from pullback.tracer.errors import UnsupportedError
 from pullback.tracer.graph import Node, new_node
+from pullback.tracer.operator import Part
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import indexing as ix
@@ -84,7 +85,7 @@ class Lowering:
             return self.elsewhere[node](indices)
         if node in self.padded and all(isinstance(index, Index) for index in indices):
             around = self.padded[node]
-            starts = (number(before) for before, _ in around.attributes["widths"])
+            starts = map(number, around.parts.parts[0].starts)
             return self._load(around, tuple(map(plus, indices, starts)))  # type: ignore[arg-type]
         return self.computed(node, indices)
 
@@ -97,8 +98,8 @@ class Lowering:
         if node.is_constant:
             return Literal(node.attributes["value"], node.dtype)
         operator = node.operator
-        walked = _moved if operator.movement.has_walks else None
-        rule = walked or _RULES.get(operator.name) or _RULES.get(operator.family)
+        moved = _moved if operator.movement.walks else _placed if operator.movement.parts else None
+        rule = moved or _RULES.get(operator.name) or _RULES.get(operator.family)
         if rule is None:
             raise UnsupportedError(f"{operator.name} has no lowering")
         return rule(self, node, indices)
@@ -118,11 +119,11 @@ class Lowering:
         return tuple(affine(self.element(start, ())) for start in starts)
 
     def starts(self, node: Node) -> tuple[Index, ...]:
-        """Where the region that an operator writes begins: its attributes say it, or operands."""
-        if "starts" in node.attributes:
-            return tuple(map(number, node.attributes["starts"]))
-        first = 2 if node.operator is w.update_at else 1
-        return self.places(node.operands[first : first + node.spec.ndim])
+        """Where the first part that an operator writes begins: its declaration says it, or operands."""
+        part = node.parts.parts[0]
+        if part.starts:
+            return tuple(map(number, part.starts))
+        return self.places(node.operands[part.operand + 1 :][: node.spec.ndim])
 
     def sizes(self, node: Node) -> tuple[Index, ...]:
         """How far the ragged dimensions of a window go."""
@@ -189,9 +190,11 @@ def _moved(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     """The element of the operand from which the operator's declaration says that it is taken."""
     (x,) = node.operands
     own: list[AnyIndex] = []
-    for walk, symbol in zip(node.operator.movement.walks(x.spec, **node.attributes), lowering.extents[x]):
+    for walk, symbol in zip(node.walks, lowering.extents[x]):
         index = ZERO if walk is None else indices[walk.dim]
-        if walk is not None and walk.backwards:
+        if walk is not None and walk.turns:
+            index = lowering.rotated(_plain(index, node), symbol, -walk.start, node)
+        elif walk is not None and walk.backwards:
             index = minus(plus(of_symbol(symbol), number(-1)), _plain(index, node))
         elif walk is not None and (walk.start, walk.step) != (0, 1):
             index = plus(times(_plain(index, node), walk.step), number(walk.start))
@@ -254,22 +257,23 @@ def _goes_as_far(index: AnyIndex, size: Index) -> bool:
 
 
 def _within(
-    lowering: Lowering, node: Node, part: Node, indices: Indices, starts: Iterable[Index]
+    lowering: Lowering, node: Node, part: Part, indices: Indices, starts: Iterable[Index]
 ) -> tuple[tuple[Bound, ...], Indices]:
-    """The bounds of the region [start:stop:step] that `part` fills, and the place in `part`."""
+    """The bounds of the region [start:stop:step] that a part fills, and the place in the part."""
     bounds: list[Bound] = []
     own: list[AnyIndex] = []
+    x = node.operands[part.operand]
     ragged = dict(zip(node.attributes.get("ragged", ()), lowering.sizes(node)))
     for dim, (index, first) in enumerate(zip(indices, starts)):
-        step, whole, extent = node.attributes["steps"][dim], node.shape[dim], part.shape[dim]
+        step, whole, extent = part.steps[dim], node.shape[dim], x.shape[dim]
         if first is ZERO and step == 1 and extent == whole and dim not in ragged:
             own.append(index)
             continue
         plain = _plain(index, node)
-        reach = times(ragged.get(dim, of_symbol(lowering.extents[part][dim])), step)
+        reach = times(ragged.get(dim, of_symbol(lowering.extents[x][dim])), step)
         low = first if step > 0 else plus(first, reach, number(-step))
         high = plus(first, reach) if step > 0 else plus(first, number(1))
-        starts_inside = range_of(low) != (0, 0)
+        starts_inside = range_of(low) != (0, 0) and dim != part.behind
         ends_inside = dim in ragged or step < 0 or range_of(low)[0] + extent * step < whole
         is_open = starts_inside or abs(step) > 1
         bounds.append(Bound(plain, low if is_open else None, high if ends_inside else None, abs(step)))
@@ -278,16 +282,24 @@ def _within(
     return tuple(bounds), tuple(own)
 
 
-def _dilate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    x = node.operands[0]
-    bounds, own = _within(lowering, node, x, indices, lowering.starts(node))
-    return _select(node, bounds, lambda: lowering.element(x, own), lambda: Literal(0, node.dtype))
+def _placed(lowering: Lowering, node: Node, indices: Indices) -> Expression:
+    """The element of the first part that the indices are in, or of what is around the parts."""
+    found = node.parts
 
+    def from_part(position: int, starts: tuple[Index, ...]) -> Expression:
+        if position == len(found.parts):
+            if found.base is None:
+                return Literal(found.around, node.dtype)
+            return lowering.element(node.operands[found.base], indices)
+        part = found.parts[position]
+        x, dim = node.operands[part.operand], part.behind
+        bounds, own = _within(lowering, node, part, indices, starts)
+        element = lowering.computed if lowering.padded.get(x) is node else lowering.element
+        ends = {} if dim is None else {dim: plus(starts[dim], of_symbol(lowering.extents[x][dim]))}
+        behind = tuple(ends.get(axis, start) for axis, start in enumerate(starts))
+        return _select(node, bounds, lambda: element(x, own), lambda: from_part(position + 1, behind))
 
-def _slice_update(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    x, update = node.operands[:2]
-    bounds, own = _within(lowering, node, update, indices, lowering.starts(node))
-    return _select(node, bounds, lambda: lowering.element(update, own), lambda: lowering.element(x, indices))
+    return from_part(0, lowering.starts(node))
 
 
 def _select(
@@ -305,50 +317,6 @@ def _select(
         if answer is None:
             open_bounds.append(bound)
     return Select(node, tuple(open_bounds), inside(), outside()) if open_bounds else inside()
-
-
-def _pad(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    (x,) = node.operands
-    bounds: list[Bound] = []
-    own: list[AnyIndex] = []
-    for (before, after), index, symbol in zip(node.attributes["widths"], indices, lowering.extents[x]):
-        if before == after == 0:
-            own.append(index)
-            continue
-        plain, low = _plain(index, node), number(before)
-        high = plus(low, of_symbol(symbol)) if after else None
-        bounds.append(Bound(plain, low if before else None, high))
-        own.append(minus(plain, low))
-    value = Literal(node.attributes["value"], node.dtype)
-    element = lowering.computed if lowering.padded.get(x) is node else lowering.element
-    return _select(node, bounds, lambda: element(x, tuple(own)), lambda: value)
-
-
-def _concatenate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    dim = node.attributes["dim"]
-    plain = _plain(indices[dim], node)
-    starts = [ZERO]
-    for piece in node.operands[:-1]:
-        starts.append(plus(starts[-1], of_symbol(lowering.extents[piece][dim])))
-
-    def piece_at(position: int) -> Expression:
-        own = (*indices[:dim], minus(plain, starts[position]), *indices[dim + 1 :])
-        return lowering.element(node.operands[position], own)
-
-    def from_piece(position: int) -> Expression:
-        if position == len(starts) - 1:
-            return piece_at(position)
-        bound = Bound(plain, None, starts[position + 1])
-        return _select(node, [bound], lambda: piece_at(position), lambda: from_piece(position + 1))
-
-    return from_piece(0)
-
-
-def _rotate(lowering: Lowering, node: Node, indices: Indices) -> Expression:
-    dim, own = node.attributes["dim"], list(indices)
-    symbol = lowering.extents[node][dim]
-    own[dim] = lowering.rotated(_plain(indices[dim], node), symbol, node.attributes["shift"], node)
-    return lowering.element(node.operands[0], tuple(own))
 
 
 def _turned(index: Index, symbol: Symbol, shift: int, node: Node) -> Index:
@@ -387,15 +355,8 @@ _RULES: dict[str, Callable[[Lowering, Node, Any], Expression]] = {
     e.where.name: _where,
     e.convert.name: _elementwise,
     m.reshape.name: _reshape,
-    m.dilate.name: _dilate,
-    m.slice_update.name: _slice_update,
     w.slice_at.name: _slice_at,
     w.within.name: _is_within,
-    w.dilate_at.name: _dilate,
-    w.update_at.name: _slice_update,
-    m.pad.name: _pad,
-    m.concatenate.name: _concatenate,
-    m.rotate.name: _rotate,
     ix.gather.name: _gather,
     creation.iota.name: _iota,
     loop_result.name: _loop_result,

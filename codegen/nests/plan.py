@@ -10,11 +10,15 @@ from dataclasses import dataclass
 
 from pullback.tracer.dims import EXTENTS, Source
 from pullback.tracer.graph import Graph, Node, make_input
+from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.operator import Monoid
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.windows import update_at
 from pullback.tracer.spec import INT64, Spec
 
 from .. import ir
+from ..cost.machine import this_machine
+from ..host import HostCall
 from ..ir.names import NEEDED, NamePool
 from ..rewriting.unroll import SMALL
 from .allocation import Allocation
@@ -22,11 +26,10 @@ from .expression import AnyIndex, axes_in, is_number
 from .extents import ONE, Symbol
 from .fuse import fuse
 from .stages import Stage, split_into_stages
-from .tree import LoopTree, MatrixProduct, RangeCheck, Root
+from .tree import Host, LoopTree, MatrixProduct, RangeCheck, Root
 
 PARTS_PER_THREAD = 4
-SMALL_PART = 1 << 14
-"""Bytes that a part has for itself up to which more parts cost nothing."""
+"""Where parts cost nothing: a thread that is held up leaves some to the others."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,15 @@ class Plan:
             self.filled.append(make_input(Spec((len(self.counts),), INT64), NEEDED))
         bounds = {one.name for one in ir.PART}
         is_shared = any(stage.shared for stage in self.stages)
-        self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}), len(stored))
-        self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())})
+        given = [node.name for node in self.inputs]
+        self._named_after = names_after_others(graph)
+        self.buffers = self._buffers(NamePool({stem} | bounds if is_shared else {stem}, given), len(stored))
+        self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())}, given)
         """From which functions take the names of their variables, each from a copy."""
         self.extent_names = self._extent_names()
+        called = dict.fromkeys(HostCall.of(one.node) for one in self.tree.roots if isinstance(one, Host))
+        self.host_calls = {one: self.names.take(one.public_name) for one in called}
+        """Functions that Python runs, with their names."""
 
     def _extent_names(self) -> dict[Symbol, str]:
         """What sizes are called: as in all functions of the trace, else what comes next."""
@@ -107,8 +115,8 @@ class Plan:
                 continue
             role: ir.Role = "scratch" if place >= outputs else "saved" if node in self.residuals else "output"
             holds = self.allocation.held_by(node) if role == "scratch" else [node]
-            named = next((one for one in holds if one.name), node)
-            buffers[node] = self._buffer(node, pool.take(_array_name(named, role)), role)
+            name = next(filter(None, (one.name or self._named_after.get(one) for one in holds)), "")
+            buffers[node] = self._buffer(node, pool.take(_array_name(node, name, role)), role)
         return buffers | {node: buffers[owner] for node, owner in self.allocation.shared.items()}
 
     def _buffer(self, node: Node, name: str, role: ir.Role) -> ir.Buffer:
@@ -133,7 +141,7 @@ class Plan:
         private = tuple(self.buffers[node] for node in self.filled if node in inside)
         memory = sum(self.buffers[node].nbytes for node in partial) + sum(one.nbytes for one in private)
         multiplies = any(isinstance(root, MatrixProduct) for root in own)
-        has_small_parts = not multiplies and memory <= SMALL_PART
+        has_small_parts = not multiplies and this_machine().is_free_for_each_part(memory)
         combined = tuple(
             (self.buffers[node], _monoid_of(node)) for node in partial if self.buffers[node] in used
         )
@@ -166,14 +174,31 @@ def _places(tree: LoopTree) -> dict[Node, list[tuple[AnyIndex, ...]]]:
     return places
 
 
-def _array_name(node: Node, role: ir.Role) -> str:
+def _array_name(node: Node, name: str, role: ir.Role) -> str:
     if role == "saved":
-        return f"saved_{node.name or node.operator.noun}"
-    if node.name:
-        return node.name
+        return f"saved_{name or node.operator.noun}"
+    if name:
+        return name
     if role == "output":
         return "gradient" if node.origin.is_backward else "value"
+    if node.is_constant and node.attributes["value"] in (0, 1):
+        return "ones" if node.attributes["value"] else "zeros"
     return f"{node.operator.noun}s"
+
+
+def names_after_others(graph: Graph) -> dict[Node, str]:
+    """Of values without a name what they are called after: an array that they are a part of, or the like."""
+    found: dict[Node, str] = {}
+    for node in graph.nodes:
+        if is_loop(node):
+            found |= names_after_others(LoopNode(node).body)
+        elif node.operator in (m.slice_update, update_at) and node.name:
+            found.setdefault(node.operands[1], f"{node.name}_part")
+        elif node.operator.movement.rearranges and node.name:
+            found.setdefault(node.operands[0], node.name)
+        elif node.operator.movement.rearranges and node.operands[0].name:
+            found.setdefault(node, f"{node.operands[0].name}_copy")
+    return {node: name for node, name in found.items() if not node.name}
 
 
 def _base(node: Node) -> Node:

@@ -14,6 +14,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.windows import update_at
 
+from ..host import runs_on_host
 from ..rewriting.calls import start_of
 from ..whole_calls import takes_wholes
 from .expression import (
@@ -40,7 +41,7 @@ from .stored import is_copy_in_layout
 from .tree import Overwrite, Reduction, Root, Scan, Scatter, Search, StepCount, Store, Update, View
 from .updates import MOST_CHOICES, row_of_updates, visible_updates
 from .versions import InPlace
-from .whole_roots import whole_root
+from .whole_roots import host_root, whole_root
 
 R = TypeVar("R", bound=Root)
 
@@ -115,6 +116,8 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         yield _root(Scan, node, axes, value, _at(axes))
     elif takes_wholes(node):
         yield whole_root(node, lowering)
+    elif runs_on_host(node):
+        yield host_root(node, lowering)
     elif node.operator is ix.scatter_add:
         updates, *indices = node.operands
         for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):

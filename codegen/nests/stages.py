@@ -2,10 +2,9 @@
 
 A stage is one function. Loops with enough work to share between threads are a stage over `range(start, stop)`
 of their iterations, each thread with a part. What comes next joins that stage if each part needs of it only
-what the same part has made: a layer of a network, its activation and the next layer are one stage over rows,
-and a part's rows stay in the cache of its processor. Loops may change places for that, where neither needs
-what the other makes. What threads add up is kept apart for each part and combined in order, so that results
-depend on the number of threads only.
+what the same part has made: `exp(a @ b) @ c` is one stage over rows, and a part's rows stay in the cache of
+its processor. Loops may change places for that, where neither needs what the other makes. What threads add up
+is kept apart for each part and combined in order, so that results depend on the number of threads only.
 """
 
 from __future__ import annotations
@@ -16,23 +15,19 @@ from dataclasses import dataclass, field
 
 from pullback.tracer.graph import Node
 
-from ..machine.waking import LEAST, worth_sharing
-from .cost import arithmetic
-from .expression import AnyIndex, Axis, Index, of_axis
+from ..cost.machine import this_machine
+from .expression import AnyIndex, Axis, Index, arithmetic, of_axis
 from .extents import Symbol
 from .tree import Call, Item, Loop, LoopTree, MatrixProduct, RangeCheck, Root, StepCount
 
-SMALLEST_SEED = 4_000.0
-"""Estimated nanoseconds of the item that a shared stage begins with."""
 LOOK_AHEAD = 32
 """How many items may be passed over in search of those that join a stage."""
 LONG = 12
 """Values stored in a loop over steps from which it is a function of its own: it compiles sooner alone."""
-MULTIPLIED_BYTES = 150.0
-"""Bytes of numbers that gemm multiplies in a nanosecond, in one thread."""
-SMALLEST_PART = 16
-NANOSECONDS_PER_ACCESS = 0.1
-NANOSECONDS_PER_COST = 0.02
+FEWEST_ITERATIONS = 4
+"""Of a loop that threads share: fewer would leave some of them without a part."""
+FEWEST_ROWS = 16
+"""Of a product, from which threads may share them: BLAS computes several rows at a time."""
 
 
 @dataclass
@@ -117,7 +112,10 @@ class _Task:
 def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
     """The first task and those behind it that are shared as one stage; none if that does not pay."""
     seed = tasks[0]
-    if parallel is False or seed.extent is None or (parallel is None and seed.nanoseconds < SMALLEST_SEED):
+    machine = this_machine()
+    if parallel is False or seed.extent is None:
+        return []
+    if parallel is None and not machine.may_begin_sharing(seed.nanoseconds):
         return []
     group, own = [seed], dict(seed.own)
     passed: list[_Task] = []
@@ -131,8 +129,7 @@ def _group(tasks: Sequence[_Task], parallel: bool | None) -> list[_Task]:
             own |= task.own | common
         else:
             passed.append(task)
-    nanoseconds = sum(one.nanoseconds for one in group)
-    pays = nanoseconds > 1e9 * LEAST and nanoseconds > 1e9 * worth_sharing()
+    pays = machine.is_worth_sharing(sum(one.nanoseconds for one in group))
     return group if pays or parallel else []
 
 
@@ -193,7 +190,7 @@ def _note(
 def _can_be_shared(loop: Loop, roots: list[Root], tree: LoopTree) -> bool:
     if (
         loop.steps
-        or loop.extent.value < 4
+        or loop.extent.value < FEWEST_ITERATIONS
         or not all(root.may_be_shared(root.axis_of(loop)) for root in roots)
     ):
         return False
@@ -207,7 +204,7 @@ def _can_be_split(root: MatrixProduct, tree: LoopTree) -> bool:
         return False
     operands = [load.node for load in root.reads[:2]]
     plain = all(isinstance(one, Index) and one.axis for load in root.reads[:2] for one in load.indices)
-    return plain and all(one.spec.ndim == 2 for one in operands) and root.node.shape[0] >= SMALLEST_PART
+    return plain and all(one.spec.ndim == 2 for one in operands) and root.node.shape[0] >= FEWEST_ROWS
 
 
 # --- how long they take -------------------------------------------------------------------------------------
@@ -216,11 +213,12 @@ def _can_be_split(root: MatrixProduct, tree: LoopTree) -> bool:
 def _estimated_product(root: Root) -> float:
     operands = [load.node for load in root.reads[:2]]
     multiplications = math.sqrt(math.prod(one.spec.size for one in (*operands, root.node)))
-    return multiplications * root.node.dtype.itemsize / MULTIPLIED_BYTES
+    return this_machine().nanoseconds_of_large_gemm(multiplications, root.node.dtype.itemsize)
 
 
 def _estimated_nanoseconds(roots: list[Root]) -> float:
     """Time of a loop; what several roots load or compute at the same place counts once."""
+    machine = this_machine()
     seen: set[Node] = set()
     total = 0.0
     for root in roots:
@@ -228,13 +226,12 @@ def _estimated_nanoseconds(roots: list[Root]) -> float:
             total += root.product.indices.nanoseconds
             continue
         if isinstance(root, Call):
-            total += root.operations * NANOSECONDS_PER_COST
+            total += machine.nanoseconds_of_arithmetic(root.operations)
             continue
         new_loads = {load.node for load in root.reads} - seen
         seen |= new_loads
         cost = 0 if root.value is None else arithmetic(root.value, seen)
-        each = NANOSECONDS_PER_ACCESS * (1 + len(new_loads)) + NANOSECONDS_PER_COST * cost
-        total += root.points * each * root.node.dtype.itemsize / 8  # vectors hold more of smaller numbers
+        total += machine.nanoseconds_of_loop(root.points, 1 + len(new_loads), cost, root.node.dtype.itemsize)
     return total
 
 

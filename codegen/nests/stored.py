@@ -11,12 +11,13 @@ from pullback.tracer.ops.contraction import gemm
 from pullback.tracer.ops.elementwise import identity
 from pullback.tracer.ops.windows import PLACE
 
+from ..cost.machine import EXPENSIVE, this_machine
+from ..host import runs_on_host
 from ..rewriting.calls import matrices_of
 from ..rewriting.extremes import compared_with_extreme
 from ..rewriting.unroll import SMALL
 from ..whole_calls import takes_wholes
 from .blocking import row_values
-from .cost import EXPENSIVE
 from .expression import Compute, parts
 from .loops import bodies, needed_before
 from .lower import merges_dimensions
@@ -24,15 +25,11 @@ from .tree import Root
 from .updates import store_updates
 
 EFFORT_TO_REPEAT = 12
-"""Operators up to which an element may be written out again for the places that it is read at."""
+"""Multiplications up to which an element may be written out again for the places that it is read at."""
 EFFORT_TO_REPEAT_IN_STEPS = 4
 """The same of what stays in the cache from step to step of a loop: a part of an array, times a number."""
 EFFORT_WITHIN_SHIFTS = 60
 """The same where not it is moved, but values of it: the reverse of a step that reads two neighbours."""
-EFFORT_ACROSS_NESTS = 60
-EFFORT_ACROSS_NESTS_CACHED = 24
-"""Operators up to which an element is computed again in another nest: if kept in memory, in the cache."""
-CACHED_BYTES = 1 << 15
 MOST_PARTS = 4
 """Of a concatenation that a reader chooses from."""
 MOST_NESTED = 16
@@ -44,9 +41,10 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
     stored = {node for node in graph.nodes if node.is_input} | set(graph.inputs) | set(outputs)
     every = bodies(graph)
     for node in (node for one in every for node in one.nodes):
-        if node.operator.family in ("reduction", "scan", "contraction") or takes_wholes(node):
+        takes_arrays = takes_wholes(node) or runs_on_host(node)
+        if node.operator.family in ("reduction", "scan", "contraction") or takes_arrays:
             stored.add(node)
-        if takes_wholes(node):
+        if takes_arrays:
             stored.update(one for one in node.operands if not one.is_input)
         if node.operator in (ix.scatter_add, ix.index_update):
             stored.add(node)
@@ -118,7 +116,7 @@ def _store_what_repeats(
 def _worth_repeating(node: Node, places: int, in_loop: bool) -> int:
     """Up to how many operators an element is written out again for so many places."""
     effort = EFFORT_TO_REPEAT // (places - 1)
-    stays_near = in_loop and node.spec.size > 2 * SMALL and node.spec.nbytes <= CACHED_BYTES
+    stays_near = in_loop and node.spec.size > 2 * SMALL and this_machine().stays_near(node.spec.nbytes)
     return min(effort, EFFORT_TO_REPEAT_IN_STEPS) if stays_near else effort
 
 
@@ -161,7 +159,7 @@ def _shifts_around(graph: Graph, stored: set[Node]) -> dict[Node, frozenset[Node
     return shifts
 
 
-def _costs_more(node: Node, budget: int, stored: set[Node]) -> bool:
+def _costs_more(node: Node, budget: float, stored: set[Node]) -> bool:
     """Whether computing one element of a node from what is stored costs more than the budget.
 
     A place is named by the movement that leads there; a value counts once at each.
@@ -214,8 +212,7 @@ def _recomputed_too_often(node: Node, users: list[Root], stored: set[Node]) -> b
     outer = {id(root.path[0]) if root.path else id(root) for root in users}
     if len(outer) == 1:
         return node.operator.cost >= EXPENSIVE
-    is_cached = node.spec.nbytes <= CACHED_BYTES
-    return _costs_more(node, EFFORT_ACROSS_NESTS_CACHED if is_cached else EFFORT_ACROSS_NESTS, stored)
+    return _costs_more(node, this_machine().multiplications_to_keep(node.spec.nbytes), stored)
 
 
 def _computed_nodes(root: Root) -> set[Node]:

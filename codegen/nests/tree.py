@@ -13,13 +13,13 @@ from typing import ClassVar
 
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.ops.contraction import gemm
+from pullback.tracer.ops.elementwise import TRANSCENDENTAL
 from pullback.tracer.origin import UNKNOWN, Origin
 
 from ..machine.kernel_types import COMBINED
 from ..rewriting.calls import Product, start_of
 from ..whole_calls import operations_of_call
-from .cost import arithmetic
-from .expression import AnyIndex, Axis, Compared, Expression, Load
+from .expression import AnyIndex, Axis, Compared, Expression, Load, arithmetic
 from .extents import Extents, Symbol
 
 
@@ -247,6 +247,19 @@ class Call(Root):
     @property
     def operations(self) -> float:
         return operations_of_call(self.node)
+
+
+class Host(Call):
+    """Python evaluates an operator that has no form in code, of whole arrays."""
+
+    name, reason = "host", "evaluated by Python"
+
+    def may_be_shared(self, axis: Axis | None) -> bool:
+        return False
+
+    @property
+    def operations(self) -> float:
+        return float(self.node.spec.size * TRANSCENDENTAL)
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Calls of functions that take whole rows or matrices (`whole_calls.py`), in the loop tree."""
+"""Calls of functions that take whole rows or matrices (`whole_calls.py`), or arrays (`host.py`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..whole_calls import call_of, takes_wholes
 from .expression import ZERO, Axis, Index, Load, of_axis
 from .extents import ONE
 from .lower import Lowering, NotPlain
-from .tree import Call, Root
+from .tree import Call, Host, Root
 
 
 def whole_root(node: Node, lowering: Lowering) -> Call:
@@ -24,11 +24,22 @@ def whole_root(node: Node, lowering: Lowering) -> Call:
     return Call(node, looped, None, target, reads=reads)
 
 
+def host_root(node: Node, lowering: Lowering) -> Host:
+    """The call of what Python evaluates, with arrays as they are."""
+    reads = tuple(_read(x, (), lowering) for x in node.operands)
+    target = tuple(map(of_axis, map(Axis, lowering.extents[node])))
+    return Host(node, (), None, target, reads=reads)
+
+
 def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
     """Of operands and results of calls the dimensions that each call takes, also where their size is 1."""
     found: dict[Node, range] = {}
     for root in roots:
-        if takes_wholes(root.node):
+        if isinstance(root, Host):
+            found[root.node] = range(root.node.spec.ndim)
+            for load, taken in zip(root.reads, root.node.operands):
+                found[load.node] = range(load.node.spec.ndim - taken.spec.ndim, load.node.spec.ndim)
+        elif takes_wholes(root.node):
             batch = root.node.operands[0].spec.ndim - call_of(root.node).dims
             for node in (root.node, *(load.node for load in root.reads)):
                 found[node] = range(batch, node.spec.ndim)
@@ -40,8 +51,8 @@ def _read(x: Node, around: tuple[Index, ...], lowering: Lowering) -> Load:
     sizes = lowering.extents[x][len(around) :]
     inner = tuple(ZERO if size is ONE else of_axis(Axis(size)) for size in sizes)
     read = lowering.element(x, (*around, *inner))
-    if isinstance(read, Load):
-        last = slice(-len(inner), None)
+    if isinstance(read, Load) and all(isinstance(one, Index) for one in read.indices):
+        last = slice(len(read.indices) - len(inner), None)
         if (read.indices[last], lowering.extents[read.node][last]) == (inner, sizes):
             return read
     while x in lowering.outside:  # an input of a loop's body has no memory of its own

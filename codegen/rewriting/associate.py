@@ -19,8 +19,9 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
+from ..cost.machine import this_machine
 from ..passes import run_passes
-from .contractions import MULTIPLICATION_IN_LOOP, Indices
+from .contractions import Indices
 from .simplify import simplify
 
 WORTH = 0.8
@@ -28,6 +29,7 @@ WORTH = 0.8
 MOST_OPERANDS = 6
 """Of a product that is put in order: there are 3 to that power ways to split its subsets."""
 MOST_ROUNDS = 20
+"""Of putting in order, each on what the last one has left: every one that changes something saves time."""
 
 Places = frozenset[int]
 Tree = int | tuple["Tree", "Tree"]
@@ -77,7 +79,8 @@ class Network:
         """Nanoseconds to sum an operand over the indices that nothing else has."""
         term = self.terms[place]
         alone = len(self.kept(frozenset([place]))) < len(term)
-        return MULTIPLICATION_IN_LOOP * math.prod(self.extents[index] for index in term) if alone else 0.0
+        elements = math.prod(self.extents[index] for index in term)
+        return this_machine().nanoseconds_of_sums(elements) if alone else 0.0
 
 
 class _Opener:
@@ -160,7 +163,7 @@ def _better_orders(graph: Graph) -> dict[Node, tuple[Network, Tree]]:
 def _nanoseconds(node: Node) -> float:
     if node.operator is contract:
         return Indices.of(node.attributes["subscripts"], *node.operands).nanoseconds
-    return MULTIPLICATION_IN_LOOP * node.operands[0].spec.size
+    return this_machine().nanoseconds_of_sums(node.operands[0].spec.size)
 
 
 def _best_order(network: Network) -> tuple[float, Tree]:

@@ -1,7 +1,7 @@
 """Calls of BLAS in graphs: their operands and results as they lie in memory, sums and factors taken in.
 
-`gemm` computes `start + scale * a b + scale * c d + ...` in one array. So a gradient of weights that are used
-twice is accumulated, not added up from two arrays, and a factor costs nothing.
+`gemm` computes `start + scale * a b + scale * c d + ...` in one array. So what is a sum of
+products is accumulated, not added up from two arrays, and a factor costs nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pullback.tracer.origin import UNKNOWN, Origin, located_at
 from .contractions import Indices
 
 CHEAP = 12
-"""Arithmetic per element up to which a value is computed anew for each call that takes it."""
+"""Multiplications per element up to which a value is computed anew for each call that takes it."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class Product:
     indices: Indices
     scale: float = 1.0
     origin: Origin = UNKNOWN
-
 
     @property
     def subscripts(self) -> str:

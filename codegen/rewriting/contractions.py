@@ -22,27 +22,12 @@ from pullback.tracer.ops.contraction import contract, split_subscripts
 from pullback.tracer.origin import located_at
 
 from ..blas import LARGEST_EXTENT
+from ..cost.machine import this_machine
 
-CALL = 100.0
-"""Nanoseconds that a call of gemm takes by itself (60 to 150, SciPy's OpenBLAS; more on older processors)."""
-MULTIPLICATION_IN_CALL = 0.03
-"""Of float64: 0.02 to 0.05."""
-ELEMENT_IN_CALL = 0.15
-"""Of an operand or the result, which the call packs or updates, and which must be in memory, where loops may
-compute or use it in passing."""
-LARGE_RESULT, ELEMENT_OF_LARGE_RESULT = 1 << 17, 0.3
-"""In addition, for results that exceed the cache: BLAS writes them more than once."""
-MULTIPLICATION_IN_LOOP = 0.08
-"""In loops that sum contiguous elements, or that are unrolled over a few summed ones: 0.05 to 0.1."""
-MULTIPLICATION_INTO_ROWS = 0.13
-"""In loops that load and store a row of the result for each summed index: 0.1 to 0.2."""
-MULTIPLICATION_ALONE = 0.5
-"""In loops that do not vectorise: no index is contiguous wherever it occurs, or the inner loop is short."""
-LARGE_MATRICES = 32**3
-"""Multiplications in a call from which summing over several calls costs less than copying an operand."""
 SHORT = 8
+"""Iterations up to which an inner loop is mostly overhead, unless it is unrolled."""
 MOST_UNROLLED = 32
-"""An inner loop below `SHORT` is mostly overhead. Two of them are unrolled up to so many multiplications."""
+"""Multiplications up to which two short loops are unrolled, one in the other."""
 
 
 def lower_contractions(graph: Graph) -> Graph:
@@ -134,12 +119,7 @@ class Indices:
     @property
     def _call_nanoseconds(self) -> float:
         """For one element of the batch."""
-        rows, columns, summed = self._sizes
-        result, operands = rows * columns, (rows + columns) * summed
-        each = MULTIPLICATION_IN_CALL * result * summed + ELEMENT_IN_CALL * (result + operands)
-        if result > LARGE_RESULT:
-            each += ELEMENT_OF_LARGE_RESULT * result
-        return CALL + each * self.dtype.itemsize / 8
+        return this_machine().nanoseconds_of_gemm(*self._sizes, self.dtype.itemsize)
 
     @property
     def _loop_nanoseconds(self) -> float:
@@ -149,11 +129,12 @@ class Indices:
         contiguous = {index for index in self.extents if self._is_contiguous(index)}
         long = {index for index in contiguous if self.extents[index] > SHORT}
         is_unrolled = summed < max(rows, columns) and second <= SHORT and first * second <= MOST_UNROLLED
+        machine, multiplications = this_machine(), rows * columns * summed
         if is_unrolled or (long and summed <= SHORT) or not long.isdisjoint(self.summed):
-            each = MULTIPLICATION_IN_LOOP * self.dtype.itemsize / 8
-        else:
-            each = MULTIPLICATION_INTO_ROWS * self.dtype.itemsize / 8 if long else MULTIPLICATION_ALONE
-        return each * rows * columns * summed
+            return machine.nanoseconds_of_sums(multiplications, self.dtype.itemsize)
+        if long:
+            return machine.nanoseconds_into_rows(multiplications, self.dtype.itemsize)
+        return machine.nanoseconds_alone(multiplications)
 
     def _is_contiguous(self, index: str) -> bool:
         """Whether neighbours along an index are neighbours in every array that has it."""
@@ -208,7 +189,7 @@ def as_call(indices: Indices, operands: Sequence[Node]) -> Node:
     An array is copied in another order where its last index is not one of the matrix, or where summed indices
     do not lie side by side and the matrices without them would be small.
     """
-    if indices.size("".join(indices.matrix)) < LARGE_MATRICES:
+    if not this_machine().is_worth_several_calls(indices.size("".join(indices.matrix))):
         indices, operands = _in_order(indices, operands, _summed_together(indices))
     texts = [_matrix_last(text, indices.matrix) for text in indices.texts]
     moved, operands = _in_order(indices, operands, texts)

@@ -313,6 +313,11 @@ def _sorted_already(node: Node) -> Node | None:
     return constant(0, node.spec) if node.operands[0].shape[-1] == 1 else None
 
 
+@rewrite("sorted_values")
+def _single_values(node: Node) -> Node | None:
+    return node.operands[0] if node.shape[-1] == 1 else None
+
+
 @rewrite(*(one.name for one in operators("reduction") if one.monoid))
 def _reduce_without_keepdim(node: Node) -> Node | None:
     """A reduction keeps no dims of size 1; a reshape puts them back."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import BOOL, reshape_groups
 
-from .slices import Region, bounds_of, region_of
+from .slices import bounds_of, region_of
 
 MOST_PIECES = 32
 """Into which one value is split."""
@@ -64,13 +65,6 @@ def _at(place: tuple[int, ...], pieces: Pieces) -> Node:
     shape = pieces.grid.shape
     own = place[len(place) - len(shape) :]
     return pieces.grid[tuple(min(one, extent - 1) for one, extent in zip(own, shape))]
-
-
-def _cut(node: Node, cuts: dict[int, tuple[int, int, int]]) -> Node:
-    """The node sliced by (start, stop, step) in some dimensions."""
-    bounds = [cuts.get(dim, (0, extent, 1)) for dim, extent in enumerate(node.shape)]
-    starts, stops, steps = zip(*bounds) if bounds else ((), (), ())
-    return m.slice_(node, starts=tuple(starts), stops=tuple(stops), steps=tuple(steps))
 
 
 class Unroller:
@@ -153,7 +147,7 @@ def _cut_along(pieces: Pieces, dim: int, extent: int) -> Pieces:
         if source.is_constant:
             spec = source.spec.with_shape(_piece_shape(source.shape, (dim,)))
             return constant(source.attributes["value"], spec)
-        return _cut(source, {dim: (place[dim], place[dim] + 1, 1)})
+        return m.between(source, dim, place[dim], place[dim] + 1)
 
     return _grid(shape, pieces.dims | {dim}, cut)
 
@@ -227,15 +221,24 @@ def _scan(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return _elementwise(unroller, node, dims)
 
 
+ONE_POSITION = {"shape": 1, "widths": (0, 0), "starts": 0, "stops": 1, "steps": 1}
+
+
+def _attributes_of_piece(node: Node, dims: Dims) -> dict[str, Any]:
+    """An operator's attributes for pieces, which have one position in `dims`."""
+    attributes = dict(node.attributes)
+    for name in ONE_POSITION.keys() & attributes.keys():
+        one = ONE_POSITION[name]
+        attributes[name] = tuple(one if dim in dims else own for dim, own in enumerate(attributes[name]))
+    return attributes
+
+
 def _moved(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     """Each piece is made of the one that the operator's declaration says that it is taken from."""
-    (x,), attributes = node.operands, dict(node.attributes)
-    walks = node.operator.movement.walks(x.spec, **attributes)
+    (x,), attributes, walks = node.operands, _attributes_of_piece(node, dims), node.walks
     along = frozenset(dim for dim, walk in enumerate(walks) if walk is not None and walk.dim in dims)
     parts = unroller.along(x, along)
-    if node.operator is m.expand:
-        attributes["shape"] = _piece_shape(node.shape, dims)
-    elif node.operator is m.flip:
+    if node.operator is m.flip:
         attributes["dims"] = tuple(dim for dim in attributes["dims"] if dim not in dims)
 
     def piece(place: tuple[int, ...]) -> Node:
@@ -282,11 +285,11 @@ def _slice(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     region = region_of(node)
     chosen = frozenset(dim for dim in unroller.made[x].dims if dim in dims or len(region[dim]) == 1)
     parts = unroller.along(x, chosen)
-    cuts = {dim: (one.start, one.stop, one.step) for dim, one in enumerate(region) if dim not in chosen}
 
     def piece(place: tuple[int, ...]) -> Node:
         source = tuple(region[dim][at] if dim in chosen else 0 for dim, at in enumerate(place))
-        return _cut(parts.grid[source], cuts)
+        inside = [range(1) if dim in chosen else one for dim, one in enumerate(region)]
+        return m.slice_(parts.grid[source], **bounds_of(inside))
 
     pieces = _grid(node.shape, chosen & dims, piece)
     for dim in sorted(dims - chosen):
@@ -294,75 +297,31 @@ def _slice(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return pieces
 
 
-def _placed(
-    unroller: Unroller,
-    node: Node,
-    dims: Dims,
-    x: Node,
-    region: list[range],
-    outside: Callable[[tuple[int, ...]], Node],
-    inside: Callable[[tuple[int, ...], Node], Node],
-) -> Pieces:
-    """Pieces of a node that holds `x` in a region: those beside it in split dimensions, and those in it."""
-    parts = unroller.along(x, frozenset(dim for dim in dims if x.shape[dim] > 1))
+def _placed(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
+    """Each piece is put together from those of the parts that have its place, or is what is beside them."""
+    found, attributes = node.parts, _attributes_of_piece(node, dims)
+    xs = {part.operand: node.operands[part.operand] for part in found.parts}
+    regions = {part.operand: part.region(xs[part.operand].shape) for part in found.parts}
+    parts = {
+        index: unroller.along(x, frozenset(dim for dim in dims if x.shape[dim] > 1))
+        for index, x in xs.items()
+    }
+    base = None if found.base is None else unroller.along(node.operands[found.base], dims)
+    around = constant(found.around, node.spec.with_shape(_piece_shape(node.shape, dims)))
 
     def piece(place: tuple[int, ...]) -> Node:
-        if any(place[dim] not in region[dim] for dim in dims):
-            return outside(place)
-        source = tuple(region[dim].index(at) if dim in dims else 0 for dim, at in enumerate(place))
-        return inside(place, parts.grid[source])
+        inside = [
+            parts[index].grid[tuple(one.index(at) if dim in dims else 0 for dim, (one, at) in places)]
+            for index, region in regions.items()
+            for places in [list(enumerate(zip(region, place)))]
+            if all(at in one for dim, (one, at) in places if dim in dims)
+        ]
+        beside = around if base is None else base.grid[place]
+        if not inside or attributes.get("dim") in dims:  # pieces of a concatenation are its operands'
+            return inside[0] if inside else beside
+        return node.operator(*(() if base is None else (beside,)), *inside, **attributes)
 
     return _grid(node.shape, dims, piece)
-
-
-def _pad(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    (x,), widths, value = node.operands, node.attributes["widths"], node.attributes["value"]
-    region = [range(before, before + extent) for (before, _), extent in zip(widths, x.shape)]
-    spec = node.spec.with_shape(_piece_shape(node.shape, dims))
-    left = tuple((0, 0) if dim in dims else width for dim, width in enumerate(widths))
-    return _placed(
-        unroller, node, dims, x, region,
-        lambda place: constant(value, spec),
-        lambda place, piece: m.pad(piece, widths=left, value=value),
-    )  # fmt: skip
-
-
-def _within(region: Region, dims: Dims) -> dict[str, tuple[int, ...]]:
-    """A region's attributes for pieces, which have one position in `dims`."""
-    return bounds_of([range(1) if dim in dims else one for dim, one in enumerate(region)])
-
-
-def _dilate(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    spec = node.spec.with_shape(_piece_shape(node.shape, dims))
-    region = region_of(node)
-    return _placed(
-        unroller, node, dims, node.operands[0], region,
-        lambda place: constant(0, spec),
-        lambda place, piece: m.dilate(piece, shape=spec.shape, **_within(region, dims)),
-    )  # fmt: skip
-
-
-def _slice_update(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    x, update = node.operands
-    base, region = unroller.along(x, dims), region_of(node)
-    return _placed(
-        unroller, node, dims, update, region,
-        lambda place: base.grid[place],
-        lambda place, piece: m.slice_update(base.grid[place], piece, **_within(region, dims)),
-    )  # fmt: skip
-
-
-def _concatenate(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    dim = node.attributes["dim"]
-    parts = [
-        unroller.along(one, frozenset(own for own in dims if one.shape[own] > 1)) for one in node.operands
-    ]
-    if dim not in dims:
-        return _grid(
-            node.shape, dims, lambda place: m.concatenate(*(part.grid[place] for part in parts), dim=dim)
-        )
-    grid = np.concatenate([part.grid for part in parts if part.grid.size], axis=dim)
-    return Pieces(dims, grid)
 
 
 def _gather(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
@@ -415,10 +374,6 @@ RULES: dict[str, Rule] = {
     e.convert.name: _elementwise,
     m.reshape.name: _reshape,
     m.slice_.name: _slice,
-    m.pad.name: _pad,
-    m.dilate.name: _dilate,
-    m.slice_update.name: _slice_update,
-    m.concatenate.name: _concatenate,
     ix.gather.name: _gather,
     ix.scatter_add.name: _scatter_add,
 }
@@ -427,5 +382,6 @@ RULES: dict[str, Rule] = {
 def rule_of(node: Node) -> Rule | None:
     """How it is computed in pieces; without a rule it is computed as a whole, and would only be cut."""
     operator = node.operator
-    walked = _moved if operator.movement.has_walks else None
-    return RULES.get(operator.name) or RULES.get(operator.family) or walked
+    are_placed = any(part.starts for part in node.parts.parts)
+    moved = _moved if operator.movement.walks else _placed if are_placed else None
+    return RULES.get(operator.name) or RULES.get(operator.family) or moved

@@ -21,16 +21,13 @@ from pullback.tracer.graph import Graph, Node, rebuild, users_of, with_operands
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.composite import finite
 from pullback.tracer.ops.elementwise import add, clamp, divide, exp, maximum, multiply, subtract
-from pullback.tracer.ops.movement import reshape, slice_
+from pullback.tracer.ops.movement import between, reshape
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 
+from ..cost.machine import this_machine
 from .extremes import before_movement
 
-CACHED_BYTES = 1 << 24
-"""Up to which the second pass finds in a cache what the first has read."""
-BLOCK_BYTES = 1 << 17
-"""Of a block: half of what the smallest of usual second-level caches hold."""
 MOST_USERS = 2
 """Of exponentials, their sum among them: what more read is computed once and stored."""
 
@@ -76,7 +73,8 @@ def _first_of(total: Node, users: Mapping[Node, list[Node]]) -> Node | None:
         return None
     if value.operator is exp and len(users[value]) > MOST_USERS:
         return None
-    return first if math.prod(x.shape[dims[0] :]) * x.dtype.itemsize > CACHED_BYTES else None
+    nbytes = math.prod(x.shape[dims[0] :]) * x.dtype.itemsize
+    return first if this_machine().is_read_from_memory_twice(nbytes) else None
 
 
 def _behind_finite(shift: Node) -> Node:
@@ -160,9 +158,10 @@ def _squares(parts: list[_Blocks], shift: Node) -> Node:
 
 def _split(x: Node, dims: tuple[int, ...]) -> list[_Blocks]:
     """The first dimension whose rows fit a cache, in blocks of as many as it holds, and what is left over."""
+    block_bytes = this_machine().block_bytes
     row_bytes = {dim: math.prod(x.shape[dim + 1 :]) * x.dtype.itemsize for dim in dims}
-    split = next((dim for dim in dims if row_bytes[dim] <= BLOCK_BYTES), dims[-1])
-    size, extent = max(1, BLOCK_BYTES // row_bytes[split]), x.shape[split]
+    split = next((dim for dim in dims if row_bytes[dim] <= block_bytes), dims[-1])
+    size, extent = max(1, block_bytes // row_bytes[split]), x.shape[split]
     inside = tuple(dim + 1 for dim in dims if dim >= split)
     outer = tuple(dim for dim in dims if dim <= split)
     whole = extent // size * size
@@ -171,13 +170,5 @@ def _split(x: Node, dims: tuple[int, ...]) -> list[_Blocks]:
         if start < stop:
             length = min(size, stop - start)
             shape = (*x.shape[:split], (stop - start) // length, length, *x.shape[split + 1 :])
-            parts.append(_Blocks(reshape(_between(x, split, start, stop), shape=shape), inside, outer))
+            parts.append(_Blocks(reshape(between(x, split, start, stop), shape=shape), inside, outer))
     return parts
-
-
-def _between(x: Node, dim: int, start: int, stop: int) -> Node:
-    if stop - start == x.shape[dim]:
-        return x
-    starts = tuple(start if one == dim else 0 for one in range(x.ndim))
-    stops = tuple(stop if one == dim else extent for one, extent in enumerate(x.shape))
-    return slice_(x, starts=starts, stops=stops, steps=(1,) * x.ndim)

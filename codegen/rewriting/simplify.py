@@ -9,7 +9,7 @@ lists only what its outputs need.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,12 @@ Rewrite = Callable[[Node], Node | None]
 REWRITES: dict[str, list[Rewrite]] = {}
 IDENTITIES: dict[str, Callable[[Node], Any]] = {}
 """By operator what tells its nodes apart, where nodes that are written differently have the same value."""
-EXPANDING: set[Rewrite] = set()
-"""Rewrites that may write one computation out for each of the places that read a part of it."""
-LARGEST_EXPANDED = 1000
-"""Nodes up to which a graph may grow by them: parts of parts multiply."""
 
 
-def rewrite(*names: str, expands: bool = False) -> Callable[[Rewrite], Rewrite]:
+def rewrite(*names: str) -> Callable[[Rewrite], Rewrite]:
     """Enter a rewrite in the table for the operators named; it returns None where it does not apply."""
 
     def enter(function: Rewrite) -> Rewrite:
-        if expands:
-            EXPANDING.add(function)
         for name in names:
             REWRITES.setdefault(name, []).append(function)
         return function
@@ -70,12 +64,11 @@ class Simplifier:
     def _simplified(self, graph: Graph) -> Graph:
         known: dict[Any, Node] = {}
         labels = Labels()
-        skipped = EXPANDING if len(graph.nodes) > LARGEST_EXPANDED else frozenset[Rewrite]()
 
         def change(node: Node, operands: tuple[Node, ...]) -> Node:
             result = with_operands(node, operands)
             if result.serial not in self._simplest:
-                result = _simplified(result, skipped)
+                result = _simplified(result)
                 self._simplest.add(result.serial)
             return _shared(result, known, labels)
 
@@ -94,16 +87,16 @@ def _shared(node: Node, known: dict[Any, Node], labels: Labels) -> Node:
     return first
 
 
-def _simplified(node: Node, skipped: Container[Rewrite]) -> Node:
+def _simplified(node: Node) -> Node:
     for _ in range(50):  # each rewrite shrinks or normalises, so this bound is never met
-        changed = _rewritten(node, skipped)
+        changed = _rewritten(node)
         if changed is node:
             break
         node = changed
     return node
 
 
-def _rewritten(node: Node, skipped: Container[Rewrite]) -> Node:
+def _rewritten(node: Node) -> Node:
     with located_at(node.origin):
         for function in (
             _without_elements,
@@ -111,7 +104,7 @@ def _rewritten(node: Node, skipped: Container[Rewrite]) -> Node:
             _drop_expands,
             *REWRITES.get(node.operator.name, ()),
         ):
-            changed = None if function in skipped else function(node)
+            changed = function(node)
             if changed is not None and changed is not node:
                 return changed
     return node
@@ -139,7 +132,6 @@ def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
 def expand_what_has_no_own_rule(graph: Graph) -> Graph:
     """Composites expanded but for those that need their own rules: the graph may be differentiated again."""
     return expand_composites(graph, is_last=False)
-
 
 
 # --- for every operator ---------------------------------------------------------------------------------

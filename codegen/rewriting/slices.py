@@ -1,12 +1,15 @@
-"""Rewrites of slices: of slices, and of what was padded. They come with every stencil and its gradient."""
+"""Rewrites of slices: of slices, and of what was padded. Gradients of slices are padded."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pullback.tracer.graph import Node, constant
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops import windows as w
 
 from .simplify import rewrite
 
@@ -83,58 +86,67 @@ def _from_to(first: Node, last: Node) -> Node:
 
 
 @rewrite("slice")
-def _slice_of_pad(node: Node) -> Node | None:
-    """A slice that takes nothing of the padding is one of what was padded."""
+def _slice_of_part(node: Node) -> Node | None:
+    """A slice that lies in one operand of what is put together from several is one of that operand."""
     (x,) = node.operands
-    if x.operator is not m.pad:
-        return None
-    (padded,), widths = x.operands, x.attributes["widths"]
-    region = [
-        range(one.start - before, one.stop - before, one.step)
-        for one, (before, _) in zip(region_of(node), widths)
-    ]
-    within = all(_lies_in(one, extent) for one, extent in zip(region, padded.shape))
-    return m.slice_(padded, **bounds_of(region)) if within else None
+    found = _place_of(x, region_of(node))
+    return None if found is None else m.slice_(x.operands[found[0]], **bounds_of(found[1]))
 
 
-@rewrite("slice")
-def _slice_of_update(node: Node) -> Node | None:
-    """A slice of what was just written is one of that; a slice of other places does not see the write."""
-    (x,) = node.operands
-    if x.operator is not m.slice_update:
-        return None
-    base, part = x.operands
-    wanted, written = region_of(node), region_of(x)
-    inside = [_places_in(one, whole) for one, whole in zip(wanted, written)]
-    if all(one is not None for one in inside):
-        return m.slice_(part, **bounds_of([one for one in inside if one is not None]))
-    apart = any(_are_apart(one, other) for one, other in zip(wanted, written))
-    return m.slice_(base, **bounds_of(wanted)) if apart else None
+def _place_of(x: Node, wanted: Region) -> tuple[int, Region] | None:
+    """Which operand a region of a value shows, and which region of that; None if it is not one alone."""
+    regions = _filled(x)
+    if x.operator is m.concatenate:
+        dim = x.attributes["dim"]
+        count = bisect_right(regions, wanted[dim].start, key=lambda one: one[1][dim].start)
+        regions = regions[count - 1 : count]
+    for operand, filled in regions:
+        if len(filled) < len(wanted):  # a window
+            return None
+        if not any(map(_are_apart, wanted, filled)):
+            inside = [_places_in(one, whole) for one, whole in zip(wanted, filled)]
+            found = [one for one in inside if one is not None]
+            return (operand, found) if len(found) == len(wanted) else None
+    return None if (base := x.parts.base) is None else (base, wanted)
 
 
-@rewrite("add")
-def _add_to_part(node: Node) -> Node | None:
-    """A small part added to an array that is written part by part is a write of that part."""
-    for x, padded in (node.operands, node.operands[::-1]):
-        is_part = padded.operator is m.pad and padded.attributes["value"] == 0
-        if not is_part or x.operator is not m.slice_update or x.shape != padded.shape:
-            continue
-        (part,) = padded.operands
-        if PART * part.spec.size <= x.spec.size:
-            return with_part_added(x, part, region_inside(padded))
-    return None
+@lru_cache(maxsize=16)
+def _filled(x: Node) -> list[tuple[int, Region]]:
+    """The regions that operands fill; looked up for each of the slices of a long concatenation."""
+    return [(part.operand, part.region(x.operands[part.operand].shape)) for part in x.parts.parts]
+
+
+def is_in_zeros(node: Node) -> bool:
+    """Whether a value is its one operand, or that and places, with zeros around it."""
+    parts = node.parts
+    return len(parts.parts) == 1 and parts.base is None and parts.around == 0
 
 
 def region_inside(padded: Node) -> Region:
-    """Where in the result of a pad the padded array lies."""
-    starts = (before for before, _ in padded.attributes["widths"])
-    return [range(start, start + extent) for start, extent in zip(starts, padded.operands[0].shape)]
+    """Where in a padded array what is padded lies."""
+    return padded.parts.parts[0].region(padded.operands[0].shape)
 
 
-def with_part_added(x: Node, part: Node, region: Region) -> Node:
-    """An array to a region of which a part is added."""
-    bounds = bounds_of(region)
-    return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+def part_of(node: Node) -> Node:
+    """The part that an operator writes; for all others the value itself."""
+    parts = node.parts.parts
+    return node.operands[parts[0].operand] if len(parts) == 1 else node
+
+
+def places_of(window: Node) -> tuple[Node, ...]:
+    """The operands that say where a window is."""
+    return window.operands[2:] if window.operator is w.update_at else window.operands[1:]
+
+
+def with_part_added(x: Node, padded: Node) -> Node:
+    """The sum of an array and of a part with zeros around it, as a write of the part."""
+    part = padded.operands[0]
+    if padded.operator is not w.dilate_at:
+        bounds = bounds_of(region_inside(padded))
+        return m.slice_update(x, e.add(m.slice_(x, **bounds), part), **bounds)
+    places, others = places_of(padded), {name: padded.attributes[name] for name in ("steps", "ragged")}
+    before = w.slice_at(x, *places, shape=part.shape, **others)
+    return w.update_at(x, e.add(before, part), *places, **others)
 
 
 def _places_in(wanted: range, written: range) -> range | None:
@@ -169,10 +181,6 @@ def _update_of_update(node: Node) -> Node | None:
     if x.operator is m.slice_update and covers(written, region_of(x)):
         return m.slice_update(x.operands[0], part, **bounds_of(written))
     return None
-
-
-def _lies_in(positions: range, extent: int) -> bool:
-    return len(positions) > 0 and positions[0] >= 0 and positions[-1] < extent
 
 
 @rewrite("dilate")

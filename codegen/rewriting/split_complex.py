@@ -17,7 +17,7 @@ from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract
-from pullback.tracer.ops.control import derivative
+from pullback.tracer.ops.control import Body, gradient, jacobian, tangent
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
@@ -83,11 +83,19 @@ class Split:
 
 
 def is_complex(node: Node) -> bool:
-    """Whether a value is complex, or a loop computes with complex ones."""
-    if node.dtype.kind == "c":
-        return True
-    graphs = [one for one in node.attributes.values() if isinstance(one, Graph)]
-    return any(is_complex(one) for graph in graphs for one in graph.nodes)
+    """Whether a value is complex, or a loop or a rule computes with complex ones."""
+    return node.dtype.kind == "c" or any(
+        is_complex(one)
+        for body in node.attributes.values()
+        if isinstance(body, Body)
+        for graph in _graphs_of(body)
+        for one in (*graph.inputs, *graph.nodes)
+    )
+
+
+def _graphs_of(body: Body) -> list[Graph]:
+    rule = None if body.rule is None else body.rule.graph
+    return [body.graph] if rule is None else [body.graph, rule]
 
 
 def _split(node: Node, new: Mapping[Node, Value]) -> Value:
@@ -369,12 +377,56 @@ def _variance(node: Node, a: Value) -> Node:
     return parts[0] if len(parts) == 1 else e.add(*parts)
 
 
-def _derivative(node: Node, result: Value, variable: Value) -> Value:
-    if not isinstance(variable, Pair):
-        return make_node(derivative, (_real(result), variable), node.attributes)
-    if variable.re is None or variable.im is None:
+# --- derivatives, the parts of a value or variable as two of them -------------------------------------------
+
+
+def _variable(node: Node, variable: Value) -> Pair:
+    """A part that is known to be 0 is no variable."""
+    if isinstance(variable, Pair) and None in variable:
         _refuse(node)
-    return variable.each(lambda part: make_node(derivative, (_real(result), part), node.attributes))
+    return _pair(variable)
+
+
+def _by_parts(variable: Pair, derivative: Callable[[Node], Node]) -> Value:
+    return derivative(variable.real) if variable.im is None else variable.each(derivative)
+
+
+def _along(values: Sequence[Pair], directions: Sequence[Value]) -> tuple[Node, ...]:
+    """The parts of values, then those of their directions, without what is 0 and so adds nothing."""
+    parts = [
+        (part, along)
+        for value, direction in zip(values, map(_pair, directions))
+        for part, along in zip(value, direction)
+        if part is not None and along is not None
+    ]
+    return (*(part for part, _ in parts), *(along for _, along in parts))
+
+
+def _jacobian(node: Node, result: Value, variable: Value) -> Value:
+    return _by_parts(
+        _variable(node, variable), lambda part: make_node(jacobian, (_real(result), part), node.attributes)
+    )
+
+
+def _gradient(node: Node, *operands: Value) -> Value:
+    *given, variable = operands
+    count = len(given) // 2
+    along = _along([_pair(one) for one in given[:count]], given[count:])
+    return _by_parts(
+        _variable(node, variable),
+        lambda part: make_node(gradient, (*along, part), node.attributes) if along else e.zeros_like(part),
+    )
+
+
+def _tangent(node: Node, *operands: Value) -> Value:
+    *given, output = operands
+    count = len(given) // 2
+    along = _along([_variable(node, one) for one in given[:count]], given[count:])
+
+    def derivative(part: Node) -> Node:
+        return make_node(tangent, (*along, part), node.attributes) if along else e.zeros_like(part)
+
+    return derivative(output) if isinstance(output, Node) else output.each(derivative)
 
 
 def _where(node: Node, condition: Value, a: Value, b: Value) -> Pair:
@@ -429,5 +481,6 @@ RULES: dict[str, Rule] = {
     "contract": lambda node, a, b: _product(
         _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
     ),
-    "norm": _norm, "var": _variance, "derivative": _derivative,
+    "norm": _norm, "var": _variance, "jacobian": _jacobian, "gradient": _gradient,
+    "tangent": _tangent,
 }  # fmt: skip

@@ -1,8 +1,9 @@
 """Sums of products of parts: one product of the parts put side by side.
 
-A convolution written with slices is a sum of products, one for each place in the kernel. Each adds a few
-terms to every element of the result, which is read and written as often as there are places. With the parts
-stacked along one more summed index it is a single product, and so are the gradients.
+In `x[0:n] @ w[0] + x[1:n+1] @ w[1] + ...` each product adds a few terms to every element of the result, which
+is read and written as often as there are products. With the parts stacked along one more summed index it is a
+single product, and so are the gradients. Condition: three products at least, of parts of the same two arrays
+in the same pattern, whose product BLAS computes.
 """
 
 from __future__ import annotations
@@ -177,7 +178,4 @@ def _row(product: Node, like: Node, row: int) -> Node:
     result = split_subscripts(product.attributes["subscripts"])[2]
     old = split_subscripts(like.attributes["subscripts"])[2]
     dim = next(place for place, index in enumerate(result) if index not in old)
-    starts = tuple(row if place == dim else 0 for place in range(len(result)))
-    stops = tuple(row + 1 if place == dim else extent for place, extent in enumerate(product.shape))
-    part = m.slice_(product, starts=starts, stops=stops, steps=(1,) * len(result))
-    return m.reshape(part, shape=like.shape)
+    return m.reshape(m.between(product, dim, row, row + 1), shape=like.shape)

@@ -15,6 +15,8 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.origin import located_at
 
+from .slices import is_in_zeros, region_inside
+
 Span = tuple[int, int]
 
 
@@ -83,13 +85,11 @@ def terms_of(node: Node, inner: set[Node]) -> list[Node]:
 
 
 def _is_padded(term: Node, node: Node) -> bool:
-    return term.operator is m.pad and term.attributes["value"] == 0 and term.shape == node.shape
+    return term.operator is m.pad and is_in_zeros(term) and term.shape == node.shape
 
 
 def _part(term: Node) -> Part:
-    (x,) = term.operands
-    starts = (before for before, _ in term.attributes["widths"])
-    return Part(tuple((start, start + extent) for start, extent in zip(starts, x.shape)), x)
+    return Part(tuple((one.start, one.stop) for one in region_inside(term)), term.operands[0])
 
 
 def _join(parts: list[Part], node: Node) -> Node | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from pullback.tracer.graph import Graph, Node, rebuild, with_operands
 from pullback.tracer.loop import LoopNode, change_loops
 from pullback.tracer.ops import elementwise as e
@@ -13,7 +11,7 @@ from pullback.tracer.ops.control import loop_result
 from pullback.tracer.origin import located_at
 
 from .simplify import rewrite
-from .slices import PART, Region, bounds_of, region_inside, region_of, with_part_added
+from .slices import PART, Region, bounds_of, is_in_zeros, part_of, places_of, with_part_added
 
 
 def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Region | None:
@@ -25,71 +23,17 @@ def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Reg
     return [range(first, first + extent * step, step) for first, extent, step in zip(starts, shape, steps)]
 
 
-def _alike(one: Node, other: Node, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> bool:
-    """Whether two windows are about the same elements; operands before their places may differ."""
-    same = all(one.attributes[name] == other.attributes[name] for name in ("steps", "ragged"))
-    return same and places_of(one) == places_of(other) and shapes[0] == shapes[1]
-
-
-def places_of(node: Node) -> tuple[Node, ...]:
-    """The operands that say where a window is."""
-    return node.operands[2:] if node.operator is w.update_at else node.operands[1:]
-
-
-def _again(node: Node) -> dict[str, tuple[int, ...]]:
-    return {name: node.attributes[name] for name in ("steps", "ragged")}
-
-
-@rewrite("slice_at")
-def _slice_at_number(node: Node) -> Node | None:
-    region = _region(node, places_of(node), node.shape)
-    return None if region is None else m.slice_(node.operands[0], **bounds_of(region))
-
-
-@rewrite("dilate_at")
-def _dilate_at_number(node: Node) -> Node | None:
-    x = node.operands[0]
-    region = _region(node, places_of(node), x.shape)
-    return None if region is None else m.dilate(x, shape=node.shape, **bounds_of(region))
-
-
-@rewrite("update_at")
-def _update_at_number(node: Node) -> Node | None:
-    x, update = node.operands[:2]
-    region = _region(node, places_of(node), update.shape)
-    return None if region is None else m.slice_update(x, update, **bounds_of(region))
-
-
-@rewrite("slice_at")
-def _what_was_written(node: Node) -> Node | None:
-    """The window that was just written is what was written."""
-    x = node.operands[0]
-    if x.operator is not w.update_at or node.attributes["ragged"]:
+@rewrite("slice_at", "dilate_at", "update_at")
+def _at_numbers(node: Node) -> Node | None:
+    """A window whose place numbers say is a region."""
+    places = places_of(node)
+    region = _region(node, places, part_of(node).shape)
+    if region is None:
         return None
-    return x.operands[1] if _alike(node, x, (node.shape, x.operands[1].shape)) else None
-
-
-@rewrite("update_at")
-def _written_back(node: Node) -> Node | None:
-    """What is there already need not be written."""
-    x, update = node.operands[:2]
-    is_own = update.operator is w.slice_at and update.operands[0] is x
-    return x if is_own and _alike(node, update, (update.shape, update.shape)) else None
-
-
-def forget_overwritten(graph: Graph) -> Graph:
-    """Windows that are written over again before anything has read them are not written."""
-    uses = Counter([*graph.outputs, *(operand for node in graph.nodes for operand in node.operands)])
-
-    def change(node: Node, operands: tuple[Node, ...]) -> Node:
-        node_before = node.operands[0] if node.operator is w.update_at else None
-        if node_before is not None and node_before.operator is w.update_at and uses[node_before] == 1:
-            x, update = operands[:2]
-            if x.operator is w.update_at and _alike(node, x, (update.shape, x.operands[1].shape)):
-                operands = (x.operands[0], *operands[1:])
-        return with_operands(node, operands)
-
-    return rebuild(graph, change)
+    operator = next(plain for plain, at_places in w.AT_PLACES.items() if at_places is node.operator)
+    shape = {"shape": node.shape} if operator is m.dilate else {}
+    arrays = node.operands[: len(node.operands) - len(places)]
+    return operator(*arrays, **shape, **bounds_of(region))
 
 
 @rewrite("add")
@@ -106,6 +50,7 @@ def _windows_added_one_by_one(node: Node) -> Node | None:
 
 
 MOST_TERMS = 16
+"""Of a sum that are searched for a window, one inside of the other."""
 
 
 def _has_window(total: Node, depth: int = MOST_TERMS) -> bool:
@@ -132,14 +77,8 @@ def _added_to_window(node: Node) -> Node | None:
         if padded.operator is not w.dilate_at or _has_window(x) or x.shape != padded.shape:
             continue
         if not x.is_constant:
-            return _with_window_added(x, padded)
+            return with_part_added(x, padded)
     return None
-
-
-def _with_window_added(x: Node, padded: Node) -> Node:
-    part, places, others = padded.operands[0], places_of(padded), _again(padded)
-    before = w.slice_at(x, *places, shape=part.shape, **others)
-    return w.update_at(x, e.add(before, part), *places, **others)
 
 
 # --- writes in loops ----------------------------------------------------------------------------------------
@@ -162,7 +101,7 @@ def _with_writes(loop: LoopNode) -> LoopNode:
             return with_operands(node, operands)
         x, padded = (operands[node.operands.index(one)] for one in sums[node])
         with located_at(node.origin):
-            return _written(x, padded)
+            return with_part_added(x, padded)
 
     return loop.with_body(rebuild(loop.body, change))
 
@@ -186,17 +125,7 @@ def _sums_between(start: Node, end: Node) -> dict[Node, tuple[Node, Node]]:
 
 def _array_and_part(node: Node) -> tuple[Node, Node] | None:
     for x, padded in (node.operands, node.operands[::-1]):
-        is_padded = padded.operator in (m.dilate, w.dilate_at) or (
-            padded.operator is m.pad and padded.attributes["value"] == 0
-        )
-        if is_padded and x.shape == node.shape and PART * padded.operands[0].spec.size <= x.spec.size:
+        is_added = is_in_zeros(padded) and x.shape == node.shape
+        if is_added and PART * padded.operands[0].spec.size <= x.spec.size:
             return x, padded
     return None
-
-
-def _written(x: Node, padded: Node) -> Node:
-    """The sum of an array and a part, as a write of the part."""
-    if padded.operator is w.dilate_at:
-        return _with_window_added(x, padded)
-    region = region_inside(padded) if padded.operator is m.pad else region_of(padded)
-    return with_part_added(x, padded.operands[0], region)

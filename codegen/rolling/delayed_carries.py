@@ -16,6 +16,7 @@ from ..nests.versions import find_chain
 from .bodies import made_again
 
 MOST_MOVES = 4
+"""From one carry to the other: more would be done again by each of its readers."""
 MOVES = (m.slice_update, m.slice_, m.permute, m.flip, m.expand, m.pad)
 
 

@@ -18,10 +18,14 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import Body, loop
 
+from ..rewriting.slices import part_of
+
 RUN = 8
 """Tokens that are compared to find the distances."""
 OCCURRENCES = 8
 """How many equal runs back are looked at: a step may itself hold so many similar parts."""
+MOST_PERIODS = 64
+"""That are tried, the shortest first."""
 
 
 class CannotRoll(Exception):
@@ -113,12 +117,10 @@ def _token(node: Node) -> Any:
     attributes: Any
     if is_part(node):  # at places that may advance
         attributes = (node.attributes["steps"], part_of(node).shape)
-    elif node.operator is loop:
-        attributes = tuple(
-            value.structure if key == "body" else value for key, value in node.attributes.items()
-        )
     else:
-        attributes = tuple(node.attributes.values())
+        attributes = tuple(
+            [value.structure if isinstance(value, Body) else value for value in node.attributes.values()]
+        )
     return node.operator, node.spec, attributes, len(node.operands)
 
 
@@ -127,8 +129,8 @@ def window_for(node: Node, operands: Sequence[Node], starts: Sequence[Node]) -> 
     attributes: dict[str, Any] = {"steps": node.attributes["steps"], "ragged": ()}
     if node.operator is not m.slice_update:
         attributes["shape"] = node.shape
-    operator = {m.slice_: w.slice_at, m.slice_update: w.update_at, m.dilate: w.dilate_at}[node.operator]
-    return make_node(operator, (*operands, *starts), attributes, origin=node.origin, name=node.name)
+    places = (*operands, *starts)
+    return make_node(w.AT_PLACES[node.operator], places, attributes, origin=node.origin, name=node.name)
 
 
 def _ragged_token(node: Node) -> Any:
@@ -159,17 +161,12 @@ EXTENTS = ("shape", "size", "extent", "spec")
 
 def is_part(node: Node) -> bool:
     """Whether an operator reads or writes a part of an array, at a place that attributes say."""
-    return node.operator in (m.slice_, m.slice_update, m.dilate)
-
-
-def part_of(node: Node) -> Node:
-    """The part that a slice reads, or that is written."""
-    return {m.slice_: node, m.slice_update: node.operands[-1], m.dilate: node.operands[0]}[node.operator]
+    return node.operator in w.AT_PLACES
 
 
 def whole_of(node: Node) -> Node:
-    """What it is a part of."""
-    return node if node.operator is m.dilate else node.operands[0]
+    """What a slice or a write concerns a part of."""
+    return node.operands[0] if node.operator is m.slice_ else node
 
 
 def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:
@@ -188,4 +185,4 @@ def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:
         for distance, times in zip(*np.unique(distances, return_counts=True)):
             found[int(distance)] = found.get(int(distance), 0) + int(times)
     enough = [period for period, times in found.items() if times >= (fewest_steps - 2) * period - RUN]
-    return sorted(enough)[:64]
+    return sorted(enough)[:MOST_PERIODS]

@@ -9,7 +9,7 @@ no masks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -22,7 +22,9 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.contraction import split_subscripts
+from pullback.tracer.origin import located_at
 
+from ..rewriting.slices import part_of
 from .periods import CannotRoll, whole_of
 
 Sizes = Mapping[int, Node | None]
@@ -146,11 +148,17 @@ def supports(node: Node) -> bool:
     return _find(node) is not None
 
 
-def ragged_value(step: Step) -> Value:
-    """An operation of a step on values of the body."""
-    rule = _find(step.model)
+def ragged_value(
+    model: Node, operands: tuple[Value, ...], ragged: Mapping[int, Extent], starts: tuple[Node, ...],
+    lift: Lift, key: tuple[Any, ...],
+) -> Value:  # fmt: skip
+    """An operation of a step on values of the body; `Step` and `Lift` say what it takes."""
+    rule = _find(model)
     assert rule is not None, "checked before"
-    return rule(step)
+    shape, size = padded_shape(part_of(model), ragged), sizes_in_step(ragged, lift, key)
+    with located_at(model.origin):
+        value = rule(Step(model, operands, ragged, shape, starts, size))
+    return replace(value, node=value.node.named(model.name or value.node.name))
 
 
 def _known(sizes: Sizes) -> dict[int, Node]:
@@ -299,9 +307,10 @@ def _moved(step: Step) -> Value:
     (operand,), operator, attributes = step.operands, step.model.operator, dict(step.model.attributes)
     if "shape" in attributes:
         attributes["shape"] = step.shape
-    walks = operator.movement.walks(operand.node.spec, **attributes)
-    sizes = {walk.dim: operand.sizes[dim] for dim, walk in enumerate(walks) if walk and dim in operand.sizes}
-    return Value(operator(operand.node, **attributes), _sizes_of(step, sizes))
+    result = operator(operand.node, **attributes)
+    walks = enumerate(result.walks)
+    sizes = {walk.dim: operand.sizes[dim] for dim, walk in walks if walk and dim in operand.sizes}
+    return Value(result, _sizes_of(step, sizes))
 
 
 @_rule("reshape")

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pullback.tracer.graph import Graph, Node, constant, make_input, new_node
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.control import ALL, GIVEN
-from pullback.tracer.origin import located_at
 
-from .periods import CannotRoll, is_part, part_of, window_for
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, is_part, window_for
 from .ragged import (
     Extent,
     Lift,
-    Step,
     Value,
     extents_of,
     only_ones_differ,
@@ -126,7 +124,7 @@ class _PaddedLoop:
 
     def _value(self, column: Sequence[Node], key: Any) -> Value:
         model = column[-1]
-        extents = extents_of([_part(node) for node in column])
+        extents = extents_of([*map(part_of, column)])
         if extents is None:
             raise CannotRoll(f"{model.operator.name} ({model.origin.place}) changes its shape unevenly")
         if model.is_constant:
@@ -147,12 +145,7 @@ class _PaddedLoop:
                 new_node(model.operator, nodes, model.attributes, model.spec, model.origin, model.name), {}
             )
         self._require_rule(column, operands)
-        shape = padded_shape(_part(model), extents)
-
-        size = sizes_in_step(extents, self._lift, key)
-        with located_at(model.origin):
-            value = ragged_value(Step(model, operands, extents, shape, starts, size))
-        return replace(value, node=value.node.named(model.name or value.node.name))
+        return ragged_value(model, operands, extents, starts, self._lift, key)
 
     def _starts(self, column: Sequence[Node], key: Any) -> tuple[Node, ...]:
         """Where a slice, or a write, begins, which may advance from step to step of the loop around."""
@@ -180,12 +173,3 @@ class _PaddedLoop:
         if advance is None or extents or model.spec.ndim:
             raise CannotRoll("a number in a loop inside does not advance by a constant")
         return Value(self._lift(column[0], advance, key), {})
-
-
-def _part(node: Node) -> Node:
-    """The part that a window reads or writes."""
-    if is_part(node):
-        return part_of(node)
-    if node.operator is w.update_at:
-        return node.operands[1]
-    return node.operands[0] if node.operator is w.dilate_at else node

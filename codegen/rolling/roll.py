@@ -36,6 +36,7 @@ from .steps import (
 from .written_rows import stack_what_is_written
 
 MOST_ROUNDS = 20
+"""Of the search for stretches, each in the graph that the last one has made: loops in loops take as many."""
 
 
 @dataclass(frozen=True)

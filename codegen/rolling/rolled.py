@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pullback.tracer.dims import formula_of
@@ -16,8 +16,9 @@ from pullback.tracer.ops.windows import PLACE
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec
 
-from .periods import CannotRoll, is_part, part_of, window_for
-from .ragged import Step, Value, padded_shape, ragged_value, sizes_in_step, starts_in_step
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, window_for
+from .ragged import Value, padded_shape, ragged_value, starts_in_step
 from .ragged_loops import padded_loop
 from .rows import advance_of_constants, counter, rows_of_nodes, rows_of_slices
 from .steps import Carried, Fixed, Local, Operand, Row, StepsOfLoop
@@ -124,21 +125,14 @@ class RolledGraph:
             return m.reshape(self.value(run[0]), shape=tuple(shape))
         ends = [one.operands[0] if one.operator is m.reshape else one for one in (run[0], run[-1])]
         rows, first = self.rows[ends[0]]
-        part = m.reshape(_rows(rows, first, self.rows[ends[1]][1] + 1), shape=(len(run), *piece))
+        part = m.reshape(m.between(rows, 0, first, self.rows[ends[1]][1] + 1), shape=(len(run), *piece))
         order = (*range(1, dim + 1), 0, *range(dim + 1, len(piece) + 1))
         return m.reshape(m.permute(part, dims=order), shape=tuple(shape))
 
 
-def _rows(rows: Node, start: int, stop: int) -> Node:
-    rest = rows.shape[1:]
-    return m.slice_(
-        rows, starts=(start, *(0 for _ in rest)), stops=(stop, *rest), steps=(1,) * (len(rest) + 1)
-    )
-
-
 def _row(rows: Node, row: int, like: Node) -> Node:
     with located_at(like.origin):
-        return m.reshape(_rows(rows, row, row + 1), shape=like.shape)
+        return m.reshape(m.between(rows, 0, row, row + 1), shape=like.shape)
 
 
 class _MadeLoop:
@@ -225,13 +219,10 @@ class _MadeLoop:
         )
         if is_loop(model):
             return padded_loop(self.column(offset), operands, self._advancing, (offset,))
-        shape = padded_shape(part_of(model) if is_part(model) else model, extents)
+        shape = padded_shape(part_of(model), extents)
         is_window = offset in self.loop.windows
         starts = starts_in_step(self.column(offset), shape, self._advancing, (offset,)) if is_window else ()
-        size = sizes_in_step(extents, self._advancing, (offset,))
-        with located_at(model.origin):
-            value = ragged_value(Step(model, operands, extents, shape, starts, size))
-        self.ragged[offset] = replace(value, node=value.node.named(model.name or value.node.name))
+        self.ragged[offset] = ragged_value(model, operands, extents, starts, self._advancing, (offset,))
         return self.ragged[offset].node
 
     def _advancing(self, start: Node, advance: bool | int | float, key: Any) -> Node:

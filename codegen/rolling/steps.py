@@ -17,20 +17,25 @@ from pullback.tracer.loop import is_loop
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
-from .periods import CannotRoll, Stretch, is_part, part_of, weight
+from ..rewriting.slices import part_of
+from .periods import CannotRoll, Stretch, is_part, weight
 from .ragged import Extent, extents_of, only_ones_differ, supports
 from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, is_copied
 
 FEWEST_STEPS = 8
+"""From which a stretch becomes a loop: fewer are compiled as soon written out, and fuse further."""
 FEWEST_IF_KNOWN = 2
 """The same where there is a longer loop over the same operations."""
 FEWEST_NODES_SAVED = 48
+"""Operations that a loop must spare the later passes and the compiler."""
 FEWEST_ELEMENTWISE = 400
 """The same for loops whose steps are elementwise: unrolled, an element passes all of them in a register."""
 FEWEST_NODES_FOR_COPY = 16
 """In a step, for each array that the step takes and that must be copied into a stack first."""
 MOST_PEELED = 3
+"""Steps at the ends of a stretch that are left out, one after another, in search of those that are alike."""
 MOST_PHASES = 8
+"""Places in a period at which a step may begin that are tried."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +273,7 @@ def _extents(
             isinstance(one, Local) and one.offset in changing for one in operands
         )
         return {} if changes else None
-    written = [part_of(node) if is_part(node) else node for node in column]
+    written = [*map(part_of, column)]
     takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
     if not takes_ragged and all(node.spec == written[0].spec for node in written):
         return None

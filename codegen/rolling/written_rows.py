@@ -18,8 +18,7 @@ from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import windows as w
 from pullback.tracer.ops.creation import iota
 
-from ..rewriting.slices import bounds_of
-from ..rewriting.windows import places_of
+from ..rewriting.slices import bounds_of, places_of
 from .bodies import in_bodies
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from pullback.tracer.origin import Origin
 
@@ -32,19 +33,28 @@ def comment_of(origins: Sequence[Origin]) -> str:
     return f"backward of {', '.join(texts)}" if texts else ""
 
 
-def said_once(body: ir.Body) -> ir.Body:
-    """The statements, a comment being for all of them up to the next one."""
+def said_once(body: ir.Body, said: str = "") -> ir.Body:
+    """The statements, a comment being for all of them up to the next one, in whatever loops they are."""
+    return _said_once(body, said)[0]
+
+
+def _said_once(body: ir.Body, said: str) -> tuple[ir.Body, str]:
+    """The same where `said` is the comment in front, and the last one."""
     result: list[ir.Stmt] = []
-    said = ""
     for one in body:
-        comment = comment_of(ir.origins_of(one))
-        if ir.bodies(one):
-            one = ir.with_bodies(one, said_once)
-        elif comment and comment == said:
-            one = replace(one, origins=())  # type: ignore[arg-type]
+        if isinstance(one, ir.For | ir.While):
+            inner, said = _said_once(one.body, said)
+            one = replace(one, body=inner)
+        elif isinstance(one, ir.If):
+            last = {_said_once(side, said)[1] for side in ir.bodies(one)}
+            one = ir.with_bodies(one, partial(said_once, said=said))
+            said = said if last == {said} else ""
+        elif comment := comment_of(ir.origins_of(one)):
+            if comment == said:
+                one = replace(one, origins=())  # type: ignore[arg-type]
+            said = "" if _is_indented(one) else comment
         result.append(one)
-        said = "" if _is_indented(one) else comment
-    return tuple(result)
+    return tuple(result), said
 
 
 def _is_indented(one: ir.Stmt) -> bool:

@@ -26,6 +26,7 @@ from .arithmetic import (
     sqrt,
     trunc,
 )
+from .bessel import i0, i0e, i1, i1e
 from .error_function import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .exponentiation import power
@@ -33,6 +34,7 @@ from .gamma import digamma, lgamma, trigamma
 from .inverse_trigonometric import acos, asin, atan, atan2
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10, softplus
 from .primitives import FUNCTIONS
+from .quantiles import erfcx, erfinv, log_ndtr, ndtri
 from .trigonometric import cos, sin, tan
 
 __all__ = [
@@ -52,19 +54,27 @@ __all__ = [
     "digamma",
     "erf",
     "erfc",
+    "erfcx",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",
     "floor",
     "floor_divide",
     "hypot",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
     "lgamma",
     "log",
+    "log10",
     "log1p",
     "log2",
-    "log10",
+    "log_ndtr",
     "maximum",
     "minimum",
+    "ndtri",
     "power",
     "remainder",
     "round_half_even",

@@ -91,6 +91,43 @@ def _erfc(x: Real) -> Real:
     return mp.erfc(max(-30, min(30, x)))  # mpmath cannot take very large numbers
 
 
+def _scaled_bessel(order: int, x: Real) -> Real:
+    if abs(x) < 1e5:
+        return mp.exp(-abs(x)) * mp.besseli(order, x)
+    inverse, terms = 1 / (8 * abs(x)), [mp.mpf(1)]
+    for k in range(1, 12):  # DLMF 10.40.1
+        terms.append(-terms[-1] * (4 * order**2 - (2 * k - 1) ** 2) * inverse / k)
+    sign = mp.sign(x) if order else 1
+    return sign * mp.fsum(terms) / mp.sqrt(2 * mp.pi * abs(x))
+
+
+def _erfcx(x: Real) -> Real:
+    if x < 1e4:
+        return mp.exp(x * x) * mp.erfc(x)
+    half = 1 / (2 * x * x)
+    return (1 - half + 3 * half**2 - 15 * half**3) / (x * mp.sqrt(mp.pi))
+
+
+def _log_ndtr(x: Real) -> Real:
+    scaled = x / mp.sqrt(2)
+    return mp.log(_erfcx(-scaled) / 2) - x * x / 2 if x < 0 else mp.log1p(-_erfc(scaled) / 2)
+
+
+def _quantile(p: Real) -> Real:
+    """By Newton's method on the logarithm, from the limit of small p."""
+    if p > 0.5:
+        return -_quantile(1 - p)
+    if p == 0:
+        return -mp.inf
+    if p > 1e-10:
+        return mp.sqrt(2) * mp.erfinv(2 * p - 1)
+    x = -mp.sqrt(-2 * mp.log(p))
+    for _ in range(12):
+        ratio = _erfcx(-x / mp.sqrt(2)) * mp.sqrt(mp.pi / 2)
+        x -= (_log_ndtr(x) - mp.log(p)) * ratio
+    return x
+
+
 def _around(*numbers: float) -> tuple[Range, ...]:
     """A little below and above each."""
     return tuple(
@@ -146,6 +183,14 @@ CASES: dict[str, Case] = {
     ),
     "digamma": Case(mp.digamma, ((0, 10), (1.4, 1.5), (0, 100), (-30, 0)), near=_digamma_roots),
     "trigamma": Case(lambda x: mp.psi(1, x), ((0, 10), (0, 100)), bound=3.0, domain=(0.0, 1e10)),
+    "i0": Case(lambda x: mp.besseli(0, x), ((-20, 20), (7, 9), (0, 700)), bound=4.0, domain=(-720, 720)),
+    "i0e": Case(lambda x: _scaled_bessel(0, x), ((-20, 20), (7, 9), (0, 700)), bound=4.0),
+    "i1": Case(lambda x: mp.besseli(1, x), ((-20, 20), (7, 9), (0, 700)), bound=6.0, domain=(-720, 720)),
+    "i1e": Case(lambda x: _scaled_bessel(1, x), ((-20, 20), (7, 9), (0, 700)), bound=6.0),
+    "erfinv": Case(mp.erfinv, (_UNIT, (0.84, 0.86), _NEAR_0, (0.999, 1)), bound=5.0, domain=_UNIT),
+    "ndtri": Case(_quantile, ((0, 1), (0.07, 0.08), (0, 1e-3), (0.9, 1)), bound=5.0, domain=(0.0, 1.0)),
+    "erfcx": Case(_erfcx, ((-26, 0), _UNIT, (0, 10), (0, 1e3)), bound=6.0, domain=(-26, np.inf)),
+    "log_ndtr": Case(_log_ndtr, ((-40, 0), _UNIT, (0, 38)), bound=6.0),
     "power": Case(
         lambda a, b: a**b, ((0, 20), (0.5, 2), (1.41, 1.42)), bound=2.5, operands=2, domain=_POSITIVE
     ),

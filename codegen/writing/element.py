@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 from pullback.tracer.dims import formula_of
 from pullback.tracer.graph import Node
+from pullback.tracer.ops.elementwise import add, subtract
 from pullback.tracer.origin import Origin
 from pullback.tracer.spec import INT64
 
 from .. import ir
 from ..ir.names import BLOCK
 from ..nests.expression import (
+    ALL,
     AnyIndex,
     Axis,
     Bound,
@@ -30,16 +33,21 @@ from ..nests.expression import (
     Load,
     Position,
     Quotient,
+    Ranges,
     Select,
     Within,
     children,
+    is_number,
+    known_truth,
     parts,
+    range_of,
 )
 from ..nests.extents import Symbol
 from ..nests.tree import Item, Loop, LoopTree
 from .indices import Arrays, IndexWriter, Scope
 
-LONGEST_EXPRESSION = 72
+LONGEST_EXPRESSION, LONGEST_LINE = 72, 88
+"""Characters up to which an expression, and a choice, is written in place, so that lines can be read."""
 LONGEST_CHOICE = 6
 """Operators that are written out in the two sides of `a if condition else b`."""
 
@@ -55,7 +63,9 @@ class ElementWriter(IndexWriter):
         self._uses: dict[int, int] = {}
         self._depths: dict[tuple[Expression, Scope], int] = {}
         self._conditional: dict[Expression, bool] = {}
-        self._truth: dict[Bound, bool] = {}
+        self._ranges: Ranges = ALL
+        self._truths: dict[Bound, bool | None] = {}
+        self._chosen: dict[Expression, Expression] = {}
         self._variables: dict[Loop, ir.Variable] = {}
         self._locals: dict[Node, ir.Variable] = {}
         self._completed: dict[Node, list[Loop]] = {root.node: root.complete_in for root in tree.roots}
@@ -90,7 +100,7 @@ class ElementWriter(IndexWriter):
         if isinstance(expression, Position):
             return ("position", self.key(expression.index), expression.dtype)
         if isinstance(expression, Select):
-            unknown = [one for one in expression.bounds if one not in self._truth]
+            unknown = [one for one in expression.bounds if self._truth(one) is None]
             bounds = tuple((self.key(one.index), one.low, one.high, one.step) for one in unknown)
             return ("select", bounds, self.key(expression.inside), self.key(expression.outside))
         if isinstance(expression, Within):
@@ -135,25 +145,64 @@ class ElementWriter(IndexWriter):
         return value
 
     @contextmanager
-    def assuming(self, truth: dict[Bound, bool]) -> Iterator[None]:
-        """Within, these bounds are known to hold, or not to."""
-        before = self._truth, self._key_of, self._conditional
-        self._truth, self._key_of, self._conditional = {**self._truth, **truth}, {}, {}
+    def assuming(self, ranges: Ranges) -> Iterator[None]:
+        """Within, axes are known to go no further than this."""
+        before = self._ranges, self._truths, self._chosen, self._key_of, self._conditional
+        self._ranges, self._truths, self._chosen = {**self._ranges, **ranges}, {}, {}
+        self._key_of, self._conditional = {}, {}
         try:
             yield
         finally:
-            self._truth, self._key_of, self._conditional = before
+            self._ranges, self._truths, self._chosen, self._key_of, self._conditional = before
+
+    def _truth(self, bound: Bound) -> bool | None:
+        """Whether a bound is known to hold, or not to, where the loops are."""
+        if bound not in self._truths:
+            self._truths[bound] = known_truth(bound, self._ranges)
+        return self._truths[bound]
+
+    @contextmanager
+    def standing(self, variable: ir.Variable, place: Index | None) -> Iterator[None]:
+        """Within, a loop's variable is known to be at a place, if any is given."""
+        if place is not None:
+            self._standing[variable] = place
+        try:
+            yield
+        finally:
+            self._standing.pop(variable, None)
 
     def chosen(self, expression: Expression) -> Expression:
-        """The side of a choice that is known."""
-        while isinstance(expression, Select):
-            answers = [self._truth.get(bound) for bound in expression.bounds]
-            if False in answers:
-                expression = expression.outside
-            elif None in answers:
-                break
-            else:
-                expression = expression.inside
+        """What is left of an expression where it is known what some choices give."""
+        found = self._chosen.get(expression)
+        if found is None:
+            found = expression
+            if isinstance(expression, Select):
+                found = self._side_of(expression)
+            elif isinstance(expression, Compute):
+                found = self._simplified(expression)
+            self._chosen[expression] = found = found if found is expression else self.chosen(found)
+        return found
+
+    def _side_of(self, choice: Select) -> Expression:
+        answers = [*map(self._truth, choice.bounds)]
+        if False in answers:
+            return choice.outside
+        return choice if None in answers else choice.inside
+
+    def _simplified(self, expression: Compute) -> Expression:
+        """A number for an operator on numbers, and the other term of a sum with 0."""
+        operands, operator = [*map(self.chosen, expression.operands)], expression.node.operator
+        numbers = [one for one in operands if isinstance(one, Literal) and formula_of(one.value) is None]
+        if operands and len(numbers) == len(operands):
+            values = (np.asarray(one.value, one.dtype) for one in numbers)
+            with np.errstate(all="ignore"):
+                result = np.asarray(operator.evaluate(*values, **expression.node.attributes))
+            return Literal(result.item(), expression.node.dtype)
+        if numbers and numbers[0].value == 0:
+            if operator is add:
+                return operands[1 - operands.index(numbers[0])]
+            if operator is subtract and numbers[0] is operands[1]:
+                return operands[0]
         return expression
 
     def _deserves_name(self, expression: Expression, key: int, value: ir.Expr, hoisted: bool) -> bool:
@@ -182,7 +231,12 @@ class ElementWriter(IndexWriter):
         node = expression.node  # type: ignore[union-attr]
         place = self._place(scope)
         if isinstance(expression, Load):
-            return f"{self.array(node).name}_{place}"
+            fixed = "_".join(
+                str(range_of(one)[0])
+                for one in expression.indices
+                if isinstance(one, Index) and is_number(one)
+            )
+            return f"{self.array(node).name}_{place}{fixed}"
         wanted = node.name or node.operator.noun
         is_array = any(wanted == buffer.name for buffer in self.arrays.buffers.values())
         return f"{wanted}_{place}" if is_array and place else wanted
@@ -250,10 +304,12 @@ class ElementWriter(IndexWriter):
         if isinstance(expression, Position):
             index = self.index(expression.index, scope)
             return index if expression.dtype == INT64 else ir.Cast(index, expression.dtype)
-        if isinstance(expression, Select) and not conditional and _is_long(expression):
-            return self._branch(expression, scope)
         if isinstance(expression, Select):
-            return self._select(expression, scope)
+            if not conditional and _is_long(expression):
+                return self._branch(expression, scope)
+            value = self._select(expression, scope)
+            is_wide = not conditional and self._width(value) > LONGEST_LINE
+            return self._branch(expression, scope) if is_wide else value
         if isinstance(expression, Within):
             return self._within(expression, scope)
         assert isinstance(expression, Compute)
@@ -276,7 +332,7 @@ class ElementWriter(IndexWriter):
         """The operands, the longest of them under a name if the line would be too long otherwise."""
         lengths = [*map(self._width, values)]
         longest = lengths.index(max(lengths)) if lengths else 0
-        operand = expression.operands[longest] if lengths else None
+        operand = self.chosen(expression.operands[longest]) if lengths else None
         named = lengths and isinstance(values[longest], ir.Variable)
         if sum(lengths) <= LONGEST_EXPRESSION or named or not isinstance(operand, Compute):
             return values
@@ -303,7 +359,7 @@ class ElementWriter(IndexWriter):
     def _goes_on(self, expression: Select, scope: Scope) -> bool:
         """Whether a choice in the last side of another is a further side of it."""
         key = self.key(expression)
-        return not any(key in one.known for one in scope.chain) and _is_long(expression)
+        return not any(key in one.known for one in scope.chain)
 
     def _side(self, variable: ir.Variable, side: Expression, origin: Origin, scope: Scope) -> ir.Body:
         branch = Scope(None, scope, is_branch=True)
@@ -317,7 +373,7 @@ class ElementWriter(IndexWriter):
         return ir.Select(self._condition(expression, scope), inside, outside)
 
     def _condition(self, expression: Select, scope: Scope) -> ir.Expr:
-        unknown = (bound for bound in expression.bounds if bound not in self._truth)
+        unknown = (bound for bound in expression.bounds if self._truth(bound) is None)
         tests = [test for bound in unknown for test in self._tests(bound, scope)]
         return tests[0] if len(tests) == 1 else ir.apply("and", *tests)
 
@@ -327,14 +383,14 @@ class ElementWriter(IndexWriter):
         return ir.apply("bit_and", above, ir.apply("less", position, self.extent(expression.extent)))
 
     def _tests(self, bound: Bound, scope: Scope) -> list[ir.Expr]:
+        """The comparisons of a bound, but for those whose answer is known."""
         index = self.index(bound.index, scope)
         tests: list[ir.Expr] = []
         low = self.index(bound.low, scope) if bound.low is not None and bound.low.terms else None
-        high = self.index(bound.high, scope) if bound.high is not None else None
-        if low is not None:
+        if low is not None and not known_truth(replace(bound, high=None, step=1), self._ranges):
             tests.append(ir.apply("greater_equal", index, low))
-        if high is not None:
-            tests.append(ir.apply("less", index, high))
+        if bound.high is not None and not known_truth(replace(bound, low=None, step=1), self._ranges):
+            tests.append(ir.apply("less", index, self.index(bound.high, scope)))
         if bound.step > 1:
             shifted = index if low is None else ir.apply("subtract", index, low)
             remainder = ir.apply("modulo", shifted, self._integer(bound.step))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from ..account import Account, Array, LoopNest, Statement, Step, numbered
 
 VERBS = {
-    "call": "{name} into", "view": "reshaped view", "store": "store", "reduce": "{name} into",
-    "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
+    "call": "{name} into", "host": "{name} by Python into", "view": "reshaped view", "store": "store",
+    "reduce": "{name} into", "search": "{name} into", "scan": "{name} into", "scatter": "scatter-add into",
     "update": "write at indices into", "overwrite": "write a part of",
     "check": "compare positions with the extent of what they index",
     "trips": "count of steps of the next loop, which data decides",
@@ -29,7 +29,7 @@ def explain(account: Account) -> str:
     for step in account.steps:
         lines.append(f"  {_cost_line(step)}")
         lines.extend(_lines(step.work, arrays, 2))
-    return "\n".join([*lines, *_memory_lines(account), *account.notes])
+    return "\n".join([*lines, *_host_lines(account), *_memory_lines(account), *account.notes])
 
 
 def _cost_line(step: Step) -> str:
@@ -66,6 +66,12 @@ def _statement_line(statement: Statement, arrays: dict[str, Array]) -> str:
 
 def _spec(array: Array) -> str:
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+
+
+def _host_lines(account: Account) -> Iterator[str]:
+    called = [one.operator for one in account.host_calls]
+    if called:
+        yield f"  {numbered(len(called), 'call')} of Python: {', '.join(called)}"
 
 
 def _memory_lines(account: Account) -> Iterator[str]:

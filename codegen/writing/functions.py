@@ -8,6 +8,7 @@ from .. import ir
 from ..nests.plan import Plan
 from ..nests.stages import Stage
 from .indices import Arrays
+from .local_names import with_plain_names
 from .write import Writer
 
 
@@ -31,10 +32,18 @@ def _kernel(stage: Stage, plan: Plan, width: Callable[[ir.Expr], int]) -> ir.Ker
     rooms = {symbol: plan.buffers[node] for node, symbol in reversed(plan.allocation.growing.items())}
     growing = {symbol: rooms[symbol] for symbol in plan.counts}
     needed = plan.buffers[plan.filled[-1]] if plan.counts else None
-    arrays = Arrays(plan.buffers, plan.names.copy(), plan.extent_names, growing=growing, needed=needed)
+    arrays = Arrays(
+        plan.buffers,
+        plan.names.copy(),
+        plan.extent_names,
+        growing=growing,
+        needed=needed,
+        host_calls=plan.host_calls,
+    )
     writer = Writer(plan.tree, arrays, width)
     body = writer.write(stage.items, stage.shared is not None)
     prologue = tuple(writer.prologue)
+    body = with_plain_names(body, (*prologue, *arrays.numbers), arrays.pool)
     used = ir.buffers((*prologue, *body))
     buffers = dict.fromkeys(plan.buffers[node] for node in (*plan.inputs, *plan.filled))
     bounds = ir.PART if stage.shared else ()

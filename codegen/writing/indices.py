@@ -11,14 +11,32 @@ from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
 from .. import ir
+from ..host import HostCall
 from ..ir.names import NamePool
-from ..nests.expression import AnyIndex, Axis, Expression, Factor, Index, Literal, Quotient, Term
+from ..nests.expression import (
+    AnyIndex,
+    Axis,
+    Expression,
+    Factor,
+    Index,
+    Literal,
+    Quotient,
+    Term,
+    number,
+    of_symbol,
+    plus,
+    product,
+)
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
 
 LARGEST_LITERAL_OFFSET = 8
+"""Offsets of slices up to which code has them as numbers; larger ones are arguments, for other sizes too."""
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
+
+
+OF_WHOLE_NUMBERS = {"floor_divide": "quotient", "maximum": "max", "minimum": "min"}
 
 
 @dataclass
@@ -36,6 +54,8 @@ class Arrays:
     """For numbers of steps that data decides, an array that must have as many rows."""
     needed: ir.Buffer | None = None
     """Where the function says how many rows it needs."""
+    host_calls: dict[HostCall, str] = field(default_factory=dict)
+    """What functions that Python runs are called."""
 
 
 @dataclass(eq=False)
@@ -68,6 +88,8 @@ class IndexWriter:
         self._offsets: dict[int, ir.Variable] = {}
         self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
+        self._standing: dict[ir.Variable, Index] = {}
+        """Of loops of one iteration where that is."""
 
     def value(self, expression: Expression, scope: Scope, conditional: bool = False) -> ir.Expr:
         """An index may be a value that is computed."""
@@ -92,6 +114,14 @@ class IndexWriter:
             else:
                 self.arrays.numbers[variable] = symbol.value
         return self._extents[symbol]
+
+    def size(self, symbol: Symbol) -> ir.Expr:
+        """An extent, as what it is more or less than another that an array of the function has."""
+        base = symbol.find()
+        while base.base is not None:
+            base = base.base.find()
+        is_known = base in self._extents or self._array_with(base) is not None
+        return self.index(of_symbol(symbol), Scope(None, None)) if is_known else self.extent(symbol)
 
     def _array_with(self, symbol: Symbol) -> ir.Expr | None:
         for node, buffer in self.arrays.buffers.items():
@@ -118,10 +148,20 @@ class IndexWriter:
             return ir.apply("quotient", self.index(index.index, scope), self._integer(index.divisor))
         if not isinstance(index, Index):
             return self.value(index, scope)
+        if self._standing:
+            index = plus(*map(self._placed, index.terms))
         result: ir.Expr | None = None
         for term in sorted(index.terms, key=lambda one: (one.coefficient < 0, not one.factors)):
             result = self._add_term(result, term, scope)
         return result or ir.number(0)
+
+    def _placed(self, term: Term) -> Index:
+        """A term with what is known of the places of loops."""
+        placed = number(term.coefficient)
+        for factor in term.factors:
+            place = self._standing.get(self._root_variables[factor]) if isinstance(factor, Axis) else None
+            placed = product(placed, Index((Term(1, (factor,)),)) if place is None else place)
+        return placed
 
     def _add_term(self, total: ir.Expr | None, term: Term, scope: Scope) -> ir.Expr:
         coefficient = term.coefficient if total is None else abs(term.coefficient)
@@ -161,7 +201,8 @@ class IndexWriter:
             return written
         given = dtype if dtype in GIVEN else ir.FLOAT64 if dtype.kind == "f" else INT64
         if written is None:
-            written = ir.Variable(self.arrays.pool.take("number"), given)
+            name = formula.letter if isinstance(formula, Source) else ""
+            written = ir.Variable(self.arrays.pool.take(name or "number"), given)
             self.arrays.numbers[written] = value
         if written.dtype != dtype:
             written = ir.Cast(written, dtype)
@@ -190,9 +231,9 @@ def _applied(function: str, operands: list[ir.Expr]) -> ir.Expr:
     if all(isinstance(one, ir.Const) for one in operands):
         value = FUNCTIONS[function](*(one.value for one in operands if isinstance(one, ir.Const)))
         return ir.Const(value, INT64 if isinstance(value, int) else ir.FLOAT64)
-    if function == "divide" or any(one.dtype == ir.FLOAT64 for one in operands):
+    if function in ("divide", "sqrt") or any(one.dtype == ir.FLOAT64 for one in operands):
         operands[0] = _as_float(operands[0])
-    return ir.apply("quotient" if function == "floor_divide" else function, *operands)
+    return ir.apply(OF_WHOLE_NUMBERS.get(function, function), *operands)
 
 
 def _as_float(number: ir.Expr) -> ir.Expr:

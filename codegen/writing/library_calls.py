@@ -1,4 +1,4 @@
-"""Calls of BLAS, and of functions that take whole rows or matrices, as statements."""
+"""Calls of BLAS, of functions that take whole rows or matrices, and of Python, as statements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from functools import partial, reduce
 from pullback.tracer.graph import Node
 
 from .. import ir
+from ..host import HostCall
 from ..nests.expression import AnyIndex, Axis, Index, Literal, axes_in, minus, of_axis, of_symbol, plus
-from ..nests.tree import Call, MatrixProduct, Root
+from ..nests.tree import Call, Host, MatrixProduct, Root
 from ..whole_calls import call_of, function_of
 from .indices import Scope
 from .stores import RootWriter
@@ -23,7 +24,13 @@ class LibraryWriter(RootWriter):
     """Writes calls in the loops that they are in."""
 
     def _call(self, root: Call, scope: Scope) -> None:
-        write = self._gemm(root, scope) if isinstance(root, MatrixProduct) else self._whole(root, scope)
+        write: ir.Stmt
+        if isinstance(root, MatrixProduct):
+            write = self._gemm(root, scope)
+        elif isinstance(root, Host):
+            write = self._host(root, scope)
+        else:
+            write = self._whole(root, scope)
         scope.statements.append(write)
 
     def _gemm(self, root: MatrixProduct, scope: Scope) -> ir.Library:
@@ -87,6 +94,27 @@ class LibraryWriter(RootWriter):
         if declared.refusal is not None:
             failure = self.tree.may_fail.setdefault(node, len(self.tree.may_fail))
         return ir.Library(function_of(node).__name__, (*operands, out), failure, (node.origin,))
+
+    def _host(self, root: Host, scope: Scope) -> ir.Host:
+        """`erfinv(x, result)`; a number is an array without dimensions, or with one if among others."""
+        node, function = root.node, HostCall.of(root.node)
+        operands = tuple(
+            self._array_of(read.node, read.indices[: len(read.indices) - x.spec.ndim], scope)
+            for x, read in zip(node.operands, root.reads)
+        )
+        out = self._part(node, (), scope)
+        if not node.spec.ndim and any(one.places for one in operands):
+            out = replace(out, shape=(ir.number(1),))
+        return ir.Host(self.arrays.host_calls[function], function, (*operands, out), (node.origin,))
+
+    def _array_of(self, node: Node, place: Sequence[AnyIndex], scope: Scope) -> ir.Section:
+        """As `_part`; of a number among others the array that holds it alone: `x[i:i + 1]`."""
+        part = self._part(node, place, scope)
+        if not part.places or len(part.places) < len(part.buffer.dims):
+            return part
+        *others, last = part.places
+        assert not isinstance(last, ir.Span)
+        return replace(part, places=(*others, ir.Span(last, ir.apply("add", last, ir.number(1)))))
 
     def _part(self, node: Node, place: Sequence[AnyIndex], scope: Scope) -> ir.Section:
         """What of an array the loops have come to: `x`, `x[i]`."""

@@ -11,7 +11,6 @@ from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
 
 from .. import ir
-from ..ir.names import loop_variable
 from ..nests.expression import Expression, Index, Literal, Within, number
 from ..nests.tree import Loop, LoopTree, RangeCheck, Reduction, Root, Search, Store
 from .element import ElementWriter
@@ -139,7 +138,7 @@ class RootWriter(ElementWriter):
             if axis is not None and root.bound.get(axis) in outside:
                 indices.append(self.position_in_storage(node, dim, index, scope))
             else:
-                variable = ir.Variable(loop_variable(depth_of(scope) + len(loops)))
+                variable = ir.Variable(self.arrays.pool.loop_variable(depth_of(scope) + len(loops)))
                 extent = self.tree.extents[node][dim]
                 loops.append((variable, self.extent(extent), extent.value))
                 indices.append(variable)

@@ -10,10 +10,10 @@ from pullback.tracer.ops.elementwise import ADDITION, logical_not
 from pullback.tracer.spec import BOOL
 
 from .. import ir
-from ..ir.names import BLOCK, BLOCK_STOP, loop_variable
+from ..ir.names import BLOCK, BLOCK_STOP
 from ..nests.expression import Compute, Expression, Index, Quotient
 from ..nests.extents import Symbol
-from ..nests.interior import Interior, find_interior
+from ..nests.interior import Stretch, find_stretches
 from ..nests.totals import is_imprecise_sum
 from ..nests.tree import (
     Call,
@@ -49,7 +49,7 @@ class Writer(LibraryWriter):
         scope = Scope(None, None)
         self._write_items(items, scope)
         order = {name: place for place, name in enumerate(self.arrays.extent_names.values())}
-        self.prologue.sort(key=lambda one: order.get(_defined(one), len(order)))
+        self.prologue.sort(key=lambda one: order.get(one.defined, len(order)))
         return tuple(scope.statements)
 
     def _write_items(self, items: list[Item], scope: Scope) -> None:
@@ -84,13 +84,13 @@ class Writer(LibraryWriter):
             end = ir.apply("min", ir.apply("add", block, ir.number(loop.block)), stop)
             inner.statements.append(ir.Let(ir.Variable(BLOCK_STOP), end))
         else:
-            self._variables[loop] = ir.Variable(loop_variable(depth_of(scope)))
+            self._variables[loop] = ir.Variable(self.arrays.pool.loop_variable(depth_of(scope)))
         if loop.steps:
             self._root_variables[loop.steps] = self._variables[loop]
         is_plain = not (loop.block or loop.steps or self._at_border)
-        interior = find_interior(loop, self.tree.roots) if is_plain else None
-        if interior:
-            self._write_interior(loop, interior, start, stop, scope)
+        stretches = find_stretches(loop, self.tree.roots) if is_plain else []
+        if stretches:
+            self._write_stretches(loop, stretches, start, stop, scope)
         elif loop.once or loop.goes_on:
             self._write_items(loop.items, inner)
             self._write_dynamic(loop, inner, scope)
@@ -129,7 +129,7 @@ class Writer(LibraryWriter):
         if loop.is_short:
             return ir.number(0), ir.number(loop.extent.value)
         formula = loop.extent.find().formula  # how far a ragged dimension goes in this step
-        stop = self.extent(loop.extent) if formula is None else self.index(formula, scope)
+        stop = self.size(loop.extent) if formula is None else self.index(formula, scope)
         return ir.number(0), stop
 
     def _write_dynamic(self, loop: Loop, inner: Scope, scope: Scope) -> None:
@@ -214,34 +214,29 @@ class Writer(LibraryWriter):
             if isinstance(total, ir.Variable):
                 self._locals[root.node] = total
 
-    def _write_interior(
-        self, loop: Loop, interior: Interior, start: ir.Expr, stop: ir.Expr, scope: Scope
+    def _write_stretches(
+        self, loop: Loop, stretches: Sequence[Stretch], start: ir.Expr, stop: ir.Expr, scope: Scope
     ) -> None:
-        """The loop twice: over its interior, where the answers are known, and over what lies around that."""
-        variable, is_part = self._variables[loop], start != ir.number(0)
-        low, high = self._variable(f"{variable.name}_low"), self._variable(f"{variable.name}_high")
-        border = self._variable("border")
-        lows = [self.index(one, scope) for one in interior.lows]
-        highs = [self.index(one, scope) for one in interior.highs]
-        if is_part:
-            lows, highs = [start, *lows], [stop, *highs]
-        scope.statements.append(ir.Let(low, _extreme("max", lows)))
-        scope.statements.append(ir.Let(high, _extreme("max", [low, _extreme("min", highs)])))
-        inner = Scope(loop, scope)
-        with self.assuming(interior.truth):
-            self._write_items(loop.items, inner)
-        scope.statements.append(self._for(loop, variable, low, high, inner))
-        around = Scope(loop, scope)
-        place = ir.apply("add", start, border) if is_part else border
-        count = ir.apply("subtract", high, low)
-        beyond = ir.apply("add", place, count)
-        around.statements.append(ir.Let(variable, ir.Select(ir.apply("less", place, low), place, beyond)))
-        self._at_border = True
-        self._write_items(loop.items, around)
-        self._at_border = False
-        whole = ir.apply("subtract", stop, start) if is_part else stop
-        number = ir.apply("subtract", whole, count)
-        scope.statements.append(self._for(loop, border, ir.number(0), number, around))
+        """The loop in stretches: what lies before its interior, that itself, and what lies behind."""
+        variable = self._variables[loop]
+        axes = {axis for root in self.tree.roots if (axis := root.axis_of(loop)) is not None}
+        for stretch in stretches:
+            is_one = stretch.is_one and loop not in self.shared
+            inner = Scope(loop, scope)
+            self._at_border = not stretch.is_interior
+            place = stretch.start if is_one else None
+            with self.assuming(dict.fromkeys(axes, stretch.range)), self.standing(variable, place):
+                self._write_items(loop.items, inner)
+            self._at_border = False
+            if is_one:
+                scope.statements += inner.statements
+                continue
+            first, last = self.index(stretch.start, scope), self.index(stretch.stop, scope)
+            if loop in self.shared:
+                first = start if stretch is stretches[0] else ir.apply("max", start, first)
+                last = stop if stretch is stretches[-1] else ir.apply("min", stop, last)
+            whole = self._for(loop, variable, first, last, inner)
+            scope.statements.append(replace(whole, count=min(whole.count, stretch.count)))
 
     def _begins(self, root: Root) -> bool:
         """Whether no other root has begun to add to the same array."""
@@ -276,25 +271,11 @@ class Writer(LibraryWriter):
                 self._trips(root, scope)
 
 
-def _defined(statement: ir.Let | ir.View) -> str:
-    """The name that a statement of the prologue gives to something."""
-    return statement.variable.name if isinstance(statement, ir.Let) else statement.buffer.name
-
-
 def _is_choice(statement: ir.Stmt, truth: ir.Expr) -> bool:
     """Whether a statement is run where something is true, and does nothing else."""
     if not isinstance(statement, ir.If) or statement.otherwise:
         return False
     return [condition for condition, _ in statement.cases] == [truth]
-
-
-def _extreme(function: str, values: Sequence[ir.Expr]) -> ir.Expr:
-    """The largest or the smallest of some values, numbers put together."""
-    pick = {"max": max, "min": min}[function]
-    numbers = [int(value.value) for value in values if isinstance(value, ir.Const)]
-    rest = [value for value in dict.fromkeys(values) if not isinstance(value, ir.Const)]
-    found = [*([ir.number(pick(numbers))] if numbers else []), *rest]
-    return found[0] if len(found) == 1 else ir.apply(function, *found)
 
 
 def _is_truth(expression: Expression) -> bool:

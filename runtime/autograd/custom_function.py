@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, GradientError, ShapeError
+from ...tracer.errors import ArgumentError, GradientError, MutationError, ShapeError
 from ...tracer.graph import Node
 from ...tracer.ops.reduction import sum_to_shape
 from ...tracer.spec import CONTINUOUS
+from ..captures.objects import COPIED_FROM
 from ..tape.apply import with_own_memory
 from ..tape.inplace import rebase, require_assignable
 from ..tensors.creation import zeros
 from ..values.modes import is_recording, no_grad
 from ..values.nodes import FREED, Edge, GradNode, Saved, edge_of, tensor_at
 from ..values.tensor import Tensor, make, mark_written
+from .ruled_calls import OnTapeOnly, RuledCall, call_ruled
 
 
 class Context:
@@ -182,16 +184,17 @@ class Function:
     @classmethod
     def apply(cls, *inputs: Any, **options: Any) -> Any:
         """The outputs of `forward`, recorded."""
+        if any(isinstance(one, Tensor) and isinstance(one.payload, Node) for one in inputs):
+            try:
+                return _in_graph(cls, inputs, options)
+            except OnTapeOnly:
+                pass
         edges = [edge_of(one) if isinstance(one, Tensor) else None for one in inputs]
         context = Context()
         context.needs_input_grad = tuple(edge is not None for edge in edges)
         recorded = is_recording() and any(context.needs_input_grad)
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                returned = cls.forward(context, *inputs, **options)
-            else:
-                returned = cls.forward(*inputs, **options)
-                cls.setup_context(context, inputs, returned)
+            returned = _forward(cls, context, inputs, options)
         _check_dirty(context, inputs, returned, recorded)
         if not recorded:
             context._saved = tuple(
@@ -199,6 +202,82 @@ class Function:
             )
             return returned
         return _record_function(cls, context, inputs, edges, returned)
+
+
+def _forward(
+    function: type[Function], context: Context, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    if function.setup_context is Function.setup_context:
+        return function.forward(context, *inputs, **options)
+    returned = function.forward(*inputs, **options)
+    function.setup_context(context, inputs, returned)
+    return returned
+
+
+# --- in a trace -------------------------------------------------------------------------------------------
+
+
+def _in_graph(function: type[Function], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The outputs of a function with a rule, as `ruled_calls.py` has it.
+
+    Raises:
+        OnTapeOnly: it is called on the tape, as outside of traces.
+    """
+    needs = tuple(isinstance(one, Tensor) and one.requires_grad for one in inputs)
+    apart: list[bool] = []
+
+    def call_of(function: type[Function]) -> RuledCall:
+        def forward(*given: Any) -> tuple[Any, Any]:
+            context = Context()
+            context.needs_input_grad = needs
+            try:
+                with no_grad():
+                    returned = _forward(function, context, given, options)
+            except MutationError:
+                raise OnTapeOnly from None
+            if context._dirty or not context._materialise:
+                raise OnTapeOnly
+            excluded = {id(one) for one in context._not_differentiable}
+            apart[:] = [id(one) in excluded for one in _outputs(returned)]
+            own = vars(context).keys() - vars(Context()).keys()
+            attributes = {name: vars(context)[name] for name in sorted(own)}
+            return returned, (context._to_save, attributes)
+
+        def backward(residuals: Any, cotangent: Any) -> Sequence[Any]:
+            context = Context()
+            saved, attributes = residuals
+            vars(context).update(attributes)
+            context.needs_input_grad = needs
+            context._saved = tuple(
+                None if one is None else Saved(one.payload, edge_of(one), one._cell) for one in saved
+            )
+            returned = _outputs(function.backward(context, *_outputs(cotangent)))
+            return [_summed(one, given) for one, given in zip(returned, inputs, strict=True)]
+
+        return RuledCall(
+            function.__dict__.get(COPIED_FROM, function),
+            function.__name__,
+            inputs,
+            lambda *given: forward(*given)[0],
+            forward,
+            backward,
+            lambda: call_of(function.__dict__.get(COPIED_FROM, function)),
+        )
+
+    result = call_ruled(call_of(function))
+    found = tuple(one.detach() if is_apart else one for one, is_apart in zip(_outputs(result), apart))
+    return found if isinstance(result, tuple) else found[0]
+
+
+def _outputs(returned: Any) -> tuple[Any, ...]:
+    return tuple(returned) if isinstance(returned, tuple | list) else (returned,)
+
+
+def _summed(gradient: Any, given: Any) -> Any:
+    """A gradient in the shape of an input that was broadcast."""
+    if not isinstance(gradient, Tensor) or not isinstance(given, Tensor):
+        return None if not isinstance(given, Tensor) else gradient
+    return sum_to_shape(gradient, tuple(given._value.shape))
 
 
 def _check_dirty(context: Context, inputs: tuple[Any, ...], returned: Any, recorded: bool) -> None:

@@ -30,7 +30,7 @@ from ...tracer.errors import TraceError
 from ...tracer.spec import COMPILED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
-from ..tracing.asked_types import ASKED, REAL, is_as_in_python
+from ..tracing.asked_types import BUILT_IN, REAL, is_as_in_python
 from ..tracing.stand_ins import IMPORTED, JOINED, WRITABLE, StandIns
 from ..values.dtypes import DType
 from ..values.modes import is_grad_enabled
@@ -40,6 +40,7 @@ from .contents import PLAIN_TYPES, Content, Unreadable
 from .memoised import CACHED
 from .objects import (
     CONTAINERS,
+    HasParts,
     attributes_of,
     is_instance,
     is_opaque,
@@ -51,8 +52,8 @@ from .objects import (
     special_methods,
     wrapped_by,
 )
-from .places import ABSENT, NOTHING, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
-from .randomness import RANDOM
+from .places import ABSENT, NOTHING, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
+from .randomness import RANDOM, TracedStream, drawing
 from .reader import Reader
 
 MOST_COMPARED = 32
@@ -127,8 +128,7 @@ class _Explorer:
             return StandIn(stand_in)
         variable = self.reader.root(value)
         if is_opaque_instance(value):
-            self._guard_content(value, variable, label)
-            return None
+            return self._guard_content(value, variable, label)
         self._guard_kind(value, variable)
         if id(value) in self.holders:
             self.reader.guard_binding(f"{variable} is not {self.holders[id(value)].variable}")
@@ -185,8 +185,12 @@ class _Explorer:
         if type(value) is set:
             self._holder("items", value, variable, label)
         if is_opaque_instance(value) or is_own_container(value):
-            self._guard_content(value, variable, label)
-            return None
+            return self._guard_content(value, variable, label)
+        owner = value.__self__ if isinstance(value, MethodType | BuiltinFunctionType) else None
+        if isinstance(owner, RANDOM):
+            reader.guard(f"{variable} != {reader.constant(value)}")
+            self._guard_content(owner, f"{variable}.__self__", label)
+            return Drawing(drawing(value), value)
         if is_instance(value) or isinstance(value, MethodType):  # a method is made anew by each look at it
             self._guard_kind(value, variable, always=True)
             return self._object(value, variable, label)
@@ -261,13 +265,18 @@ class _Explorer:
             guard(f"{variable}.__code__ != {self.reader.constant(value.__code__)}")
         self._note_kept(type(value))
 
-    def _guard_content(self, value: Any, variable: str, label: str) -> None:
-        """A guard on all that an object holds, and on its identity where arrays may be taken from it."""
+    def _guard_content(self, value: Any, variable: str, label: str) -> Place | None:
+        """A guard on all that an object holds, and on its identity where arrays may be taken from it.
+
+        Of a stream of random numbers on its identity alone; returns what stands for it.
+        """
         if isinstance(value, RANDOM):
             self.streams.append((value, label))
+            self.reader.is_shareable = False
             if variable[0] != "r":
                 self._guard_identity(value, variable)
-            return
+            stand_in = TracedStream.of(value)
+            return None if stand_in is None else Drawing(stand_in, value)
         self.reads_all |= isinstance(value, operator.attrgetter | operator.methodcaller)
         try:
             content = Content(value)
@@ -279,6 +288,7 @@ class _Explorer:
             if variable[0] == "v":
                 self._guard_identity(value, variable)
         self.reader.guard(f"not {self.reader.constant(content)}.is_of({variable})")
+        return None
 
     def _unreadable(self, value: Any, label: str) -> TraceError:
         name = label.rpartition(".")[2].partition("[")[0]
@@ -418,6 +428,11 @@ class _Explorer:
             for key in ("func", "args", "keywords"):
                 self._child(holder, key, getattr(value, key), variable, f".{key}", label)
             return holder
+        if isinstance(value, HasParts):
+            holder = self._holder("parts", value, variable, label)
+            for key in value.parts:
+                self._child(holder, key, getattr(value, key), variable, f".{key}", label)
+            return holder
         wrapped = wrapped_by(value)
         if wrapped is not None:
             kind = "cached" if isinstance(value, CACHED) else "wrapper"
@@ -492,11 +507,11 @@ class _Explorer:
             return
         variables = self.reader.bound(namespace, f"{variable}.__globals__")
         for name in loaded:
-            if name in ASKED and is_as_in_python(namespace, name):
-                known, stand_in = self.reader.constant(REAL[name]), self.reader.constant(ASKED[name])
+            if name in BUILT_IN and is_as_in_python(namespace, name):
+                known, stand_in = self.reader.constant(REAL[name]), self.reader.constant(BUILT_IN[name])
                 is_other = f"{variables}.get({name!r}, {known}) is not {known}"
                 self.reader.guard(f"{is_other} and {variables}[{name!r}] is not {stand_in}")
-                holder.children.append((("global", name), StandIn(ASKED[name])))
+                holder.children.append((("global", name), StandIn(BUILT_IN[name])))
                 continue
             if name in namespace:
                 at = namespace, name

@@ -7,7 +7,7 @@ import functools
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,16 @@ def is_users(function: FunctionType) -> bool:
 
 def has_dict(value: Any) -> bool:
     return hasattr(type(value), "__dictoffset__") and type(value).__dictoffset__ != 0
+
+
+COPIED_FROM = "_copied_from"
+"""Where the copy of a class that a trace makes says which class it copies."""
+
+
+class HasParts:
+    """An object of ours that calls functions of the user's; `parts` names the attributes that hold them."""
+
+    parts: ClassVar[tuple[str, ...]]
 
 
 def wrapped_by(value: Any) -> Any:

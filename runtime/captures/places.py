@@ -46,6 +46,13 @@ class StandIn:
     value: Any
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Drawing(StandIn):
+    """A stream of random numbers, or a method of one, with what takes its place in a trace alone."""
+
+    real: Any
+
+
 @dataclass(eq=False, slots=True)
 class Holder:
     """An object on the way to others. `kind` says what, and how a child is put in its place."""

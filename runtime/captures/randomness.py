@@ -1,18 +1,21 @@
 """Random numbers that are not pullback's: NumPy's, Python's, and what comes from a clock or the system.
 
-Generated code would repeat what was drawn in the trace. So a trace notes where the streams in reach stand,
-and where one has moved, it is put back and the function runs uncompiled. What leaves no trace in a stream, a
-clock or a generator seeded by the system, is refused where it is called, by a stand-in.
+In a trace a `TracedStream` stands for each stream in reach: what it draws there is an input, which each call
+draws anew, so that the stream gives what it gives plain Python. What else has moved a stream, generated code
+would repeat: a trace notes where the streams stand, and where one has moved unnoticed, all are put back, and
+the function runs uncompiled. What leaves no trace in a stream, a clock or a generator seeded by the system,
+is refused where it is called, by a stand-in.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -20,7 +23,10 @@ import numpy as np
 
 from ...tracer.errors import EagerOnlyError, TraceError
 from ...tracer.origin import at_caller
-from ...tracer.trace import is_tracing
+from ...tracer.spec import SUPPORTED
+from ...tracer.trace import Stream, current_trace, is_tracing
+from ..values.tensor import make
+from ..values.value_kinds import kind_of_value
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 """Classes whose objects are streams of random numbers."""
@@ -42,12 +48,21 @@ class Streams:
         self._streams = [*labels.values(), (_global, "numpy.random"), (random._inst, "random")]
         self._states = [_state(one) for one, _ in self._streams]
 
-    def moved(self) -> str:
-        """What to call the first stream that has been drawn from since; empty if there is none."""
+    def moved(self, noted: Iterable[Stream] = ()) -> str:
+        """What to call the first stream that has been drawn from since; empty if there is none.
+
+        Args:
+            noted: streams of which draws are known, which stand behind the last of them.
+        """
+        behind = {id(one.stream): one.behind for one in noted if isinstance(one, _Noted)}
         for (one, label), before in zip(self._streams, self._states):
-            if not _equal(_state(one), before):
+            if not _equal(_state(one), behind.get(id(one), before)):
                 return label
         return ""
+
+    def stood(self, stream: Any) -> Any:
+        """Where a stream stood."""
+        return next(state for (one, _), state in zip(self._streams, self._states) if one is stream)
 
     def put_back(self) -> None:
         """Let the streams stand where they stood."""
@@ -65,24 +80,154 @@ class Streams:
             now.put_back()
 
 
-def refuse_moved(streams: Streams, function: str) -> None:
-    """Put back what a trace has drawn.
+def refuse_moved(streams: Streams, label: str, function: str) -> NoReturn:
+    """Put back what a trace has drawn unnoticed from the stream of that label.
 
     Raises:
         EagerOnlyError: it has drawn. TraceError: it has spawned generators, which can't be put back.
     """
-    label = streams.moved()
-    if label:
-        streams.put_back()
-        if streams.moved():
-            raise TraceError(
-                f"{function} spawns generators of {label} while it is traced, which can't be undone. Spawn "
-                "them outside of the compiled function and pass what they give as an argument."
-            )
-        raise EagerOnlyError(
-            f"{function} draws random numbers from {label}, which compiled code would repeat in every call. "
-            f"{REMEDY}."
+    streams.put_back()
+    if streams.moved():
+        raise TraceError(
+            f"{function} spawns generators of {label} while it is traced, which can't be undone. Spawn "
+            "them outside of the compiled function and pass what they give as an argument."
         )
+    raise EagerOnlyError(
+        f"{function} draws random numbers from {label}, which compiled code would repeat in every call. "
+        f"{REMEDY}."
+    )
+
+
+# --- what each call draws -----------------------------------------------------------------------------
+
+
+class _Noted:
+    """A stream from which a trace draws, and where it stands behind the last draw."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.behind: Any = None
+
+    def get_state(self) -> Any:
+        return _state(self.stream)
+
+    def set_state(self, state: Any) -> None:
+        _set_state(self.stream, state)
+
+
+class TracedStream:
+    """What stands for a stream in a trace; elsewhere it is that stream."""
+
+    def __init__(self, stream: Any) -> None:
+        object.__setattr__(self, "_stream", stream)
+
+    @classmethod
+    def of(cls, stream: Any) -> Any:
+        """What stands for a stream; None of a class whose draws are not known."""
+        found = _STAND_INS.get(type(stream))
+        return None if found is None else found(stream)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._stream, name)
+        return drawing(found) if getattr(found, "__self__", None) is self._stream else found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._stream, name, value)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if is_tracing():
+            raise EagerOnlyError(f"A stream of random numbers is copied{at_caller()}. {REMEDY}.")
+        return self._stream.__reduce_ex__(protocol)
+
+
+def _of_numpy(kind: Any) -> type:
+    """A class of stand-ins for streams of a class of NumPy's, whose functions take objects of that alone."""
+
+    def __init__(self: Any, stream: Any) -> None:
+        TracedStream.__init__(self, stream)
+        kind.__init__(self, stream._bit_generator)
+
+    def method(name: str) -> Callable[..., Any]:
+        return lambda self, *arguments, **options: self.__getattr__(name)(*arguments, **options)
+
+    names = [name for name in dir(kind) if name[0] != "_" and callable(getattr(kind, name))]
+    methods = {name: method(name) for name in names}
+    return type(f"Traced{kind.__name__}", (TracedStream, kind), {"__init__": __init__, **methods})
+
+
+def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a stream; what it gives in a trace is drawn anew in each call, if that is numbers."""
+    stream = getattr(method, "__self__", None)
+
+    def draw(*arguments: Any, **options: Any) -> Any:
+        if not is_tracing():
+            return method(*arguments, **options)
+        trace = current_trace()
+        known = (one for one in trace.streams if isinstance(one, _Noted) and one.stream is stream)
+        noted = next(known, None) or _Noted(stream)
+        before = noted.get_state()
+        is_known = _equal(before, noted.behind if noted in trace.streams else trace.stood(stream))
+        given = copy.deepcopy((arguments, options)) if _are_plain((arguments, options)) else None
+        value = method(*arguments, **options)
+        if given is None or not is_known or not _is_numbers(value):
+            return value  # the stream has moved unnoticed
+        values = [value]
+
+        def fresh() -> np.ndarray:
+            return np.asarray(values.pop() if values else method(*given[0], **given[1]))
+
+        trace.streams.setdefault(noted, before)
+        noted.behind = noted.get_state()
+        return make(trace.capture_drawn(fresh, noted), kind_of_value(value))
+
+    return draw
+
+
+_STAND_INS: dict[type, Callable[[Any], Any]] = {
+    np.random.Generator: _of_numpy(np.random.Generator),
+    np.random.RandomState: _of_numpy(np.random.RandomState),
+    random.Random: TracedStream,
+}
+
+
+def _are_plain(value: Any) -> bool:
+    """Whether arguments are the same in all calls."""
+    if isinstance(value, tuple | list):
+        return all(map(_are_plain, value))
+    if isinstance(value, dict):
+        return all(map(_are_plain, value.values()))
+    return isinstance(value, np.ndarray | np.generic | np.dtype | type | int | float | str | None)
+
+
+def _is_numbers(value: Any) -> bool:
+    is_number = isinstance(value, np.ndarray | np.generic | int | float)
+    return is_number and np.asarray(value).dtype in SUPPORTED
+
+
+def note_draws(streams: Iterable[Any]) -> None:
+    """Say that what a trace has drawn from these streams up to now is known."""
+    for one in streams:
+        if isinstance(one, _Noted):
+            one.behind = one.get_state()
+
+
+@contextmanager
+def undrawn_if(error: type[Exception]) -> Iterator[None]:
+    """If this is raised within, what has been drawn in the trace under way is put back."""
+    trace = current_trace()
+    count, states = len(trace.drawn), {one: one.get_state() for one in trace.streams}
+    try:
+        yield
+    except error:
+        del trace.drawn[count:]
+        for one in [*trace.streams]:
+            one.set_state(states[one] if one in states else trace.streams.pop(one))
+        note_draws(trace.streams)
+        raise
 
 
 def _state(stream: Any) -> Any:
@@ -182,11 +327,12 @@ def _functions_of(table: Mapping[Any, str], refused: Callable[..., Any]) -> dict
     }
 
 
+REFUSED = ("seed", "set_state", "setstate", "set_bit_generator", "ranf", "sample")
 _DRAWING = {
-    value: _refused_stream(f"{module.__name__}.{name}", value)
+    value: _refused_stream(f"{module.__name__}.{name}", value) if name in REFUSED else drawing(value)
     for module, stream in ((np.random, _global), (random, random._inst))
     for name, value in vars(module).items()
-    if getattr(value, "__self__", None) is stream or name in ("seed", "ranf", "sample")
+    if getattr(value, "__self__", None) is stream or name in REFUSED
 }
 UNPREDICTABLE = _DRAWING | _functions_of(_OF_THE_SYSTEM, _refused) | _functions_of(_SEEDED, _refused_unseeded)
 """Functions and classes -> what a trace finds in their place."""

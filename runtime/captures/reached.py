@@ -21,7 +21,7 @@ from ..bytecode.write_instructions import imports
 from ..values.tensor import TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .contents import content_of_cell
-from .objects import attributes_of, is_opaque, is_own_container, is_users, wrapped_by
+from .objects import HasParts, attributes_of, is_opaque, is_own_container, is_users, wrapped_by
 
 LARGEST = 1000
 """Elements of a container that are looked at."""
@@ -152,7 +152,8 @@ class Reached:
         return _elements(value)
 
     def _from_parts(self, value: Any) -> list[Any]:
-        return [getattr(value, name) for name in PARTS[type(value)]]
+        names = value.parts if isinstance(value, HasParts) else PARTS[type(value)]
+        return [getattr(value, name) for name in names]
 
     def _from_wrapper(self, value: Any) -> list[Any]:
         return [wrapped_by(value)]
@@ -169,7 +170,7 @@ def _way_from(kind: Any) -> str:
         return "_from_module"
     if kind in MAPPINGS or kind in SEQUENCES:
         return "_from_container"
-    if kind in PARTS:
+    if kind in PARTS or issubclass(kind, HasParts):
         return "_from_parts"
     if is_opaque(kind.__module__) and f"{kind.__module__}.{kind.__qualname__}" not in NAMESPACES:
         return "_from_wrapper"

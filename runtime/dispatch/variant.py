@@ -185,7 +185,7 @@ class Variant(Runs):
             if values is None or (updates is not None and not updates.holds(values)):
                 return STALE
             extra = reached(values)
-            result = core(joined(leaves, [*extra, *constants, *[draw() for draw in drawn]]))
+            result = core(joined(leaves, [*extra, *constants, *(one for draw in drawn for one in draw())]))
             if updates is not None:
                 updates.write(values)
             return result
@@ -367,7 +367,7 @@ def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
     read = traced.reading.read
     values = (read() if read is not None else None) or ()
     extra = [values[index] for index in traced.sources]
-    drawn = [draw() for draw in traced.drawn]
+    drawn = [one for draw in traced.drawn for one in draw()]
     graph = traced.graph.with_outputs(traced.guards.outputs)
     arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]
     with np.errstate(all="ignore"):

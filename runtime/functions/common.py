@@ -253,7 +253,6 @@ def conjugate(x: Tensor) -> Tensor:
     return apply(e.conjugate, x) if array_dtype(x).kind == "c" else x
 
 
-
 # --- shapes -------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ reverse. JAX's names and signatures (jax.lax); but a `while_loop` has a gradient
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,11 +22,12 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
 from ...tracer.origin import current_origin
 from ...tracer.spec import BOOL, INT64, Spec
-from ...tracer.trace import Trace, is_tracing, tracing
+from ...tracer.trace import Trace, current_trace, is_tracing, tracing
+from ..captures.randomness import note_draws, undrawn_if
 from ..tape.apply import apply, of_kind, wrap
 from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.loops import apply_loop
-from ..tracing.rows import with_rows
+from ..tracing.rows import with_drawn, with_rows
 from ..values.modes import no_grad
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary, PythonNumber, as_kind
@@ -101,6 +103,7 @@ def scan(
     if checkpoint_every is not None and checkpoint_every != ():
         return _scan_in_blocks(f, carry, rows, length, reverse, checkpoint_every)
 
+    @functools.wraps(f)
     def step(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
         pair = f(carry.restored(values), rows.restored(inputs))
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -296,8 +299,13 @@ def _traced_scan(
         stacked[:] = [y]
         return _settled(name, after, before) + y.tensors
 
-    body, carry = _carrying(name, run, carry, last=rows.inputs(_specs_of_rows(rows)))
-    body, stacks = with_rows(body, rows.tensors, count, length)
+    trace = current_trace()
+    before = len(trace.drawn)
+    body, carry = _carrying(name, run, carry, last=rows.inputs(_specs_of_rows(rows)), may_draw=True)
+    drawn = trace.repeat_drawn(before, length, reverse)
+    note_draws(trace.streams)
+    body, given = with_drawn(body, rows.tensors, count, drawn)
+    body, stacks = with_rows(body, given, count, length)
     graph = body.graph(name, current_origin())
     attributes = attributes_of_loop(graph, length, count, len(stacks), backwards=reverse, recompute=recompute)
     results = apply_loop([*carry.tensors, *stacks, *body.constants], attributes).tensors
@@ -396,6 +404,7 @@ def _carrying(
     carry: Structured,
     first: Inputs = (),
     last: Inputs = (),
+    may_draw: bool = False,
 ) -> tuple[TracedBody, Structured]:
     """The body that `run` is, and what is carried, its Python numbers in the dtypes that the body gives them.
 
@@ -404,8 +413,10 @@ def _carrying(
         first, last: further inputs of the body, around the carry.
     """
     while True:
+        inputs = [*first, *carry.inputs(), *last]
         try:
-            return trace_body(name, partial(run, before=carry), [*first, *carry.inputs(), *last]), carry
+            with undrawn_if(_OtherKinds):
+                return trace_body(name, partial(run, before=carry), inputs, may_draw), carry
         except _OtherKinds as other:
             carry = carry.converted(other.after)
 
@@ -431,6 +442,7 @@ def _checkpointed(step: Step) -> Step:
     def again(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
         found: list[tuple[Structured, Structured]] = []
 
+        @functools.wraps(step)  # by which its streams of random numbers are found
         def run(values: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
             found[:] = [step(values, inputs)]
             return [*found[0][0].tensors, *found[0][1].tensors]

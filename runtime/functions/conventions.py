@@ -251,7 +251,7 @@ def function_of(operator: Operator) -> Function:
 
 def _documentation(operator: Operator, convention: Convention) -> str:
     where = ELEMENT_BY_ELEMENT if operator.family in ("elementwise", "eager") else ""
-    note = "Not in compiled functions." if operator.family == "eager" else operator.note
+    note = "Code calls Python for it." if operator.family == "eager" else operator.note
     summary = f"{_capitalised(operator.doc)}{where}. {note}".rstrip()
     example = "Example:\n" + textwrap.indent(_example(operator), "    ")
     parts = [summary, str(convention.__doc__), _arguments(operator), example]

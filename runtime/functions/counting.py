@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -28,8 +29,9 @@ from .common import (
 )
 from .comparison import where
 from .declared import any as any_of
-from .declared import argmax, isnan
+from .declared import argmax, cumsum, isnan
 from .declared import sum as sum_of
+from .indexing import true_positions
 from .joining import cat
 from .movement import expand_to, reshape_to
 from .ordering import ordered_positions, squeezed
@@ -217,7 +219,11 @@ def unique(
         >>> unique(tensor([2, 1, 2]))
         tensor([1, 2])
     """
-    values = values_of(require_real(tensor(input, "unique"), "unique"), "unique")
+    x = require_real(tensor(input, "unique"), "unique")
+    if dim is None and is_tracing():
+        row = x._detached().reshape(-1)
+        return _taken(row, distinct(row, equal_nan=False), x, return_inverse, return_counts)
+    values = values_of(x, "unique")
     axis = None if dim is None else one_dim(dim, values.ndim, "unique")
     found, inverse, counts = np.unique(
         values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
@@ -225,6 +231,33 @@ def unique(
     shape = values.shape if axis is None else (values.shape[axis],)
     inverse = np.asarray(inverse)
     return _results(found, inverse.reshape(shape), counts, return_inverse, return_counts)
+
+
+def distinct(row: Tensor, equal_nan: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Where each of the different elements of a row is first, in their order; which each element is; counts.
+
+    In a compiled function each number of them is a path of its own.
+    """
+    order = ordered_positions(row, 0)
+    starts, group, counts = _runs(along(row, order, 0), equal_nan)
+    return along(order, starts, 0), along(group, ordered_positions(order, 0), 0), counts
+
+
+def _runs(row: Tensor, equal_nan: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """Where runs of equal elements begin, which run each element is in, and how long each is."""
+    count = row._value.shape[0]
+    if not count:
+        return iota(0), iota(0), iota(0)
+    before, after = part(row, 0, 0, count - 1), part(row, 0, 1, count)
+    differs = apply(e.not_equal, after, before)
+    if equal_nan and array_dtype(row).kind == "f":
+        both = apply(e.logical_and, isnan(after), isnan(before))
+        differs = apply(e.logical_and, differs, apply(e.logical_not, both))
+    begins = cat([apply(e.equal, iota(1), 0), differs], 0)
+    (starts,) = true_positions(begins)
+    group = apply(e.subtract, cumsum(as_dtype(begins, INT64), 0), 1)
+    ends = cat([part(starts, 0, 1, starts._value.shape[0]), apply(e.add, iota(1), count)], 0)
+    return starts, group, apply(e.subtract, ends, starts)
 
 
 def unique_consecutive(
@@ -237,10 +270,13 @@ def unique_consecutive(
         tensor([1, 2, 1])
     """
     x = require_real(tensor(input, "unique_consecutive"), "unique_consecutive")
+    if dim is None and is_tracing():
+        row = x._detached().reshape(-1)
+        return _taken(row, _runs(row), x, return_inverse, return_counts)
     values = values_of(x, "unique_consecutive")
     axis = 0 if dim is None else one_dim(dim, values.ndim, "unique_consecutive")
     rows = values.reshape(-1) if dim is None else np.moveaxis(values, axis, 0)
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     starts = np.ones(len(rows), bool)
     starts[1:] = (flat[1:] != flat[:-1]).any(axis=1)
     inverse, counts = np.cumsum(starts) - 1, np.diff(np.append(np.flatnonzero(starts), len(rows)))
@@ -252,8 +288,17 @@ def unique_consecutive(
 def _results(
     found: np.ndarray, inverse: np.ndarray, counts: np.ndarray, with_inverse: bool, with_counts: bool
 ) -> Any:
-    wanted = [found, *([inverse] if with_inverse else []), *([counts] if with_counts else [])]
-    results = tuple(wrap(np.array(one, order="C")) for one in wanted)
+    values, places, times = (wrap(np.array(one, order="C")) for one in (found, inverse, counts))
+    return _wanted(values, places, times, with_inverse, with_counts)
+
+
+def _taken(row: Tensor, places: Sequence[Tensor], x: Tensor, with_inverse: bool, with_counts: bool) -> Any:
+    first, inverse, counts = places
+    return _wanted(along(row, first, 0), inverse.reshape(x.shape), counts, with_inverse, with_counts)
+
+
+def _wanted(found: Tensor, inverse: Tensor, counts: Tensor, with_inverse: bool, with_counts: bool) -> Any:
+    results = (found, *([inverse] if with_inverse else []), *([counts] if with_counts else []))
     return results[0] if len(results) == 1 else results
 
 

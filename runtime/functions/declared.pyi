@@ -187,7 +187,7 @@ def erfc(input: Operand) -> Tensor:
     """1 - erf(x), exact in the tail, element by element."""
 
 def erfinv(input: Operand) -> Tensor:
-    """The inverse of the error function, element by element. Not in compiled functions."""
+    """The inverse of the error function, element by element."""
 
 def exp(input: Operand) -> Tensor:
     """e ** x, element by element."""
@@ -226,13 +226,13 @@ def hypot(input: Operand, other: Operand) -> Tensor:
     """sqrt(a*a + b*b) without overflow, element by element."""
 
 def i0(input: Operand) -> Tensor:
-    """The modified Bessel function I_0, element by element. Not in compiled functions."""
+    """The modified Bessel function I_0, element by element."""
 
 def igamma(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+    """The lower incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
 
 def igammac(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+    """The upper incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
 
 def isfinite(input: Operand) -> Tensor:
     """Neither infinite nor nan, element by element."""

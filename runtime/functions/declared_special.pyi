@@ -39,10 +39,10 @@ def erfc(input: Operand) -> Tensor:
     """1 - erf(x), exact in the tail, element by element."""
 
 def erfcx(input: Operand) -> Tensor:
-    """exp(x * x) erfc(x), element by element. Not in compiled functions."""
+    """exp(x * x) erfc(x), element by element."""
 
 def erfinv(input: Operand) -> Tensor:
-    """The inverse of the error function, element by element. Not in compiled functions."""
+    """The inverse of the error function, element by element."""
 
 def exp2(input: Operand) -> Tensor:
     """2 ** x, element by element."""
@@ -54,31 +54,31 @@ def expm1(input: Operand) -> Tensor:
     """e ** x - 1, exact near 0, element by element."""
 
 def gammainc(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+    """The lower incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
 
 def gammaincc(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+    """The upper incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
 
 def gammaln(input: Operand) -> Tensor:
     """Log |gamma(x)| (DLMF 5.2), element by element."""
 
 def i0(input: Operand) -> Tensor:
-    """The modified Bessel function I_0, element by element. Not in compiled functions."""
+    """The modified Bessel function I_0, element by element."""
 
 def i0e(input: Operand) -> Tensor:
-    """exp(-|x|) I_0(x), element by element. Not in compiled functions."""
+    """exp(-|x|) I_0(x), element by element."""
 
 def i1(input: Operand) -> Tensor:
-    """The modified Bessel function I_1, element by element. Not in compiled functions."""
+    """The modified Bessel function I_1, element by element."""
 
 def i1e(input: Operand) -> Tensor:
-    """exp(-|x|) I_1(x), element by element. Not in compiled functions."""
+    """exp(-|x|) I_1(x), element by element."""
 
 def igamma(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+    """The lower incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
 
 def igammac(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element. Not in compiled functions."""
+    """The upper incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
 
 def lgamma(input: Operand) -> Tensor:
     """Log |gamma(x)| (DLMF 5.2), element by element."""
@@ -87,13 +87,13 @@ def log1p(input: Operand) -> Tensor:
     """log(1 + x), exact near 0, element by element."""
 
 def log_ndtr(input: Operand) -> Tensor:
-    """The logarithm of the normal distribution function, element by element. Not in compiled functions."""
+    """The logarithm of the normal distribution function, element by element."""
 
 def ndtri(input: Operand) -> Tensor:
-    """The quantile of the normal distribution, element by element. Not in compiled functions."""
+    """The quantile of the normal distribution, element by element."""
 
 def psi(input: Operand) -> Tensor:
     """The derivative of lgamma (DLMF 5.2.2), element by element."""
 
 def zeta(input: Operand, other: Operand) -> Tensor:
-    """The Hurwitz zeta function, the sum of (k + q) ** -x, element by element. Not in compiled functions."""
+    """The Hurwitz zeta function, the sum of (k + q) ** -x, element by element. Code calls Python for it."""

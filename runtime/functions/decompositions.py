@@ -1,7 +1,7 @@
 """Decompositions of matrices: eigenvalues, singular values, orthogonal and triangular factors.
 
-LAPACK computes them, in compiled functions loops. Where a matrix has none, LinearAlgebraError is raised; in
-compiled functions it is inf or nan.
+LAPACK computes them, in compiled functions as well, but for those of few rows or columns. Where it finds no
+eigenvalues or singular values, as of nan, LinearAlgebraError is raised.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError, ShapeError
+from ...tracer.lapack import SMALL
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
@@ -29,7 +30,7 @@ from .contraction import matmul
 from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
-from .movement import adjoint, reshape_to
+from .movement import adjoint, reshape_to, transpose
 from .parts import part, selected, tril
 from .selection import values_of
 
@@ -86,6 +87,17 @@ def _row(planes: Tensor, place: int, name: str) -> Tensor:
     return reshape_to(_plane(planes, place, 1, name), (*planes.shape[:-3], planes.shape[-1]), name)
 
 
+def _last_row(values: Tensor) -> Tensor:
+    """Values alone, of a decomposition that has nothing else."""
+    return selected(values, values.ndim - 2, values.shape[-2] - 1)
+
+
+def _needs_vectors(a: Tensor) -> bool:
+    """Whether a gradient is coming, which is made of them, or their values alone would take as long."""
+    is_differentiated = a.requires_grad and is_recording()
+    return is_differentiated or a.is_complex() or min(a.shape[-2:]) <= SMALL
+
+
 # --- eigenvalues --------------------------------------------------------------------------------------------
 
 
@@ -94,13 +106,14 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues of a symmetric or Hermitian matrix, in ascending order, and its eigenvectors, in columns.
 
     The gradient of the eigenvectors needs different eigenvalues. A vector's sign is anybody's choice; in
-    compiled functions it may be the other one. Complex vectors are given up to a factor of size 1.
+    compiled functions it may be the other one where a matrix has up to six rows. Complex vectors are given up
+    to a factor of size 1.
 
     Args:
         UPLO: which triangle is read, "L" or "U".
 
     Raises:
-        ShapeError: the matrix is not square.
+        ShapeError: the matrix is not square. LinearAlgebraError: it holds nan or inf.
 
     Example:
         >>> eigh(tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -124,7 +137,10 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
         >>> eigvalsh(tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor([1., 2.])
     """
-    return eigh(A, UPLO).eigenvalues
+    a = square(A, "eigvalsh")
+    if UPLO.upper() not in ("L", "U") or _needs_vectors(a):
+        return eigh(A, UPLO).eigenvalues
+    return _last_row(apply(d.eigvalsh, transpose(a, -2, -1) if UPLO.upper() == "U" else a))
 
 
 class Eig(NamedTuple):
@@ -174,7 +190,11 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     """Singular values in descending order, and vectors: A = U diag(S) Vh.
 
     The gradient of the vectors needs different singular values; that of columns that `full_matrices` adds is
-    left out. The sign of a pair of vectors is anybody's choice; in compiled functions it may be the other.
+    left out. The sign of a pair of vectors is anybody's choice; in compiled functions it may be the other
+    where a matrix has up to six rows or columns.
+
+    Raises:
+        LinearAlgebraError: the matrix holds nan or inf.
 
     Example:
         >>> linalg_svd(tensor([[0.0, 2.0], [1.0, 0.0]])).S
@@ -211,7 +231,10 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
         >>> svdvals(tensor([[0.0, 2.0], [1.0, 0.0]]))
         tensor([2., 1.])
     """
-    return linalg_svd(A, False).S
+    a = matrices(A, "svdvals")
+    if _needs_vectors(a):
+        return linalg_svd(A, False).S
+    return _last_row(apply(d.svdvals, transpose(a, -2, -1) if a.shape[-2] < a.shape[-1] else a))
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SvdOld:

@@ -348,4 +348,3 @@ def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
         tensor([ 0,  1, -2, -1])
     """
     return _shifted(input, dim, "ifftshift", lambda extent: (extent + 1) // 2)
-

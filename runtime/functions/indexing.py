@@ -318,7 +318,7 @@ def _enter_array(item: Tensor, basic: Basic, shape: tuple[int, ...]) -> None:
             basic.arrays[len(basic.shape)] = indices
             basic.shape.append(1)
         else:
-            basic.arrays[len(basic.shape)] = _wrapped(indices, shape[dim], dim)
+            basic.arrays[len(basic.shape)] = wrapped_indices(indices, shape[dim], dim)
             basic.take(0, shape[dim])
             basic.shape.append(shape[dim])
 
@@ -360,7 +360,7 @@ def true_positions(mask: Tensor) -> list[Tensor]:
     return [rest, *reversed(positions)]
 
 
-def _wrapped(indices: Tensor, extent: int, dim: int) -> Tensor:
+def wrapped_indices(indices: Tensor, extent: int, dim: int) -> Tensor:
     """Index arrays as int64 counted from the front; the values are checked where they are known."""
     values = unwrap(indices)
     if isinstance(values, np.ndarray) and not is_tracing():

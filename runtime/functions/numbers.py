@@ -78,7 +78,7 @@ def ldexp(input: Tensor, other: Operand) -> Tensor:
 def frexp(input: Tensor) -> MantissaExponent:
     """(mantissa, exponent) with input = mantissa * 2 ** exponent and 0.5 <= |mantissa| < 1.
 
-    Not in compiled functions.
+    Code calls Python for it.
 
     Example:
         >>> frexp(tensor([8.0])).exponent
@@ -91,7 +91,7 @@ def frexp(input: Tensor) -> MantissaExponent:
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The next number after input in the direction of other. Not in compiled functions.
+    """The next number after input in the direction of other. Code calls Python for it.
 
     Example:
         >>> nextafter(tensor([1.0]), tensor([2.0])) > 1
@@ -111,7 +111,7 @@ def _of_integers(operator: Operator, input: Operand, other: Operand) -> Tensor:
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:
-    """The greatest common divisor of integers. Not in compiled functions.
+    """The greatest common divisor of integers. Code calls Python for it.
 
     Example:
         >>> gcd(tensor([12, 5]), tensor([18, 10]))
@@ -121,7 +121,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
 
 
 def lcm(input: Tensor, other: Tensor) -> Tensor:
-    """The least common multiple of integers. Not in compiled functions.
+    """The least common multiple of integers. Code calls Python for it.
 
     Example:
         >>> lcm(tensor([4]), tensor([6]))

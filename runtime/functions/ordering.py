@@ -12,6 +12,7 @@ from ...tracer.graph import Node
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import reduction as r
+from ...tracer.ops.ordering import sorted_values
 from ...tracer.spec import INT64
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply, unwrap, wrap
@@ -82,7 +83,19 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     dim = one_dim(dim, x.ndim, "sort")
     if not x.ndim:
         return PAIRS["sort"](x, wrap(np.zeros((), np.int64)))
-    return _chosen("sort", x, ordered_positions(x, dim, descending), dim)
+    order = ordered_positions(x, dim, descending)
+    if not isinstance(unwrap(x), Node):
+        return _chosen("sort", x, order, dim)
+    backwards = (dim,) if descending else ()  # in a graph each stands for itself, and may not be needed
+    return PAIRS["sort"](flip(ordered_values(flip(x, backwards), dim), backwards), order)
+
+
+def ordered_values(x: Tensor, dim: int) -> Tensor:
+    """The values of `sort`, without the positions."""
+    dim = one_dim(dim, x.ndim, "sort")
+    if not x.ndim or array_dtype(x).kind not in "fiu":
+        return along(x, ordered_positions(x, dim), dim) if x.ndim else x
+    return movedim(apply(sorted_values, movedim(x, dim, -1)), -1, dim)
 
 
 @numpy_names
@@ -220,7 +233,7 @@ def msort(input: Tensor) -> Tensor:
         >>> msort(tensor([3, 1, 2]))
         tensor([1, 2, 3])
     """
-    return sort(input, 0).values
+    return ordered_values(tensor(input, "msort"), 0)
 
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -268,7 +281,7 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     dims = all_dims(dim, x.ndim, name)
     merged = flattened(x, dims)
     require_elements(merged, (merged.ndim - 1,), name)
-    ordered = sort(merged, -1).values
+    ordered = ordered_values(merged, -1)
     fractions = _fractions(q, name)
     if name == "nanquantile":
         found = _between_places_of_numbers(ordered, wrap(fractions).reshape(-1), interpolation)

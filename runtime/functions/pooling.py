@@ -21,6 +21,7 @@ from .joining import cat, stack
 from .movement import expand_to, reshape_to
 from .padding import padded
 from .parts import part, positions_along
+from .ranks import of_rank
 from .reduction import max as largest
 from .reduction import mean
 from .selection import index_positions, take_along_dim
@@ -107,9 +108,9 @@ def _positions(sizes: _Windows, places: Tensor, counts: tuple[int, ...]) -> Tens
     return position
 
 
-def max_pool1d(
+def _pool_largest(
     input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
+    ceil_mode: bool = False, return_indices: bool = False, *, _rank: int = 1,
 ) -> Any:  # fmt: skip
     """The largest of each window along the last dimension; the first of equal ones has the gradient.
 
@@ -127,38 +128,25 @@ def max_pool1d(
         >>> max_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
         tensor([[3., 2.]])
     """
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return _max_pool(_rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool2d(
+max_pool1d = of_rank(_pool_largest, 1, "max_pool1d")
+max_pool2d = of_rank(
+    _pool_largest, 2, "max_pool2d",
+    "The largest of each window over the last two dimensions; see `max_pool1d`.",
+    ("tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2", "tensor([[[3.]]])"),
+)  # fmt: skip
+max_pool3d = of_rank(
+    _pool_largest, 3, "max_pool3d",
+    "The largest of each window over the last three dimensions; see `max_pool1d`.",
+    ("tensor([[[[1.0, 3.0]]]]), (1, 1, 2)", "tensor([[[[3.]]]])"),
+)  # fmt: skip
+
+
+def _pool_with_indices(
     input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest of each window over the last two dimensions; see `max_pool1d`.
-
-    Example:
-        >>> max_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
-        tensor([[[3.]]])
-    """
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-def max_pool3d(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """The largest of each window over the last three dimensions; see `max_pool1d`.
-
-    Example:
-        >>> max_pool3d(tensor([[[[1.0, 3.0]]]]), (1, 1, 2))
-        tensor([[[[3.]]]])
-    """
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-def max_pool1d_with_indices(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False,
+    ceil_mode: bool = False, *, _rank: int = 1,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`max_pool1d`, with the positions of the largest elements.
 
@@ -166,63 +154,25 @@ def max_pool1d_with_indices(
         >>> max_pool1d_with_indices(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
         (tensor([[3., 2.]]), tensor([[1, 2]]))
     """
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+    return _max_pool(_rank, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool2d_with_indices(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """`max_pool2d`, with the positions of the largest elements.
-
-    Example:
-        >>> max_pool2d_with_indices(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
-        (tensor([[[3.]]]), tensor([[[1]]]))
-    """
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-def max_pool3d_with_indices(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """`max_pool3d`, with the positions of the largest elements.
-
-    Example:
-        >>> max_pool3d_with_indices(tensor([[[[1.0, 3.0]]]]), (1, 1, 2))
-        (tensor([[[[3.]]]]), tensor([[[[1]]]]))
-    """
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+max_pool1d_with_indices = of_rank(_pool_with_indices, 1, "max_pool1d_with_indices")
+max_pool2d_with_indices = of_rank(
+    _pool_with_indices, 2, "max_pool2d_with_indices",
+    "`max_pool2d`, with the positions of the largest elements.",
+    ("tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2", "(tensor([[[3.]]]), tensor([[[1]]]))"),
+)  # fmt: skip
+max_pool3d_with_indices = of_rank(
+    _pool_with_indices, 3, "max_pool3d_with_indices",
+    "`max_pool3d`, with the positions of the largest elements.",
+    ("tensor([[[[1.0, 3.0]]]]), (1, 1, 2)", "(tensor([[[[3.]]]]), tensor([[[[1]]]]))"),
+)  # fmt: skip
 
 
-def _max_unpool(
-    rank: int, input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes,
-    output_size: Sequence[int] | None,
-) -> Tensor:  # fmt: skip
-    function = f"max_unpool{rank}d"
-    x, places = tensor(input, function), tensor(indices, function, "indices")
-    kernel = sizes_of(kernel_size, rank, function, "kernel_size")
-    jumps = kernel if stride is None else sizes_of(stride, rank, function, "stride")
-    around = sizes_of(padding, rank, function, "padding")
-    ahead, extents = tuple(x.shape[: x.ndim - rank]), tuple(x.shape[x.ndim - rank :])
-    if output_size is None:
-        sizes = [
-            (extent - 1) * jump - 2 * one + size
-            for extent, jump, one, size in zip(extents, jumps, around, kernel)
-        ]
-    else:
-        sizes = list(output_size)[-rank:]
-    flat = (*ahead, math.prod(extents))
-    nothing = filled((*ahead, math.prod(sizes)), 0, array_dtype(x))
-    elements, places, dim = reshape_to(x, flat), reshape_to(places, flat), x.ndim - rank
-    places = index_positions(places, math.prod(sizes), dim, function)
-    found = apply(x_ops.placed, nothing, elements, *positions_along(places, dim))
-    return reshape_to(found, (*ahead, *sizes))
-
-
-def max_unpool1d(
+def _unpool(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    output_size: Sequence[int] | None = None,
+    output_size: Sequence[int] | None = None, *, _rank: int = 1,
 ) -> Tensor:  # fmt: skip
     """Zeros, with the elements at the positions that `max_pool1d` has given.
 
@@ -230,34 +180,36 @@ def max_unpool1d(
         >>> max_unpool1d(tensor([[3.0, 2.0]]), tensor([[1, 2]]), 2)
         tensor([[0., 3., 2., 0.]])
     """
-    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+    function = f"max_unpool{_rank}d"
+    x, places = tensor(input, function), tensor(indices, function, "indices")
+    kernel = sizes_of(kernel_size, _rank, function, "kernel_size")
+    jumps = kernel if stride is None else sizes_of(stride, _rank, function, "stride")
+    around = sizes_of(padding, _rank, function, "padding")
+    ahead, extents = tuple(x.shape[: x.ndim - _rank]), tuple(x.shape[x.ndim - _rank :])
+    if output_size is None:
+        sizes = [
+            (extent - 1) * jump - 2 * one + size
+            for extent, jump, one, size in zip(extents, jumps, around, kernel)
+        ]
+    else:
+        sizes = list(output_size)[-_rank:]
+    flat = (*ahead, math.prod(extents))
+    nothing = filled((*ahead, math.prod(sizes)), 0, array_dtype(x))
+    elements, places, dim = reshape_to(x, flat), reshape_to(places, flat), x.ndim - _rank
+    places = index_positions(places, math.prod(sizes), dim, function)
+    found = apply(x_ops.placed, nothing, elements, *positions_along(places, dim))
+    return reshape_to(found, (*ahead, *sizes))
 
 
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:  # fmt: skip
-    """The same over two dimensions; see `max_unpool1d`.
-
-    Example:
-        >>> max_unpool2d(tensor([[[3.0]]]), tensor([[[1]]]), 2)
-        tensor([[[0., 3.],
-                 [0., 0.]]])
-    """
-    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:  # fmt: skip
-    """The same over three dimensions; see `max_unpool1d`.
-
-    Example:
-        >>> max_unpool3d(tensor([[[[3.0]]]]), tensor([[[[1]]]]), (1, 1, 2))
-        tensor([[[[0., 3.]]]])
-    """
-    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+max_unpool1d = of_rank(_unpool, 1, "max_unpool1d")
+max_unpool2d = of_rank(
+    _unpool, 2, "max_unpool2d", "The same over two dimensions; see `max_unpool1d`.",
+    ("tensor([[[3.0]]]), tensor([[[1]]]), 2", "tensor([[[0., 3.],\n         [0., 0.]]])"),
+)  # fmt: skip
+max_unpool3d = of_rank(
+    _unpool, 3, "max_unpool3d", "The same over three dimensions; see `max_unpool1d`.",
+    ("tensor([[[[3.0]]]]), tensor([[[[1]]]]), (1, 1, 2)", "tensor([[[[0., 3.]]]])"),
+)  # fmt: skip
 
 
 # --- the mean -----------------------------------------------------------------------------------------------
@@ -307,9 +259,10 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-def avg_pool2d(
+def _pool_mean(
     input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+    *, _rank: int = 1,
 ) -> Tensor:  # fmt: skip
     """The mean of each window over the last two dimensions; or its sum over `divisor_override`.
 
@@ -317,66 +270,45 @@ def avg_pool2d(
         >>> avg_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
         tensor([[[1.5000]]])
     """
-    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool(
+        _rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
 
 
-def avg_pool3d(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+avg_pool2d = of_rank(_pool_mean, 2, "avg_pool2d")
+avg_pool3d = of_rank(
+    _pool_mean, 3, "avg_pool3d", "The mean of each window over the last three dimensions; see `avg_pool2d`.",
+    ("tensor([[[[1.0, 3.0]]]]), (1, 1, 2)", "tensor([[[[2.]]]])"),
+)  # fmt: skip
+
+
+def _pool_norm(
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
+    ceil_mode: bool = False, *,
+    _rank: int = 1,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window over the last three dimensions; see `avg_pool2d`.
-
-    Example:
-        >>> avg_pool3d(tensor([[[[1.0, 3.0]]]]), (1, 1, 2))
-        tensor([[[[2.]]]])
-    """
-    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-def _lp_pool(
-    rank: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None, ceil_mode: bool
-) -> Tensor:
-    size = math.prod(sizes_of(kernel_size, rank, f"lp_pool{rank}d", "kernel_size"))
-    power = pow(tensor(input, f"lp_pool{rank}d"), norm_type)
-    found = _avg_pool(rank, power, kernel_size, stride, 0, ceil_mode, True, None)
-    positive = apply(e.multiply, apply(e.sign, found), apply(e.relu, apply(e.absolute, found)))
-    return pow(apply(e.multiply, positive, size), 1.0 / norm_type)
-
-
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
-) -> Tensor:
     """The sum of the powers of each window, and its root.
 
     Example:
         >>> lp_pool1d(tensor([[3.0, 4.0]]), 2, 2)
         tensor([[5.]])
     """
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+    size = math.prod(sizes_of(kernel_size, _rank, f"lp_pool{_rank}d", "kernel_size"))
+    power = pow(tensor(input, f"lp_pool{_rank}d"), norm_type)
+    found = _avg_pool(_rank, power, kernel_size, stride, 0, ceil_mode, True, None)
+    positive = apply(e.multiply, apply(e.sign, found), apply(e.relu, apply(e.absolute, found)))
+    return pow(apply(e.multiply, positive, size), 1.0 / norm_type)
 
 
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
-) -> Tensor:
-    """The same over two dimensions; see `lp_pool1d`.
-
-    Example:
-        >>> lp_pool2d(tensor([[[3.0, 4.0]]]), 2, (1, 2))
-        tensor([[[5.]]])
-    """
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
-) -> Tensor:
-    """The same over three dimensions; see `lp_pool1d`.
-
-    Example:
-        >>> lp_pool3d(tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
-        tensor([[[[5.]]]])
-    """
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+lp_pool1d = of_rank(_pool_norm, 1, "lp_pool1d")
+lp_pool2d = of_rank(
+    _pool_norm, 2, "lp_pool2d", "The same over two dimensions; see `lp_pool1d`.",
+    ("tensor([[[3.0, 4.0]]]), 2, (1, 2)", "tensor([[[5.]]])"),
+)  # fmt: skip
+lp_pool3d = of_rank(
+    _pool_norm, 3, "lp_pool3d", "The same over three dimensions; see `lp_pool1d`.",
+    ("tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2)", "tensor([[[[5.]]]])"),
+)  # fmt: skip
 
 
 # --- as many windows as wanted ------------------------------------------------------------------------------
@@ -402,30 +334,57 @@ def _bounds(extent: int, count: int) -> list[tuple[int, int]]:
     return [(place * extent // count, -(-(place + 1) * extent // count)) for place in range(count)]
 
 
-def _adaptive_mean(rank: int, input: Tensor, output_size: Any) -> Tensor:
-    function = f"adaptive_avg_pool{rank}d"
+def _adaptive_avg_pool(input: Tensor, output_size: Any, *, _rank: int = 1) -> Tensor:
+    """Means over `output_size` windows, whose sizes differ by one where that does not divide the extent.
+
+    Example:
+        >>> adaptive_avg_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 1)
+        tensor([[1.5000]])
+    """
+    function = f"adaptive_avg_pool{_rank}d"
     x = tensor(input, function)
     require_float(x, function)
-    wanted = _wanted(rank, x, output_size, function)
-    extents = tuple(x.shape[x.ndim - rank :])
+    wanted = _wanted(_rank, x, output_size, function)
+    extents = tuple(x.shape[x.ndim - _rank :])
     if all(size and extent % size == 0 for size, extent in zip(wanted, extents)):
         kernel = tuple(extent // size for size, extent in zip(wanted, extents))
-        return _avg_pool(rank, x, kernel, None, 0, False, True, None)
-    for dim, size in enumerate(wanted, x.ndim - rank):
+        return _avg_pool(_rank, x, kernel, None, 0, False, True, None)
+    for dim, size in enumerate(wanted, x.ndim - _rank):
         pieces = [mean(part(x, dim, *one), dim, True) for one in _bounds(x.shape[dim], size)]
         x = cat(pieces, dim) if pieces else part(x, dim, 0, 0)
     return x
 
 
-def _adaptive_max(rank: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
-    function = f"adaptive_max_pool{rank}d"
+adaptive_avg_pool1d = of_rank(_adaptive_avg_pool, 1, "adaptive_avg_pool1d")
+adaptive_avg_pool2d = of_rank(
+    _adaptive_avg_pool, 2, "adaptive_avg_pool2d",
+    "Means over windows of the last two dimensions; see `adaptive_avg_pool1d`. None keeps an extent.",
+    ("tensor([[[1.0, 3.0], [2.0, 0.0]]]), (1, 1)", "tensor([[[1.5000]]])"),
+)  # fmt: skip
+adaptive_avg_pool3d = of_rank(
+    _adaptive_avg_pool, 3, "adaptive_avg_pool3d",
+    "Means over windows of the last three dimensions; see `adaptive_avg_pool1d`.",
+    ("tensor([[[[1.0, 3.0]]]]), 1", "tensor([[[[2.]]]])"),
+)  # fmt: skip
+
+
+def _adaptive_max_pool(
+    input: Tensor, output_size: Any, return_indices: bool = False, *, _rank: int = 1
+) -> Any:
+    """The largest of `output_size` windows; see `adaptive_avg_pool1d`.
+
+    Example:
+        >>> adaptive_max_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 1)
+        tensor([[3.]])
+    """
+    function = f"adaptive_max_pool{_rank}d"
     x = tensor(input, function)
-    wanted = _wanted(rank, x, output_size, function)
-    extents = tuple(x.shape[x.ndim - rank :])
+    wanted = _wanted(_rank, x, output_size, function)
+    extents = tuple(x.shape[x.ndim - _rank :])
     places = expand_to(reshape_to(iota(math.prod(extents)), extents), tuple(x.shape))
-    for dim in reversed(range(x.ndim - rank, x.ndim)):
+    for dim in reversed(range(x.ndim - _rank, x.ndim)):
         values, positions = [], []
-        for begin, end in _bounds(x.shape[dim], wanted[dim - x.ndim + rank]):
+        for begin, end in _bounds(x.shape[dim], wanted[dim - x.ndim + _rank]):
             value, index = largest(part(x, dim, begin, end), dim, True)
             values.append(value)
             positions.append(take_along_dim(part(places, dim, begin, end), index, dim))
@@ -434,61 +393,14 @@ def _adaptive_max(rank: int, input: Tensor, output_size: Any, return_indices: bo
     return (x, places) if return_indices else x
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Means over `output_size` windows, whose sizes differ by one where that does not divide the extent.
-
-    Example:
-        >>> adaptive_avg_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 1)
-        tensor([[1.5000]])
-    """
-    return _adaptive_mean(1, input, output_size)
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Means over windows of the last two dimensions; see `adaptive_avg_pool1d`. None keeps an extent.
-
-    Example:
-        >>> adaptive_avg_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), (1, 1))
-        tensor([[[1.5000]]])
-    """
-    return _adaptive_mean(2, input, output_size)
-
-
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Means over windows of the last three dimensions; see `adaptive_avg_pool1d`.
-
-    Example:
-        >>> adaptive_avg_pool3d(tensor([[[[1.0, 3.0]]]]), 1)
-        tensor([[[[2.]]]])
-    """
-    return _adaptive_mean(3, input, output_size)
-
-
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of `output_size` windows; see `adaptive_avg_pool1d`.
-
-    Example:
-        >>> adaptive_max_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 1)
-        tensor([[3.]])
-    """
-    return _adaptive_max(1, input, output_size, return_indices)
-
-
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of windows of the last two dimensions; see `adaptive_avg_pool1d`.
-
-    Example:
-        >>> adaptive_max_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), (1, 1))
-        tensor([[[3.]]])
-    """
-    return _adaptive_max(2, input, output_size, return_indices)
-
-
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of windows of the last three dimensions; see `adaptive_avg_pool1d`.
-
-    Example:
-        >>> adaptive_max_pool3d(tensor([[[[1.0, 3.0]]]]), 1)
-        tensor([[[[3.]]]])
-    """
-    return _adaptive_max(3, input, output_size, return_indices)
+adaptive_max_pool1d = of_rank(_adaptive_max_pool, 1, "adaptive_max_pool1d")
+adaptive_max_pool2d = of_rank(
+    _adaptive_max_pool, 2, "adaptive_max_pool2d",
+    "The largest of windows of the last two dimensions; see `adaptive_avg_pool1d`.",
+    ("tensor([[[1.0, 3.0], [2.0, 0.0]]]), (1, 1)", "tensor([[[3.]]])"),
+)  # fmt: skip
+adaptive_max_pool3d = of_rank(
+    _adaptive_max_pool, 3, "adaptive_max_pool3d",
+    "The largest of windows of the last three dimensions; see `adaptive_avg_pool1d`.",
+    ("tensor([[[[1.0, 3.0]]]]), 1", "tensor([[[[3.]]]])"),
+)  # fmt: skip

@@ -23,7 +23,7 @@ from .reduction import PAIRS, ValuesIndices
 __all__ = ["cummax", "cummin", "logcumsumexp"]
 
 
-def _running(x: Tensor, dim: int, combined: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def running(x: Tensor, dim: int, combined: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """At each place of a dimension what `combined` makes of all up to it."""
     count, distance = x._value.shape[dim], 1
     while distance < count:
@@ -35,7 +35,7 @@ def _running(x: Tensor, dim: int, combined: Callable[[Tensor, Tensor], Tensor]) 
 
 def running_maximum(x: Tensor, dim: int) -> Tensor:
     """The largest up to each place."""
-    return _running(x, dim, lambda one, other: apply(e.maximum, one, other))
+    return running(x, dim, lambda one, other: apply(e.maximum, one, other))
 
 
 def _extreme(input: Tensor, dim: int, name: str, chooses: Operator, precedes: Operator) -> ValuesIndices:
@@ -46,7 +46,7 @@ def _extreme(input: Tensor, dim: int, name: str, chooses: Operator, precedes: Op
     known = x._detached()
     if array_dtype(known).kind == "b":
         known = as_dtype(known, INT64)
-    best = _running(known, dim, lambda one, other: apply(chooses, one, other))
+    best = running(known, dim, lambda one, other: apply(chooses, one, other))
     is_new = apply(precedes, known, best)
     if array_dtype(known).kind == "f":
         is_new = apply(e.logical_or, is_new, isnan(known))
@@ -91,4 +91,4 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     dim = one_dim(dim, x.ndim, "logcumsumexp")
     if not x.ndim:
         return apply(e.identity, x)
-    return _running(x, dim, lambda one, other: apply(e.logaddexp, one, other))
+    return running(x, dim, lambda one, other: apply(e.logaddexp, one, other))

@@ -37,7 +37,7 @@ from .common import (
     scalar_of,
     tensor,
 )  # fmt: skip
-from .indexing import checked_indices, getitem, true_positions, updated
+from .indexing import getitem, true_positions, updated, wrapped_indices
 from .joining import stack
 from .movement import expand_to, permuted, reshape_to
 from .parts import along, part, positions_along
@@ -61,12 +61,7 @@ def index_positions(index: Any, extent: int, dim: int, function: str) -> Tensor:
             f"{function}(): Expected dtype int64 for index, found {found.dtype} of shape "
             f"{tuple(found.shape)}",
         )
-    values = unwrap(found)
-    if isinstance(values, np.ndarray) and not is_tracing():
-        checked = checked_indices(values, extent, dim)
-        return found if checked is values else wrap(checked)
-    found = as_dtype(found, INT64)
-    return apply(e.where, apply(e.less, found, 0), apply(e.add, found, extent), found)
+    return wrapped_indices(found, extent, dim)
 
 
 @numpy_names

@@ -21,6 +21,7 @@ from .joining import cat, stack
 from .movement import movedim, reshape_to
 from .padding import padded
 from .parts import flip, part, sliced
+from .ranks import of_rank
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "unfold",
@@ -129,9 +130,9 @@ def _convolution(
     return found if bias is None else apply(e.add, found, bias.reshape((-1, *(1,) * rank)), grad_name=TITLE)
 
 
-def conv1d(
+def _conv(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
-    dilation: Sizes = 1, groups: int = 1,
+    dilation: Sizes = 1, groups: int = 1, *, _rank: int = 1,
 ) -> Tensor:  # fmt: skip
     """Windows of (batch, channels, length) times weight of (outputs, channels / groups, size).
 
@@ -142,33 +143,18 @@ def conv1d(
         >>> conv1d(tensor([[[1.0, 2.0, 4.0]]]), tensor([[[1.0, -1.0]]]))
         tensor([[[-1., -2.]]])
     """
-    return _convolution(1, input, weight, bias, stride, padding, dilation, groups)
+    return _convolution(_rank, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
-    dilation: Sizes = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Windows of (batch, channels, height, width) times weight; see `conv1d`.
-
-    Example:
-        >>> conv2d(tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), tensor([[[[1.0, 1.0], [1.0, 1.0]]]]))
-        tensor([[[[10.]]]])
-    """
-    return _convolution(2, input, weight, bias, stride, padding, dilation, groups)
-
-
-def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
-    dilation: Sizes = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Windows of (batch, channels, depth, height, width) times weight; see `conv1d`.
-
-    Example:
-        >>> conv3d(tensor([[[[[1.0, 2.0]]]]]), tensor([[[[[1.0, 1.0]]]]]))
-        tensor([[[[[3.]]]]])
-    """
-    return _convolution(3, input, weight, bias, stride, padding, dilation, groups)
+conv1d = of_rank(_conv, 1, "conv1d")
+conv2d = of_rank(
+    _conv, 2, "conv2d", "Windows of (batch, channels, height, width) times weight; see `conv1d`.",
+    ("tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), tensor([[[[1.0, 1.0], [1.0, 1.0]]]])", "tensor([[[[10.]]]])"),
+)  # fmt: skip
+conv3d = of_rank(
+    _conv, 3, "conv3d", "Windows of (batch, channels, depth, height, width) times weight; see `conv1d`.",
+    ("tensor([[[[[1.0, 2.0]]]]]), tensor([[[[[1.0, 1.0]]]]])", "tensor([[[[[3.]]]]])"),
+)  # fmt: skip
 
 
 # --- transposed convolutions --------------------------------------------------------------------------------
@@ -221,9 +207,9 @@ def _spread_out(x: Tensor, dim: int, jump: int) -> Tensor:
     return part(joined, dim, 0, (extent - 1) * jump + 1)
 
 
-def conv_transpose1d(
+def _conv_transpose(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
-    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *, _rank: int = 1,
 ) -> Tensor:  # fmt: skip
     """What the gradient of `conv1d` by its input is: each element times weight, added up where windows are.
 
@@ -239,33 +225,18 @@ def conv_transpose1d(
         >>> conv_transpose1d(tensor([[[1.0, 2.0]]]), tensor([[[1.0, 1.0]]]))
         tensor([[[1., 3., 2.]]])
     """
-    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _transposed(_rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
-    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
-) -> Tensor:  # fmt: skip
-    """The same over 2 dimensions; see `conv_transpose1d`.
-
-    Example:
-        >>> conv_transpose2d(tensor([[[[1.0, 2.0]]]]), tensor([[[[1.0, 1.0]]]]))
-        tensor([[[[1., 3., 2.]]]])
-    """
-    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0,
-    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
-) -> Tensor:  # fmt: skip
-    """The same over 3 dimensions; see `conv_transpose1d`.
-
-    Example:
-        >>> conv_transpose3d(tensor([[[[[1.0, 2.0]]]]]), tensor([[[[[1.0, 1.0]]]]]))
-        tensor([[[[[1., 3., 2.]]]]])
-    """
-    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+conv_transpose1d = of_rank(_conv_transpose, 1, "conv_transpose1d")
+conv_transpose2d = of_rank(
+    _conv_transpose, 2, "conv_transpose2d", "The same over 2 dimensions; see `conv_transpose1d`.",
+    ("tensor([[[[1.0, 2.0]]]]), tensor([[[[1.0, 1.0]]]])", "tensor([[[[1., 3., 2.]]]])"),
+)  # fmt: skip
+conv_transpose3d = of_rank(
+    _conv_transpose, 3, "conv_transpose3d", "The same over 3 dimensions; see `conv_transpose1d`.",
+    ("tensor([[[[[1.0, 2.0]]]]]), tensor([[[[[1.0, 1.0]]]]])", "tensor([[[[[1., 3., 2.]]]]])"),
+)  # fmt: skip
 
 
 # --- windows themselves -------------------------------------------------------------------------------------

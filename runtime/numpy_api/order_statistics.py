@@ -9,7 +9,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError
 from ..functions import PUBLIC
 from ..functions.common import array_dtype, as_dtype, fail
-from ..functions.ordering import between
+from ..functions.ordering import between, ordered_values
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
@@ -30,7 +30,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
     """The elements in order; sorting is always stable."""
     require_choice(kind, SORTS, "sort", "kind")
     x, axis = _along(a, axis)
-    return PUBLIC["sort"](x, axis).values
+    return ordered_values(x, axis)
 
 
 @implements(np.argsort)
@@ -112,7 +112,7 @@ def _ordered(x: Tensor, axis: Any) -> Tensor:
     rest = [dim for dim in range(x.ndim) if dim not in axes]
     moved = FUNCTIONS[np.transpose](x, (*rest, *axes))
     flat = moved.reshape((*(x.shape[dim] for dim in rest), -1))
-    return PUBLIC["sort"](flat, -1).values
+    return ordered_values(flat, -1)
 
 
 def _shaped(found: Tensor, x: Tensor, axis: Any, keepdims: bool, extra: int) -> Tensor:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.trace import is_tracing
 from ..functions import PUBLIC, declared, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.counting import distinct
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.lost_gradients import refuse_constant
@@ -26,6 +28,10 @@ from .values import averaged, known, promoted
 
 def _distinct(x: Tensor, axis: int | None, equal_nan: bool = True) -> tuple[Tensor, list[Tensor]]:
     """The distinct elements in order; where each is first, which each element is, how often each occurs."""
+    if axis is None and is_tracing():
+        row = x.reshape(-1)
+        first, inverse, counts = distinct(row._detached(), equal_nan)
+        return row[first], [first, inverse.reshape(x.shape), counts]
     (array,) = known("unique", x)
     _, *rest = np.unique(array, True, True, True, axis=axis, equal_nan=equal_nan)
     first, inverse, counts = (wrap(np.asarray(one)) for one in rest)

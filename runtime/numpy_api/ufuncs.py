@@ -17,6 +17,7 @@ from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared, joining, movement, parts
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
+from ..functions.running import running
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -238,15 +239,11 @@ def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, **
     if known_as is not None:
         return FUNCTIONS[known_as](array, axis=axis, **({} if dtype is None else {"dtype": dtype}))
     x = movement.movedim(_prepared(ufunc, array, dtype), axis, 0)
-    extent, step = x.shape[0], 1
     if ufunc.__name__ in ASSOCIATIVE:
-        while step < extent:
-            combined = called(ufunc, (parts.part(x, 0, 0, extent - step), parts.part(x, 0, step, extent)))
-            x = joining.cat([parts.part(x, 0, 0, step), combined], 0)
-            step *= 2
+        x = running(x, 0, lambda later, earlier: called(ufunc, (earlier, later)))
         return movement.movedim(x, 0, axis)
     found = list(joining.unbind(x, 0))
-    for place in range(1, extent):
+    for place in range(1, len(found)):
         found[place] = called(ufunc, (found[place - 1], found[place]))
     return joining.stack(found, axis)
 

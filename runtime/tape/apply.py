@@ -5,9 +5,7 @@ Every public function ends here, so this is the path to keep short: unwrap, eval
 
 from __future__ import annotations
 
-import contextvars
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +16,7 @@ from ...tracer.operator import HOLOMORPHIC, Operator
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
 from ...tracer.origin import fail
+from ...tracer.quiet import Quiet
 from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
@@ -44,16 +43,7 @@ COMPUTING = frozenset(
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
 
-class _Quiet(threading.local):
-    """Calls a function with NumPy's floating-point warnings off; a fifth of the price of np.errstate."""
-
-    def __init__(self) -> None:
-        context = contextvars.copy_context()
-        context.run(np.seterr, all="ignore")
-        self.run: Callable[..., Any] = context.run
-
-
-_quiet = _Quiet()
+_quiet = Quiet()
 
 
 def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **attributes: Any) -> Tensor:
@@ -208,7 +198,7 @@ def _extend_graph(trace: Trace, operator: Operator, values: list[Any], attribute
 
 def cut_off(node: Node) -> Node:
     """The node; where gradients will be taken of the graph and nothing is recorded, without gradient."""
-    if current_trace().differentiable and not is_recording() and node.spec.is_float:
+    if current_trace().differentiable and not is_recording() and node.spec.is_continuous:
         return stop_gradient(node)
     return node
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import GraphError, TraceError, UnsupportedError
+from ...tracer.errors import EagerOnlyError, GraphError, UnsupportedError
 from ...tracer.graph import Graph, Node, constant, make_input, name_results, substitute
 from ...tracer.lost_numbers import traced_number
 from ...tracer.origin import Origin, place_of_caller
@@ -61,10 +61,11 @@ def trace_body(
     Args:
         name: the function that runs it, for messages.
         run: from tensors to the leaves of its result: tensors, arrays and numbers.
-        may_draw: whether it may draw random numbers, which it does once for each call of what is traced.
+        may_draw: whether it may draw random numbers: once for each call of what is traced, unless whoever
+            asks has them drawn more often.
 
     Raises:
-        TraceError: it draws random numbers, or wants to know a value.
+        EagerOnlyError: it draws random numbers. TraceError: it wants to know a value.
         MutationError: it writes to what it is given, or to a tensor from outside.
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
@@ -78,7 +79,7 @@ def trace_body(
     stand_ins = []
     for node, one in zip(nodes, inputs):
         stand_in = make(node, one.kind)
-        stand_in._requires_grad = node.spec.is_float and recording
+        stand_in._requires_grad = node.spec.is_continuous and recording
         stand_in._frozen = f"{name}: the body writes into what it is given; write into a clone() of it"
         stand_ins.append(stand_in)
     trace.bodies.append(start)
@@ -87,9 +88,9 @@ def trace_body(
     finally:
         trace.bodies.pop()
     if len(trace.drawn) > drawn and not may_draw:
-        raise TraceError(
-            f"{name}: the body draws random numbers, which would be the same in every step. Draw them "
-            f"before, and pass them in{_at_caller()}."
+        raise EagerOnlyError(
+            f"{name}: the body draws random numbers as often as data says, which compiled code does not. "
+            f"Draw them before, and pass them in{_at_caller()}."
         )
     outputs = [_node_of(leaf, trace) for leaf in leaves]
     outer = _outer_nodes(outputs, set(nodes), start)

@@ -2,6 +2,7 @@
 
 A node's sequence number is higher than those of the nodes that it has edges to, so taking the highest
 number that is pending visits each node once, after everything that depends on it; no recursion, no counting.
+In a trace the graph has the derivative, where it shows all that the tape does.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,13 @@ from ...tracer.errors import MutationError
 from ...tracer.graph import Node, is_step_towards
 from ...tracer.ops.elementwise import add
 from ...tracer.origin import at_caller, backward_of
+from ...tracer.trace import innermost
 from ..values.modes import enable_grad, no_grad
 from ..values.nodes import Edge, GradNode, Hooks, OperatorNode, accumulator_of
 from ..values.tensor import Tensor, make, mark_written
 from .anomaly import is_anomaly_enabled, require_no_nan
 from .apply import cut_off
+from .derivatives import Way, gradients
 
 Cotangent = Any  # a payload; under create_graph a Tensor
 ndarray = np.ndarray
@@ -82,17 +86,50 @@ class Pass:
     def run(self, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> None:
         if self.inputs is not None:
             self.wanted = _on_the_way(roots, {target for target, _ in self.inputs}, self.oldest)
-        for edge, cotangent in zip(roots, cotangents):
-            self.arrive(edge, cotangent, owned=False)
         mode: AbstractContextManager[None] = enable_grad() if self.create_graph else no_grad()
         quiet = nullcontext() if self.create_graph else np.errstate(all="ignore")
         with mode, quiet:
+            way = Way.behind(roots, self.oldest) if innermost() is not None else None
+            if way is None or is_anomaly_enabled() or not self.take_from_graph(way, roots, cotangents):
+                for edge, cotangent in zip(roots, cotangents):
+                    self.arrive(edge, cotangent, owned=False)
             while self.pending:
                 self.visit(heapq.heappop(self.pending)[1])
             for leaf in self.leaves:
                 self.finish(leaf)
             for key, value in self.found.items():
                 self.found[key] = _apart(value)
+
+    def take_from_graph(self, way: Way, roots: Sequence[Edge], cotangents: Sequence[Cotangent]) -> bool:
+        """In a trace, let the graph have the gradients as derivatives, if it shows all that the tape has."""
+        wanted = [
+            (edge, values)
+            for key, (edge, values) in way.values.items()
+            if (key in self.inputs if self.inputs is not None else not isinstance(edge[0], GradNode))
+        ]
+        variables = [value for _, values in wanted for value in values]
+        if not way.is_in_graph(variables):
+            return False
+        outer = {value: edge for edge, values in way.values.values() for value in values}
+        found = iter(
+            gradients(
+                [make(way.value_of(edge)) for edge in roots],
+                [one if isinstance(one, Tensor) else make(_array(one)) for one in cotangents],
+                [make(value) for value in variables],
+                outer if self.create_graph else {},
+            )
+        )
+        for (target, number), values in wanted:
+            gradient = reduce(add, [self.payload(next(found)) for _ in values])
+            if isinstance(target, GradNode):
+                self.found[id(target), number] = gradient
+            else:
+                self.leaves.append(target)
+                self.buffers[id(target)] = {0: Buffer(gradient, owned=False)}
+        for node in way.nodes if not self.retain_graph else ():
+            if any(edge is not None and self.is_wanted(edge[0]) for edge in node.edges):
+                node.release()
+        return True
 
     def arrive(self, edge: Edge, cotangent: Cotangent, owned: bool, source: GradNode | None = None) -> None:
         """Add a cotangent, which a node sends, to what its target has."""

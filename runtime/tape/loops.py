@@ -1,4 +1,4 @@
-"""Loops of the graph on the tape: one node for all results of a loop, whose backward is its reverse."""
+"""Loops of the graph on the tape: one node for all results of a loop."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...tracer.errors import GraphError
-from ...tracer.graph import Graph, Node, make_input, make_node
-from ...tracer.interpret import evaluate_graph
+from ...tracer.graph import Node, make_node
 from ...tracer.loop import LoopNode
 from ...tracer.operator import Operator, Value
-from ...tracer.ops.control import loop, loop_result
-from ...tracer.origin import backward_of
+from ...tracer.ops.control import loop, loop_result, ruled
 from ...tracer.trace import current_trace
 from ..values.modes import is_recording
-from ..values.nodes import Edge, GradNode, edge_of, tensor_at
+from ..values.nodes import edge_of
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .apply import apply, cut_off
-from .bodies import as_tensor
+from .derivatives import GraphBackward
+from .ruled import result_of_ruled
 
 
 class LoopResults(Value):
@@ -49,7 +48,7 @@ def apply_loop(operands: Sequence[Any], attributes: Mapping[str, Any]) -> LoopRe
         from ...codegen.derivatives.reverse import active_results  # not at start
 
         active = active_results(made, {node for node, edge in zip(nodes, edges) if edge is not None})
-        grad_node = LoopBackward(made, [one._value for one in tensors], edges)
+        grad_node = LoopBackward([one._value for one in tensors], nodes, edges)
         for number in active:
             tensors[number]._grad_fn = grad_node
             tensors[number]._output_nr = number
@@ -57,59 +56,18 @@ def apply_loop(operands: Sequence[Any], attributes: Mapping[str, Any]) -> LoopRe
     return LoopResults(tensors)
 
 
-class LoopBackward(GradNode):
+class LoopBackward(GraphBackward):
     """The tape's node of a loop in a trace."""
 
-    __slots__ = ("loop", "outputs", "results")
-    is_in_graph = True
-
-    def __init__(self, made: LoopNode, results: Sequence[Node], edges: Sequence[Edge | None]) -> None:
-        super().__init__(edges)
-        self.loop = made
-        self.results = results
-        self.outputs = len(results)
-
-    def value_of(self, number: int) -> Node:
-        return self.results[number]
-
-    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
-        from ...codegen.derivatives.reverse import pull_back_loop  # not at start
-
-        given = {index: one for index, one in enumerate(cotangents) if one is not None}
-        with backward_of(self.loop.node.origin, "loop"):
-            if create_graph:
-                found: dict[int, Any] = self._pull_recorded(given, wanted)
-            else:
-                trace = current_trace()
-                nodes = {
-                    index: one if isinstance(one, Node) else trace.capture(one)
-                    for index, one in given.items()
-                }
-                found = pull_back_loop(self.loop, nodes, self._active(self.loop, wanted))
-        return [found.get(position) if asked else None for position, asked in enumerate(wanted)]
-
-    def _active(self, made: LoopNode, wanted: Sequence[bool]) -> set[Node]:
-        return {node for node, asked in zip(made.node.operands, wanted) if asked}
-
-    def _pull_recorded(self, given: Mapping[int, Tensor], wanted: Sequence[bool]) -> dict[int, Tensor]:
-        """The reverse as a graph of its own, applied to tensors: so it is on the tape as well."""
-        from ...codegen.derivatives.reverse import pull_back_loop  # not at start
-
-        operands = self.loop.node.operands
-        inputs = tuple(make_input(node.spec, node.name, node.origin) for node in operands)
-        made = LoopNode(make_node(loop, inputs, self.loop.node.attributes, origin=self.loop.node.origin))
-        slots = {index: make_input(self.results[index].spec, "") for index in given}
-        found = pull_back_loop(made, slots, self._active(made, wanted))
-        graph = Graph("reverse", (*inputs, *slots.values()), tuple(found.values()))
-        tensors = [tensor_at(node, edge, [0, None]) for node, edge in zip(operands, self.edges)]
-        values = evaluate_graph(graph, [*tensors, *given.values()])
-        return dict(zip(found, map(as_tensor, values)))
+    __slots__ = ()
 
 
 def apply_operator(cls: type, operator: Operator, operands: tuple[Any, ...], attributes: Any) -> Any:
     """An operator that is called on tensors."""
     if operator is loop:
         return apply_loop(operands, attributes)
+    if operator is ruled:
+        return result_of_ruled(operands, **attributes)
     return apply(operator, *operands, **attributes)
 
 

@@ -1,12 +1,13 @@
 """`type(x)` and `hasattr(x, name)`, which ask what Python has made: what stands for an array answers as that.
 
-Code that is traced gets `ASKED` as its variables `type` and `hasattr` (`stand_ins.py`). For a function that
-a transform runs without compiling, all modules whose code it can run have those variables meanwhile. To
-everybody else, threads and libraries among them, they are Python's.
+Code that is traced gets `BUILT_IN` as its variables (`closure.py`). For a function that a transform runs
+without compiling, all modules whose code it can run have `type` and `hasattr` meanwhile. To everybody else,
+threads and libraries among them, they are Python's.
 """
 
 from __future__ import annotations
 
+import builtins
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +16,10 @@ from typing import Any
 
 from ...tracer.dims import python_type
 from ..captures.containers import Written
+from ..captures.randomness import TracedStream
 from ..captures.state import Counted
 from ..values.value_kinds import NumpyTensor
+from .asked_sizes import SIZED
 
 
 def class_called(real: type, call: Callable[..., Any]) -> Any:
@@ -57,7 +60,7 @@ def class_called(real: type, call: Callable[..., Any]) -> Any:
 
 
 def _type_called(*arguments: Any, **options: Any) -> Any:
-    if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written):
+    if len(arguments) == 1 and issubclass(type(arguments[0]), NumpyTensor | Counted | Written | TracedStream):
         return arguments[0].__class__
     found = type(*arguments, **options) if options or len(arguments) > 1 else python_type(*arguments)
     return TYPE if found is type else found
@@ -75,14 +78,16 @@ def _has(value: Any, name: str) -> bool:
 
 ASKED: dict[str, Any] = {"type": TYPE, "hasattr": functools.wraps(hasattr)(_has)}
 """By name, what is called in place of Python's functions that ask what a value is."""
-REAL: dict[str, Any] = {"type": type, "hasattr": hasattr}
+BUILT_IN: dict[str, Any] = ASKED | SIZED
+"""By name, all that is called in place of Python's functions where code is traced."""
+REAL: dict[str, Any] = {name: vars(builtins)[name] for name in BUILT_IN}
 """By name, Python's."""
 
 
 def is_as_in_python(namespace: dict[str, Any], name: str) -> bool:
     """Whether code with these variables means Python's function by the name, perhaps its stand-in by now."""
     found = namespace.get(name, REAL[name])
-    return found is REAL[name] or found is ASKED[name]
+    return found is REAL[name] or found is BUILT_IN[name]
 
 
 _lock = threading.Lock()

@@ -6,7 +6,7 @@ A row costs index arithmetic, and its cotangent is a row as well; that of a look
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...tracer.graph import Graph, Node, make_input, substitute
 from ...tracer.interpret import evaluate_graph
@@ -14,7 +14,7 @@ from ...tracer.ops import creation
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.indexing import gather
 from ..tape.bodies import TracedBody, as_tensor
-from ..values.tensor import Tensor
+from ..values.tensor import Tensor, make
 
 
 def with_rows(
@@ -47,6 +47,19 @@ def with_rows(
     return TracedBody(inputs, substitute(body.outputs, found), body.constants), [*rows, *added]
 
 
+def with_drawn(
+    body: TracedBody, rows: Sequence[Tensor], carries: int, drawn: Mapping[Node, Node]
+) -> tuple[TracedBody, list[Tensor]]:
+    """The body and the stacked operands of a loop, what each step draws as rows of what all steps draw."""
+    count = carries + len(rows)
+    pairs = [*zip(body.inputs[count:], body.constants)]
+    own = [(place, one) for place, one in pairs if one.payload in drawn]
+    others = [pair for pair in pairs if pair not in own]
+    inputs = (*body.inputs[:count], *(place for place, _ in (*own, *others)))
+    stacks = [make(drawn[one.payload], type(one)) for _, one in own]
+    return TracedBody(inputs, body.outputs, [one for _, one in others]), [*rows, *stacks]
+
+
 def _counts(value: object, length: int) -> bool:
     """Whether a stacked operand is 0, 1, 2, ..."""
     return isinstance(value, Node) and value.operator is creation.iota and value.shape == (length,)
@@ -76,4 +89,4 @@ def _start(look_up: Node, counts: set[Node]) -> int | None:
     return start
 
 
-__all__ = ["with_rows"]
+__all__ = ["with_drawn", "with_rows"]

@@ -34,6 +34,7 @@ from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
 from ..values.tensor import Tensor
 from ..values.value_kinds import PythonNumber
+from .asked_sizes import of_sizes
 from .asked_types import ASKED, class_called
 
 Function = Callable[..., Any]
@@ -308,6 +309,7 @@ _few = OBJECTS | {
     real: _while_wanted(real, _for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
+_few[math.sqrt] = of_sizes(math.sqrt, "sqrt", _few[math.sqrt])
 _unpredictable = {
     real: class_called(real, call) if isinstance(real, type) else call
     for real, call in randomness.UNPREDICTABLE.items()

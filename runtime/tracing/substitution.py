@@ -23,11 +23,11 @@ from ...tracer.graph import Node
 from ..bytecode.code_names import names_of
 from ..captures.containers import Written
 from ..captures.memoised import Memoised
-from ..captures.objects import CONTAINERS, attributes_of, is_opaque
-from ..captures.places import ABSENT, Changed, Holder, Key, Number, Place, Reading, Source, StandIn
+from ..captures.objects import CONTAINERS, COPIED_FROM, attributes_of, is_opaque
+from ..captures.places import ABSENT, Changed, Drawing, Holder, Key, Number, Place, Reading, Source, StandIn
 from ..captures.state import Counted
 from ..values.tensor import Tensor
-from .asked_types import ASKED
+from .asked_types import BUILT_IN
 
 STATE = (bool, int, float, str, type(None), Counted)
 """What a compiled function may change where it is reached: each call reads it, and writes it anew."""
@@ -61,12 +61,18 @@ class ChangesFound(Exception):
 
 
 class Substitution:
-    """Copies of the places of a `Reading`, made once each; `replacement` says what stands for an array."""
+    """Copies of the places of a `Reading`, made once each; `replacement` says what stands for an array.
 
-    def __init__(self, reading: Reading, replacement: Callable[[Source], Any], function: str) -> None:
+    If it draws, what is drawn from streams of random numbers is an input of the trace under way.
+    """
+
+    def __init__(
+        self, reading: Reading, replacement: Callable[[Source], Any], function: str, draws: bool = False
+    ) -> None:
         self._reading = reading
         self._function = function
         self._replacement = replacement
+        self._draws = draws
         self._copies: dict[int, Any] = {}
         self._tensors: dict[Source, Any] = {}
         self._variables: dict[int, dict[str, Any]] = {}
@@ -198,6 +204,8 @@ class Substitution:
             if place not in self._tensors:
                 self._tensors[place] = self._replacement(place)
             return self._tensors[place]
+        if isinstance(place, Drawing) and not self._draws:
+            return place.real
         if isinstance(place, StandIn):
             return place.value
         if isinstance(place, Number):
@@ -289,6 +297,11 @@ class Substitution:
         parts.update(self._children(place))
         self._enter(place, functools.partial(parts["func"], *parts["args"], **parts["keywords"]))
 
+    def _copy_parts(self, place: Holder) -> None:
+        copied = self._enter(place, copy.copy(place.value))
+        for name, value in self._children(place):
+            setattr(copied, name, value)
+
     def _copy_wrapper(self, place: Holder) -> None:
         """A compiled function inside a trace is its Python function."""
         self._enter(place, dict(self._children(place))["__wrapped__"])
@@ -302,7 +315,8 @@ class Substitution:
             copied: Any = self._enter(place, ModuleType(place.value.__name__))
             vars(copied).update(vars(place.value))
         else:
-            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), {}))
+            attributes = {COPIED_FROM: place.value}
+            copied = self._enter(place, type(place.value)(place.value.__name__, (place.value,), attributes))
         for name, value in self._children(place):
             setattr(copied, name, value)
         self._watch(place, copied)
@@ -387,7 +401,7 @@ def _content(value: Any) -> dict[Any, Any]:
         except ValueError:  # assigned only later, or never
             return {}
     if isinstance(value, ModuleType):
-        return {name: one for name, one in vars(value).items() if name not in ASKED or one is not ASKED[name]}
+        return {name: one for name, one in vars(value).items() if one is not BUILT_IN.get(name, ABSENT)}
     return dict(vars(value)) if isinstance(value, type) else attributes_of(value)
 
 

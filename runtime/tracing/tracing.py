@@ -187,7 +187,7 @@ class _Run:
         self.name = name
         self.leaves = call.described()
         self.reading, self.statics = explore_call(function, call, name, changed)
-        self.substitution = Substitution(self.reading, self._replacement, name)
+        self.substitution = Substitution(self.reading, self._replacement, name, draws=True)
         self.source_nodes: dict[Source, Node] = {}
         self.source_tensors: dict[Source, Tensor] = {}
         """The stand-ins of those that are arguments as well."""
@@ -206,17 +206,20 @@ class _Run:
         Args:
             written: gets the containers that it has changed, by identity.
         """
-        streams = Streams(self.reading.streams)
+        streams, noted = Streams(self.reading.streams), self.trace.streams
+        self.trace.stood = streams.stood
         try:
             traced = self._traced()
-            refuse_moved(streams, self.name)
+            if label := streams.moved(noted):
+                refuse_moved(streams, label, self.name)
         except BaseException as error:
             self.substitution.put_back()
-            if streams.moved() or isinstance(error, PullbackError | ChangesFound):
-                for stream, state in self.trace.streams.items():
+            label = streams.moved(noted)
+            if label or isinstance(error, PullbackError | ChangesFound):
+                for stream, state in noted.items():
                     stream.set_state(state)
-            if isinstance(error, Exception):
-                refuse_moved(streams, self.name)  # without compiling it may work, or raises the same
+            if label and isinstance(error, Exception):
+                refuse_moved(streams, label, self.name)  # without compiling it may work, or raises the same
             if isinstance(error, EagerOnlyError | ChangesFound):
                 self._refuse_to_run_again()
             raise
@@ -262,6 +265,7 @@ class _Run:
         ]
         constants = [(array, node) for array, node in self.trace.captured if node in used]
         drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling
+        of_draws = [node for _, nodes in drawn for node in nodes]
         taken = [self.reading.sources[index] for index in sources]
         graph = Graph(
             self.name,
@@ -269,14 +273,14 @@ class _Run:
                 *inputs,
                 *(self.source_nodes[source] for source in taken),
                 *(node for _, node in constants),
-                *(node for _, node in drawn),
+                *of_draws,
             ),
             tuple(outputs),
             self._origin(),
         )
         give_letters([node.shape for node in graph.inputs], [node.name for node in graph.inputs])
         checked(graph, "the trace")
-        values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *drawn)))
+        values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *of_draws)))
         needs_grad = tuple(map(self._needs_grad, values))
         return Traced(
             name=self.name,
@@ -310,7 +314,7 @@ class _Run:
         guards = self.trace.guards
         values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))
         if not pulled.gradients:
-            values = self.trace.share_captured(values)
+            values = self.trace.stack_drawn(self.trace.share_captured(values))
         split = Split(values)
         taken = Taken(self.name, split.outputs)
         self.trace.notes += taken.notes

@@ -1,8 +1,8 @@
 """Functions from functions: `grad`, `value_and_grad`, `vjp`, `jvp`, `jacobian`, `hessian`.
 
 All run the function on the tape. Of a plain function that happens in each call; of a compiled one when it is
-traced, so that value and gradient become one graph and one generated function. There `grad` and `jacobian`
-leave the derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
+traced, so that value and gradient become one graph and one generated function. There they leave the
+derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
 
 Each argument that is differentiated is replaced by an alias, a tensor of the same elements at a place of
 its own on the tape. So a derivative inside of a derivative does not see the paths of the outer one.
@@ -20,22 +20,22 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
-from ...tracer.graph import Node, constant, make_node, next_serial
-from ...tracer.ops.control import derivative
+from ...tracer.graph import Node, constant
 from ...tracer.ops.elementwise import complex_of, convert, identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
 from ...tracer.spec import CONTINUOUS
-from ...tracer.trace import current_trace, innermost
+from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
 from ..functions.common import conjugate
-from ..tape.apply import apply, cut_off, of_kind, standing_for
+from ..tape.apply import apply, of_kind, standing_for
+from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tracing.numpy_programs import NumpyProgram
 from ..values.differentiated import differentiating
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
 from ..values.foreign import how_to_pass, how_to_return
 from ..values.modes import enable_grad, is_recording
-from ..values.nodes import GradNode, have_own_backward, next_sequence, targets_behind
+from ..values.nodes import Edge, GradNode, have_own_backward, next_sequence, targets_behind
 from ..values.plain_arrays import require_plain_array
 from ..values.saved import keeping_saved_values
 from ..values.tensor import Tensor, make
@@ -144,11 +144,8 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
                 f"({structure}), found {found}."
             )
         fitted = [_fitted_cotangent(name, one, output) for one, output in zip(given, outputs)]
-        keep = inputs.recording and (
-            inputs.reach_outside(outputs) or any(one.requires_grad for one in fitted)
-        )
-        gradients = pull_back(outputs, inputs.leaves, fitted, create_graph=keep, retain_graph=True)
-        return tuple(inputs.results(gradients, keep))
+        keep = inputs.reach_outside(outputs, fitted)
+        return tuple(inputs.results(inputs.pulled(outputs, fitted, keep), keep))
 
     shown = inputs.shown(value, inputs.reach_outside(outputs))
     return (shown, pull, inputs.shown(aux, False)) if has_aux else (shown, pull)
@@ -158,9 +155,6 @@ def jvp(
     function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
     """The value of a function, and its derivative along tangents.
-
-    The pull-back is linear in the cotangent, so its own pull-back is the push-forward (J. Townsend, A new
-    trick for calculating Jacobian vector products, 2017).
 
     Example:
         >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
@@ -179,14 +173,8 @@ def jvp(
     if len(flat_tangents) != len(inputs.leaves):
         raise ArgumentError(f"jvp of {name}: tangents with the structure of the primals expected.")
     along = [_fitted_cotangent(name, one, leaf) for one, leaf in zip(flat_tangents, inputs.leaves)]
-    keep = inputs.recording and (inputs.reach_outside(outputs) or any(one.requires_grad for one in along))
-    with enable_grad():
-        cotangents = [_zeros(output).requires_grad_() for output in outputs]
-        pulled = pull_back(outputs, inputs.leaves, cotangents, create_graph=True)
-        linear = [(one, tangent) for one, tangent in zip(pulled, along) if one is not None]
-        pushed = pull_back(
-            [one for one, _ in linear], cotangents, [one for _, one in linear], create_graph=keep
-        )
+    keep = inputs.reach_outside(outputs, along)
+    pushed = inputs.pushed(outputs, along, keep)
     filled = [
         of_kind(_zeros(output) if one is None else one, type(output)) for one, output in zip(pushed, outputs)
     ]
@@ -284,8 +272,8 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomor
         inputs.require_complex([output], holomorphic, of_gradient=True)
         scalar = _as_scalar(output)
         keep = inputs.reach_outside([scalar])
-        (gradients,) = inputs.derivatives([scalar], keep)
-        found = inputs.results(gradients, keep)
+        (slopes,) = inputs.derivatives([scalar], keep)
+        found = inputs.results(slopes, keep)
         shown = inputs.shown(output, keep)
         slope = tuple(found) if inputs.several else found[0]
         return ((shown, inputs.shown(aux, keep)), slope) if has_aux else (shown, slope)
@@ -401,25 +389,59 @@ class _Inputs:
                     "the function is holomorphic: give holomorphic=True. Else differentiate .real and .imag."
                 )
 
-    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> list[Sequence[Tensor | None]]:
-        """All derivatives of each output; in a trace as nodes of its graph, where that shows them."""
-        values, variables = ([one._value for one in tensors] for tensors in (outputs, self.leaves))
-        are_nodes = all(type(one) is Node for one in (*values, *variables))
-        is_complex = any(one.is_complex() for one in outputs)
-        if keep or is_complex or not are_nodes or have_own_backward(self._behind):
-            return [_all_pulled(output, self.leaves, keep) for output in outputs]
-        return [[make(cut_off(one)) for one in row] for row in _derivative_nodes(values, variables)]
+    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
+        """All derivatives of each output."""
+        if self._graph_shows(outputs):
+            return jacobians(outputs, self.leaves, self._outer(outputs, keep))
+        return [_all_pulled(output, self.leaves, keep) for output in outputs]
 
-    def reach_outside(self, outputs: Iterable[Tensor]) -> bool:
-        """Whether the outputs are recorded, and depend on tensors that require grad besides the aliases."""
+    def pulled(
+        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
+    ) -> Sequence[Tensor | None]:
+        """The cotangents pulled back to each of the leaves."""
+        if self._graph_shows(outputs):
+            return gradients(outputs, cotangents, self.leaves, self._outer(outputs, keep))
+        return pull_back(outputs, self.leaves, cotangents, create_graph=keep, retain_graph=True)
+
+    def pushed(
+        self, outputs: Sequence[Tensor], directions: Sequence[Tensor], keep: bool
+    ) -> Sequence[Tensor | None]:
+        """The derivative of each output along directions of the leaves: the pull-back of the pull-back."""
+        if self._graph_shows(outputs):
+            return tangents(outputs, self.leaves, directions, self._outer(outputs, keep))
+        with enable_grad():
+            cotangents = [_zeros(output).requires_grad_() for output in outputs]
+            pulled = pull_back(outputs, self.leaves, cotangents, create_graph=True)
+            linear = [(one, tangent) for one, tangent in zip(pulled, directions) if one is not None]
+            return pull_back(
+                [one for one, _ in linear], cotangents, [one for _, one in linear], create_graph=keep
+            )
+
+    def _graph_shows(self, outputs: Sequence[Tensor]) -> bool:
+        """Whether this is a trace whose graph shows the derivatives."""
+        values = (*outputs, *self.leaves)
+        are_nodes = all(type(one._value) is Node for one in values)
+        is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
+        return are_nodes and is_real and not have_own_backward(self._behind)
+
+    def _outer(self, outputs: Sequence[Tensor], keep: bool) -> dict[Node, Edge]:
+        """What derivatives that are kept depend on besides the arguments, with its place on the tape."""
+        return values_behind(outputs, self._first_sequence, self._is_own) if keep else {}
+
+    def _is_own(self, target: Any) -> bool:
+        return id(target) in self._own or id(target) in _closed
+
+    def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
+        """Whether what is recorded depends on more that requires grad than the aliases, as on `given`."""
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
-        return self.recording and any(
-            target.sequence < first
-            if isinstance(target, GradNode)
-            else id(target) not in self._own and id(target) not in _closed
-            for target in self._behind
+        return self.recording and (
+            any(one.requires_grad for one in given)
+            or any(
+                target.sequence < first if isinstance(target, GradNode) else not self._is_own(target)
+                for target in self._behind
+            )
         )
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
@@ -453,26 +475,6 @@ class _Inputs:
             return of_kind(leaf, kind)
         shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
         return plain(shown)
-
-
-def _derivative_nodes(results: Sequence[Node], variables: Sequence[Node]) -> list[list[Node]]:
-    """Nodes for all derivatives, which are taken when the trace ends, or when Python asks for a value."""
-    from ...codegen.derivatives.jacobians import derivatives  # not at start
-
-    trace, call = current_trace(), next_serial()
-    taken = functools.cache(functools.partial(derivatives, tuple(results), tuple(variables)))
-    rows = [
-        [make_node(derivative, (one, variable), {"call": call}, name="") for variable in variables]
-        for one in results
-    ]
-    for number, row in enumerate(rows):
-        for place, node in enumerate(row):
-            trace.values.define(node, functools.partial(_element, taken, number, place))
-    return rows
-
-
-def _element(taken: Callable[[], list[list[Node]]], row: int, place: int) -> Node:
-    return taken()[row][place]
 
 
 # --- small things -----------------------------------------------------------------------------------------

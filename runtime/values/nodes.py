@@ -69,6 +69,16 @@ class GradNode:
         """
         raise NotImplementedError
 
+    @property
+    def read(self) -> Sequence[Any]:
+        """In a trace the values of the operands, one for each edge, where the graph shows the backward."""
+        return ()
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether what was saved is gone, and the backward needs it."""
+        return False
+
     def value_of(self, number: int) -> Node | None:
         """In a trace the graph node of an output, if the node knows it."""
         return None
@@ -154,6 +164,10 @@ class AccumulateGrad(GradNode):
         """Call `hook(grad_outputs)` before each; what it returns replaces `grad_outputs`."""
         hooks_of_leaf(self.variable)
         return RemovableHandle(self.at_leaf.before, hook)
+
+    @property
+    def read(self) -> Sequence[Any]:
+        return (self.variable.payload,)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         return cotangents
@@ -362,6 +376,14 @@ class OperatorNode(GradNode):
     """In a trace the graph node of the result."""
     freed: bool
     is_in_graph = True
+
+    @property
+    def read(self) -> Sequence[Any]:
+        return self.operands or ()
+
+    @property
+    def is_freed(self) -> bool:
+        return self.freed
 
     def value_of(self, number: int) -> Node | None:
         return self.forward

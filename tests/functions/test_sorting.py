@@ -60,3 +60,45 @@ def test_gradients_go_where_the_elements_were(function: Callable[[Any], Any]) ->
     along = np.cos(np.arange(6.0))
     ahead, behind = (pb.value_and_grad(function)(x + step * along)[0] for step in (1e-6, -1e-6))
     np.testing.assert_allclose((slope * along).sum(), (ahead - behind) / 2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "int16", "uint8"])
+def test_long_rows_are_stable(dtype: str) -> None:
+    """Equal elements, zeros of both signs among them, and nan stay in order."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 40, (3, 3000)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[rng.random(x.shape) < 0.02] = np.nan
+        x[rng.random(x.shape) < 0.02] = -0.0
+        x[rng.random(x.shape) < 0.5] *= -1
+    order = np.argsort(x, axis=-1, kind="stable")
+    wanted = np.take_along_axis(x, order, -1)
+    compiled = pb.compile(lambda x: (np.sort(x), np.argsort(x), pb.sort(x).values))(x)
+    for values in (compiled[0], compiled[2], np.sort(pb.tensor(x)).numpy()):
+        np.testing.assert_array_equal(values, wanted)
+        np.testing.assert_array_equal(np.signbit(values), np.signbit(wanted))
+    np.testing.assert_array_equal(compiled[1], order)
+
+
+def test_among_equal_elements_a_gradient_goes_in_order() -> None:
+    x, weights = np.array([[2.0, 1.0, 2.0, 1.0], [0.0, -0.0, np.inf, 0.0]]), np.arange(8.0).reshape(2, 4)
+    order = np.argsort(x, axis=-1, kind="stable")
+    wanted = np.empty_like(x)
+    np.put_along_axis(wanted, order, weights, -1)
+
+    def loss(x: Any) -> Any:
+        return (np.sort(x) * weights).sum()
+
+    for function in (pb.grad(loss), pb.grad(pb.compile(loss)), pb.compile(pb.grad(loss))):
+        np.testing.assert_array_equal(function(x), wanted)
+
+
+def test_derivatives_of_second_order_and_batches() -> None:
+    rows = np.random.default_rng(2).standard_normal((4, 5))
+
+    def loss(x: Any) -> Any:
+        return (np.sort(x) ** 3 * np.arange(5.0)).sum()
+
+    ranks = np.argsort(np.argsort(rows, axis=-1), axis=-1)
+    for hessian in (pb.vmap(pb.hessian(loss)), pb.compile(pb.vmap(pb.hessian(loss)))):
+        np.testing.assert_allclose(hessian(rows), (6 * rows * ranks)[:, :, None] * np.eye(5), atol=1e-12)

@@ -19,10 +19,10 @@ from pullback.codegen import ir
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.nests import allocation, fuse, plan, tree, updates
 from pullback.codegen.nests.allocation import Allocation
-from pullback.codegen.nests.expression import ZERO
+from pullback.codegen.nests.interior import Stretch
 from pullback.codegen.program import Program
 from pullback.codegen.rewriting import slices
-from pullback.codegen.writing import stores, write
+from pullback.codegen.writing import stores
 from pullback.tracer.errors import DimensionError
 
 Function = Callable[..., Any]
@@ -80,10 +80,6 @@ def all_of(*breaks: Break) -> Break:
     return make
 
 
-def without_lower_limit(interior: Any) -> Any:
-    return interior and replace(interior, lows=(ZERO,))
-
-
 def in_the_other_order(tree: Any) -> Any:
     tree.items.reverse()
     return tree
@@ -115,8 +111,8 @@ def overlapping(x: Any) -> Any:
 
 
 BROKEN: dict[str, Broken] = {
-    "a bound of a loop without borders is dropped": Broken(
-        changed(write, "find_interior", without_lower_limit), diffusion_step, (normal(40),),
+    "the border is taken for the interior": Broken(
+        patched(Stretch, "range", property(lambda _: (5, 5))), diffusion_step, (normal(40),),
         "is no place in an array",
     ),
     "positions from data are not compared": Broken(

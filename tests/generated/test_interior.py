@@ -46,8 +46,27 @@ def test_the_interior_asks_nothing():
     compiled = pb.compile(smoothed)
     u = normals(50)
     np.testing.assert_allclose(compiled(u), smoothed(u))
-    interior = compiled.source(u).split("for border")[0]
-    assert " if " not in interior and "range(i_low, i_high)" in interior
+    source = compiled.forward_source(u)
+    assert " if " not in source and "for i in range(1, n - 1):" in source
+
+
+def test_the_border_asks_only_what_is_open_there():
+    """One or two iterations stand by themselves, more are a loop of their own."""
+
+    def neighbours(u, v):
+        wide = np.pad(u, 3)
+        return wide[6:] + wide[:-6] + v
+
+    def stencil(u):
+        padded = np.pad(u, 1)
+        return padded[2:] - padded[:-2]
+
+    u = normals(50)
+    source = pb.compile(stencil).forward_source(u)
+    assert "value[0] = u[1]" in source and "value[n - 1] = 0.0 - u[n - 2]" in source
+    source = pb.compile(neighbours).forward_source(u, u)
+    assert "for i in range(3):" in source and "for i in range(n - 3, n):" in source and " if " not in source
+    agrees(lambda u, v: np.sum(neighbours(u, v) ** 2), u, normals(50))
 
 
 @pytest.mark.parametrize("shift", [1, -3])

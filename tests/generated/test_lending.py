@@ -1,17 +1,19 @@
 """Scratch in the memory of arrays that are not in use yet, or any more: less memory, the same results."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.nests import allocation
+from pullback.codegen.cost.machine import REFERENCE, assuming
 
 
 @pytest.fixture(autouse=True)
-def everything_is_lent(monkeypatch):
-    monkeypatch.setattr(allocation, "SMALLEST_LENT", 1)
+def everything_is_lent():
+    with assuming(replace(REFERENCE, first_level=1)):
+        yield
 
 
 def descended(w1, w2, x):
@@ -72,6 +74,6 @@ def test_the_gradient_of_weights_lends_its_memory_to_activations():
     assert " lies in " in text and "while that is not in use" in text
 
 
-def test_small_scratch_has_memory_of_its_own(monkeypatch):
-    monkeypatch.setattr(allocation, "SMALLEST_LENT", 1 << 30)
-    assert " lies in " not in pb.compile(descended, parallel=True).explain(*arrays())
+def test_small_scratch_has_memory_of_its_own():
+    with assuming(replace(REFERENCE, first_level=1 << 31)):
+        assert " lies in " not in pb.compile(descended, parallel=True).explain(*arrays())

@@ -351,22 +351,6 @@ def test_what_is_stacked_and_multiplied_is_stored_once() -> None:
     assert sum(f", {array}.reshape(" in call for call in calls(back)) == 2
 
 
-def _repeated(steps: int, size: int) -> str:
-    def network(state: Any, u: Any) -> Any:
-        state = pb.fori_loop(0, steps, lambda step, state: np.tanh(state @ u), state)
-        return np.sum(state**2)
-
-    return gradient_source(network, (12, size), (size, size))
-
-
-def test_a_small_matrix_that_each_step_reads_across_is_transposed_once() -> None:
-    source = _repeated(12, 24)
-    assert source.count("u_transposed[j, i] = u[i, j]") == 1 and "u.T" not in source
-    assert sum("u_transposed" in call for call in calls(source)) == 1
-    for other in (_repeated(7, 24), _repeated(12, 220)):  # few steps; BLAS copies large ones itself
-        assert "transposed" not in other
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rows", [1_000, 2_184, 2_185, 5_000])
 def test_small_products_of_many_rows(dtype: str, rows: int) -> None:

@@ -1,10 +1,12 @@
 """Sums of exponentials and squares in blocks: one pass over memory, the same results."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.codegen.rewriting import online
+from pullback.codegen.cost.machine import REFERENCE, assuming
 
 RNG = np.random.default_rng(7)
 SHAPES = {
@@ -17,9 +19,9 @@ CASES = [(shape, dims) for shape, every in SHAPES.items() for dims in every]
 
 
 @pytest.fixture(autouse=True)
-def everything_is_long(monkeypatch):
-    monkeypatch.setattr(online, "CACHED_BYTES", 0)
-    monkeypatch.setattr(online, "BLOCK_BYTES", 64)
+def everything_is_long():
+    with assuming(replace(REFERENCE, last_level=0, second_level=8 * 64)):
+        yield
 
 
 def logsumexp(x, dims):
@@ -114,7 +116,7 @@ def test_exponentials_that_others_read_are_computed_once():
     assert has_blocks(lambda x: np.sum(np.exp(x - np.max(x))), 24)
 
 
-def test_what_fits_the_cache_is_read_twice(monkeypatch):
-    monkeypatch.setattr(online, "CACHED_BYTES", 24 * 8)
-    assert not has_blocks(lambda x: pb.logsumexp(x, 0), 24)
-    assert has_blocks(lambda x: pb.logsumexp(x, 0), 25)
+def test_what_fits_the_cache_is_read_twice():
+    with assuming(replace(REFERENCE, last_level=2 * 24 * 8, second_level=8 * 64)):
+        assert not has_blocks(lambda x: pb.logsumexp(x, 0), 24)
+        assert has_blocks(lambda x: pb.logsumexp(x, 0), 25)

@@ -21,9 +21,9 @@ PIPELINE = {
     "expand_composites", "expand_what_has_no_own_rule", "join_padded_terms", "factor_sums", "sum_online",
     "find_contractions",
     "absorb_permutes", "stack_products", "associate", "lower_contractions", "unroll_small_dimensions",
-    "share_reciprocals", "transpose_tables", "forget_overwritten", "add_in_place", "move_when_read",
+    "share_reciprocals", "transpose_tables", "add_in_place", "move_when_read",
     "prune_loops", "name_the_last", "copy_what_is_viewed", "form_all_calls", "form_calls",
-    "transpose_constants", "form_calls_in_bodies", "copy_operands", "name_stacks", "separate_bodies",
+    "form_calls_in_bodies", "copy_operands", "name_stacks", "separate_bodies",
 }  # fmt: skip
 
 

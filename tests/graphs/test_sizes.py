@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -82,7 +83,36 @@ def weights(x: Any) -> Any:
     return (x * (k + 0.5) / x.shape[1]).sum() * x.shape[0] ** -0.5
 
 
+def remainders(x: Any) -> Any:
+    n, m = x.shape
+    return (x * (n % 7 + 1)).sum() + (x[0] * (m // 2)).sum() * n**2
+
+
+def at_least(x: Any) -> Any:
+    return (x * max(len(x), 3)).sum() / min(x.shape[1], 1000, len(x))
+
+
+def halves(x: Any) -> Any:
+    n = len(x)
+    h = 0.5 * n
+    return (x * h).sum() + (x / (1.0 / n)).sum() * (2.0 - 1.0 / n)
+
+
+def powers_of_two(x: Any) -> Any:
+    k = len(x) // 10
+    return (x * 2**k).sum() / 2.0**-k
+
+
+def roots(x: Any) -> Any:
+    return (x * math.sqrt(0.5 * len(x))).sum() + np.sqrt(x / math.sqrt(x.size)).sum()
+
+
 PROGRAMS = [
+    remainders,
+    at_least,
+    halves,
+    powers_of_two,
+    roots,
     average,
     scaled_products,
     over_all,
@@ -121,6 +151,33 @@ def test_a_program_that_computes_with_sizes_is_compiled_once(program: Callable[[
         counts.add((made(value), made(gradient)))
         assert value.explain(x).count("guard") == 0
     assert len(counts) == 1
+
+
+@pytest.mark.parametrize("program", [remainders, at_least, halves])
+def test_code_computes_what_it_can_of_sizes(program: Callable[[Any], Any]) -> None:
+    """Numbers are arguments only where nobody sees what Python computes."""
+    source = pb.compile(program).forward_source(argument(SHAPES[1]))
+    assert re.search(r"def \w+\(x, value\):", source), source
+
+
+def test_a_number_of_sizes_that_code_is_given_has_the_users_name() -> None:
+    @pb.compile
+    def scaled(x):
+        share = math.log(len(x))
+        return x * share
+
+    assert "value, share):" in scaled.forward_source(np.ones(5))
+
+
+def test_a_literal_is_none_of_the_sizes_that_have_its_value() -> None:
+    @pb.compile
+    def shifted(x):
+        half = 0.5 * len(x)
+        return x * 10.0 + half
+
+    for size in (20, 21, 30):
+        np.testing.assert_array_equal(shifted(np.ones(size)), np.full(size, 10.0 + 0.5 * size))
+    assert made(shifted) <= 1 and "* 10.0 + scale" in shifted.source(np.ones(20))
 
 
 # --- sizes that agree by chance -----------------------------------------------------------------------------

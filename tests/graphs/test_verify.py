@@ -156,7 +156,7 @@ def test_the_message_shows_operands_and_users_with_the_users_line() -> None:
 
 def test_a_broken_body_is_said_to_be_one() -> None:
     for make in (body_that_reaches_outside, broken_body):
-        with pytest.raises(GraphError, match="After simplify, in the body of a loop: in the graph step, "):
+        with pytest.raises(GraphError, match="After simplify, in a body: in the graph step, "):
             verify(make(), "simplify")
 
 

@@ -106,16 +106,6 @@ def test_branches_that_differ_are_named(case: str) -> None:
         pb.compile(lambda x: pb.cond(x.sum() > 0, first, second, x))(X)
 
 
-class Doubled(pb.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        return g * 2
-
-
 def writes_outside(x: Any) -> Any:
     outside = x * 2
 
@@ -146,11 +136,6 @@ UNSUPPORTED: dict[str, tuple[type[Exception], str, Function]] = {
         UnsupportedError,
         "float16",
         lambda x: pb.scan(lambda c, r: (c.to(pb.float16).to(pb.float64), None), x[0], x)[0],
-    ),
-    "a Function": (
-        UnsupportedError,
-        "Doubled",
-        lambda x: pb.scan(lambda c, r: (Doubled.apply(c), None), x[0], x),
     ),
 }
 

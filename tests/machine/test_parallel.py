@@ -3,14 +3,15 @@
 import os
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.codegen.cost.machine import LEAST_HAND_OVER, MOST_HAND_OVER, REFERENCE, assuming
 from pullback.codegen.machine import waking, workers
 from pullback.codegen.machine.workers import PATIENCE
-from pullback.codegen.nests import stages
 
 
 def row_softmax(x):
@@ -287,17 +288,22 @@ def test_the_gradient_of_a_kernel_is_made_in_the_loop_over_the_batch():
 
 def test_the_machine_measures_once_from_where_threads_pay(monkeypatch, tmp_path):
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(waking, "available_cores", lambda: 2)
-    found = waking.worth_sharing.__wrapped__()
-    assert waking.LEAST <= found <= waking.MOST
+    found = waking.hand_over.__wrapped__()
+    assert 0 <= found < 1e9
     monkeypatch.setattr(waking, "_seconds_to_wake", lambda: 1e9)
-    np.testing.assert_allclose(waking.worth_sharing.__wrapped__(), found, rtol=0.05)  # as the cache has it
-    monkeypatch.setattr(waking, "available_cores", lambda: 1)
-    assert waking.worth_sharing.__wrapped__() == waking.WITH_ONE_CORE
+    np.testing.assert_allclose(waking.hand_over.__wrapped__(), found, rtol=0.05)  # as the cache has it
 
 
-@pytest.mark.parametrize("worth, shared", [(1e-6, True), (1.0, False)])
-def test_what_the_machine_measured_decides(monkeypatch, worth, shared):
-    monkeypatch.setattr(stages, "worth_sharing", lambda: worth)
-    source = pb.compile(lambda x: np.exp(x) + worth).forward_source(np.ones((300, 700)))
+@pytest.mark.parametrize("cores, hand_over, expected", [
+    (2, 50_000.0, 50_000.0), (2, 0.0, LEAST_HAND_OVER), (2, 1e9, MOST_HAND_OVER), (1, 0.0, MOST_HAND_OVER),
+])  # fmt: skip
+def test_work_is_shared_from_the_time_on_that_a_thread_takes_to_begin(cores, hand_over, expected):
+    machine = replace(REFERENCE, cores=cores, hand_over=hand_over)
+    assert machine.is_worth_sharing(1.01 * expected) and not machine.is_worth_sharing(0.99 * expected)
+
+
+@pytest.mark.parametrize("hand_over, shared", [(0.0, True), (1e9, False)])
+def test_what_the_machine_measured_decides(hand_over, shared):
+    with assuming(replace(REFERENCE, hand_over=hand_over)):
+        source = pb.compile(lambda x: np.exp(x) + 1).forward_source(np.ones((100, 700)))
     assert ("start, stop" in source) == shared

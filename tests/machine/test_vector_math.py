@@ -39,6 +39,13 @@ OTHERS: dict[str, Callable[..., Any]] = {
         np.abs(x) < 1e-30, -np.log(np.abs(x)), np.where(x == -np.inf, np.inf, special.gammaln(x))
     ),
     "digamma": special.digamma,
+    **{one: getattr(special, one) for one in ("i0e", "ndtri", "erfcx", "log_ndtr")},
+    # SciPy's are infinite from where exp is
+    "i0": lambda x: special.i0e(x) * np.exp(abs(x) / 2) * np.exp(abs(x) / 2),
+    # in SciPy, -0 loses its sign
+    "i1": lambda x: np.where(x == 0, x, special.i1e(x) * np.exp(abs(x) / 2) * np.exp(abs(x) / 2)),
+    "i1e": lambda x: np.where(x == 0, x, special.i1e(x)),
+    "erfinv": lambda x: np.where(x == 0, x, special.erfinv(x)),
     "trigamma": lambda x: special.polygamma(1, x),
 }
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan)

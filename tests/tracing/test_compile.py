@@ -42,8 +42,7 @@ def compiled(source: str, name: str, *types: ArrayType | ScalarType) -> Callable
 # --- What kernels may contain -----------------------------------------------------------------------------
 
 CHAIN = """
-from math import exp, sqrt
-import numpy as np
+from pullback.codegen.vector_math import exp, sqrt
 
 HALF = 0.5
 
@@ -224,34 +223,12 @@ def reverse(x):
 """
 
 
-def test_what_takes_all_of_numba_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here an array of its own."""
-    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
-    with pytest.warns(RuntimeWarning, match="takes all of Numba"):
-        function = compiled(SCRATCH, "reverse", array())
-    x = np.arange(5.0)
-    function(x)
-    np.testing.assert_array_equal(x, [4, 3, 2, 1, 0])
-
-
-LOADS_SCRATCH = f"""
-import numpy as np
-from pullback.codegen.machine import compile, store
-module = store.load_module(store.write_module({SCRATCH!r}, "scratch"))
-function = compile.compile_function(module, "reverse", (compile.ArrayType(np.dtype("f8"), 1, "C"),))
-function(x := np.arange(5.0))
-assert x.tolist() == [4, 3, 2, 1, 0]
-print(compile.statistics.disk_hits)
-"""
-
-
-def test_what_takes_all_of_numba_is_loaded_by_another_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Numba's memory management is ready, though nothing was compiled."""
-    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
-    found = [subprocess.check_output([sys.executable, "-c", LOADS_SCRATCH], text=True) for _ in range(2)]
-    assert found == ["0\n", "1\n"]
+@pytest.mark.parametrize("source", [SCRATCH, SCRATCH.replace("np.empty(x.shape[0])", "np.sqrt(x)")])
+def test_what_kernels_do_not_consist_of_is_refused(source: str) -> None:
+    """Here arrays of their own."""
+    with pytest.raises(CompilationError, match="could not compile reverse") as raised:
+        compiled(source, "reverse", array())
+    assert "a kernel cannot call" in str(raised.value.__cause__)
 
 
 def test_functions_that_share_a_function() -> None:
@@ -353,11 +330,11 @@ def test_gemm_uncompiled() -> None:
 
 LOADS_BLAS = """
 import sys
-from pullback.codegen import blas
-blas._routine_address("dgemm")
+from pullback.tracer import lapack
+lapack.address_of("cython_blas", "dgemm")
 assert "scipy.linalg" not in sys.modules
 import numpy, scipy.linalg, scipy.linalg.cython_blas
-assert scipy.linalg.cython_blas is blas._cython_blas()
+assert scipy.linalg.cython_blas is lapack.cython_module("cython_blas")
 assert scipy.linalg.solve(numpy.eye(2), numpy.ones(2)).sum() == 2
 """
 
@@ -482,7 +459,7 @@ def test_threads_may_compile_at_once() -> None:
 
 def test_other_threads_run_while_a_kernel_works() -> None:
     source = """
-from math import cos
+from pullback.codegen.vector_math import cos
 def iterate(x, rounds):
     for _ in range(rounds):
         for i in range(x.shape[0]):

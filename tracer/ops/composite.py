@@ -31,7 +31,7 @@ from .elementwise import (
     sqrt,
     where,
 )
-from .movement import concatenate, expand, reshape, slice_
+from .movement import between, concatenate, expand, reshape
 from .reduction import amax, restore_dims, sum_
 
 
@@ -262,10 +262,7 @@ def _stack(*xs: Array, dim: int) -> Array:
 
 def _layer(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
     """The part of the cotangent `g` that belongs to operand `index`."""
-    shape = specs[index].shape
-    starts = tuple(index if axis == dim else 0 for axis in range(len(shape) + 1))
-    stops = (*shape[:dim], index + 1, *shape[dim:])
-    return reshape(slice_(g, starts=starts, stops=stops, steps=(1,) * len(stops)), shape=shape)
+    return reshape(between(g, dim, index, index + 1), shape=specs[index].shape)
 
 
 stack = declare(

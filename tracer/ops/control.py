@@ -1,11 +1,15 @@
-"""The loop: an operator that holds a graph and runs it once for each step. And the derivative in a trace.
+"""The loop: an operator that holds a graph and runs it once for each step. And derivatives in a trace.
 
 A loop has several results, a node one value. So `loop` itself has none (its spec is a placeholder), and
 `loop_result` names one result of it. `tracer/loop.py` makes both and says what the operands are.
 
 A choice is a loop of one step or none, so what holds for loops (reverse, tape, code) holds for choices.
 
-A `derivative` is one of the graph between its operands, and taken when the trace ends: no pass sees one.
+A `jacobian`, a `gradient` and a `tangent` are derivatives of the graph between their operands, taken when
+the trace ends: no pass sees one.
+
+A `ruled` result is one of a graph that has a rule of its own for its derivative (`Rule`). It is a composite:
+its graph takes its place once the graph around has been differentiated.
 """
 
 from __future__ import annotations
@@ -24,33 +28,75 @@ from ..operator import Array, declare
 from ..spec import BOOL, INT64, Spec
 
 if TYPE_CHECKING:
-    from ..graph import Graph
+    from ..graph import Graph, Node
 
 NO_VALUE = Spec((), BOOL)
 
 
 @dataclass(frozen=True, eq=False)
+class Rule:
+    """What pulls cotangents back through a graph in the place of its derivative.
+
+    Attributes:
+        function: the name of the function that has the rule, for messages.
+        graph: from residuals, operands and cotangents, in the order of the next three, to gradients. None in
+            a rule that calls its own function, inside of some others of these.
+        residuals: the outputs of the graph with the rule that are read.
+        operands: the positions of the operands that are read.
+        results: the outputs that have cotangents.
+        gradients: the position of the operand that each output of `graph` is the cotangent of.
+        arguments: the number of operands that are arguments; what follows the function takes from outside.
+        missing: of the arguments that the rule does not speak of the operand, and the place in the call.
+    """
+
+    function: str
+    graph: Graph | None
+    residuals: tuple[int, ...]
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    gradients: tuple[int, ...]
+    arguments: int
+    missing: tuple[tuple[int, int], ...] = ()
+
+
+def no_rule_message(function: str, position: int) -> str:
+    return (
+        f"{function} has no rule for argument {position}, of which a gradient is taken. Give it one (None "
+        "stands for zero), or stop the gradient of the argument."
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class Body:
-    """The graph that a loop runs; two bodies are equal only if they are one, whatever they compute."""
+    """The graph that a node holds; two bodies are equal only if they are one, whatever they compute."""
 
     graph: Graph
     extends: Body | None = None
     """The body with the same inputs that this one has more results than."""
+    rule: Rule | None = None
 
     @cached_property
     def structure(self) -> tuple[Any, ...]:
         """What the graph computes, without names and places: equal for bodies that compute the same."""
-        numbers: dict[Any, int] = {}
-        lines: list[Any] = []
-        for node in (*self.graph.inputs, *self.graph.nodes):
-            if node not in numbers:
-                numbers[node] = len(numbers)
-                values = (one.structure if isinstance(one, Body) else one for one in node.attributes.values())
-                lines.append((node.operator, *values, *(numbers[operand] for operand in node.operands)))
-        return (*lines, *(numbers[output] for output in self.graph.outputs))
+        rule = self.rule
+        if rule is None:
+            return _structure(self.graph)
+        places = (rule.residuals, rule.operands, rule.results, rule.gradients, rule.arguments, rule.missing)
+        return (*_structure(self.graph), places, None if rule.graph is None else _structure(rule.graph))
 
     def __repr__(self) -> str:
         return f"<body of {len(self.graph.nodes)} nodes at {id(self):#x}>"
+
+
+def _structure(graph: Graph) -> tuple[Any, ...]:
+    numbers: dict[Any, int] = {}
+    lines: list[Any] = []
+    for node in (*graph.inputs, *graph.nodes):
+        if node not in numbers:
+            numbers[node] = len(numbers)
+            values = (one.structure if isinstance(one, Body) else one for one in node.attributes.values())
+            lines.append((node.operator, *values, *(numbers[operand] for operand in node.operands)))
+    return (*lines, *(numbers[output] for output in graph.outputs))
 
 
 UNKNOWN_LENGTH = 1021
@@ -154,11 +200,51 @@ def _no_derivative(*operands: Array, call: int) -> NoReturn:
     raise GraphError("a derivative in a trace has a value once its graph is differentiated")
 
 
-derivative = declare(
-    "derivative",
+jacobian = declare(
+    "jacobian",
     "control",
     "result variable",
     infer=lambda result, variable, call: variable.with_shape((*result.shape, *variable.shape)),
     evaluate=_no_derivative,
     doc="all derivatives of a value by one that it is made of; those of one `call` are taken together",
+)
+gradient = declare(
+    "gradient",
+    "control",
+    "*operands",
+    infer=lambda *operands, call: operands[-1],
+    evaluate=_no_derivative,
+    doc="the gradient of values, with a cotangent each, which follow them, by the last operand",
+)
+tangent = declare(
+    "tangent",
+    "control",
+    "*operands",
+    infer=lambda *operands, call: operands[-1],
+    evaluate=_no_derivative,
+    doc="the derivative by variables, along a tangent each, which follow them, of the last operand",
+)
+DERIVATIVES = frozenset((jacobian, gradient, tangent))
+
+
+def variables_of(node: Node) -> tuple[Node, ...]:
+    """What a derivative is taken by."""
+    operands = node.operands
+    return operands[: len(operands) // 2] if node.operator is tangent else operands[-1:]
+
+
+def _result_of_body(*operands: Array, body: Body, index: int) -> Array:
+    return evaluate_graph(body.graph, operands)[index]
+
+
+ruled = declare(
+    "ruled",
+    "composite",
+    "*operands",
+    infer=lambda *operands, body, index: body.graph.outputs[index].spec,
+    evaluate=_result_of_body,
+    body=_result_of_body,
+    needs_own_rule=True,
+    noun="result",
+    doc="one result of a graph that has a rule of its own for its derivative",
 )

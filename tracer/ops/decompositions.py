@@ -1,5 +1,5 @@
-"""Decompositions of matrices, alone or in batches. NumPy evaluates them, with LAPACK; generated code calls
-plain loops (`codegen/decompositions.py`).
+"""Decompositions of matrices, alone or in batches. LAPACK computes them, called from here
+(`tracer/lapack.py`) and from generated code (`codegen/decompositions.py`), but for small ones there.
 
 An operator has one result, so what belongs to one decomposition lies in planes of the matrix's shape, in
 front of its two dimensions; `plane_of` takes one. The rules: Giles, "An extended collection of matrix
@@ -11,12 +11,14 @@ optimum experimental design" (2010), for QR; Golub and Pereyra, "The differentia
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradientError, ShapeError
+from ..lapack import ROUTINES
 from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
 from .elementwise import (
@@ -35,8 +37,17 @@ from .elementwise import (
     zeros_like,
 )
 from .lazy import scipy_linalg
-from .linalg import adjoint, in_lower_half, lower_half, product, solve, transposed, unit_like
-from .movement import concatenate, reshape, slice_
+from .linalg import (
+    adjoint,
+    in_lower_half,
+    lower_half,
+    product,
+    solve,
+    transposed,
+    triangular_solve,
+    unit_like,
+)
+from .movement import between, concatenate, reshape
 
 
 def matrix(
@@ -48,22 +59,62 @@ def matrix(
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     square: bool = False,
     positions: bool = False,
+    converges: bool = False,
     **fields: Any,
 ) -> Operator:
     """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by `function`.
 
-    Those that hold `positions` are real, also of complex matrices.
+    Without planes it makes (..., m + 1, n), the last row of which counts. Those that hold `positions` are
+    real, also of complex matrices. `converges`: LAPACK's iteration does so, or not, as of nan and inf.
     """
 
     def infer(a: Spec, **attributes: Any) -> Spec:
         _require_matrix(name, a, square)
-        dtype = real_dtype(a.dtype) if positions else a.dtype
-        return Spec((*a.shape[:-2], planes, *a.shape[-2:]), dtype)
+        *batch, rows, columns = a.shape
+        shape = (*batch, planes, rows, columns) if planes else (*batch, rows + 1, columns)
+        return Spec(shape, real_dtype(a.dtype) if positions else a.dtype)
 
+    refusal = (f"linalg.{name}", NOT_CONVERGING.removeprefix("is not ")) if converges else None
     return declare(
-        name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp, call=WholeCall((function,)),
-        **fields,
+        name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp,
+        call=WholeCall((function,), refusal=refusal), **fields,
     )  # fmt: skip
+
+
+NOT_CONVERGING = "is not one for which LAPACK's iteration converges, as with nan or inf"
+
+
+def _computed(routine: str, a: np.ndarray, m: int, n: int, *given: np.ndarray) -> None:
+    """Call LAPACK for each matrix: a, which is lost, and what else it takes."""
+    if a.size:
+        one, extents = ROUTINES[routine], {"m": m, "n": n}
+        numbers = [extents[name] for name in one.parameters if name in extents]
+        one.of_each(math.prod(a.shape[:-2]), *numbers, a, *given)
+
+
+def _converged(values: np.ndarray) -> np.ndarray:
+    """What LAPACK has found, in descending or ascending order."""
+    if np.isnan(values[..., :1]).any():
+        raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
+    return values
+
+
+def _by_column(a: np.ndarray) -> np.ndarray:
+    """A copy of the matrices whose columns lie side by side: the transposed; of finite numbers."""
+    if not np.isfinite(a).all():  # there LAPACK may give numbers, or go on for ever
+        raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
+    return np.array(np.swapaxes(a, -1, -2), order="C")
+
+
+def _last_row(values: np.ndarray, rows: int) -> np.ndarray:
+    found = np.zeros((*values.shape[:-1], rows + 1, values.shape[-1]), values.dtype)
+    found[..., -1, :] = values
+    return found
+
+
+def last_row_of(x: Array) -> Array:
+    """The last row of each matrix, as a matrix of one row."""
+    return rows_of(x, x.shape[-2] - 1, x.shape[-2])
 
 
 def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
@@ -76,18 +127,13 @@ def _planes(a: np.ndarray, *parts: np.ndarray) -> np.ndarray:
 
 def plane_of(planes: Array, place: int) -> Array:
     """One plane."""
-    shape = tuple(planes.shape)
-    batch = (0,) * (len(shape) - 3)
-    stops = (*shape[:-3], place + 1, *shape[-2:])
-    part = slice_(planes, starts=(*batch, place, 0, 0), stops=stops, steps=(1,) * len(shape))
-    return reshape(part, shape=(*shape[:-3], *shape[-2:]))
+    part = between(planes, -3, place, place + 1)
+    return reshape(part, shape=(*part.shape[:-3], *part.shape[-2:]))
 
 
 def rows_of(x: Array, start: int, stop: int) -> Array:
     """Some rows of each matrix."""
-    shape = tuple(x.shape)
-    zeros = (0,) * (len(shape) - 2)
-    return slice_(x, starts=(*zeros, start, 0), stops=(*shape[:-2], stop, shape[-1]), steps=(1,) * len(shape))
+    return between(x, -2, start, stop)
 
 
 def columns_of(x: Array, start: int, stop: int) -> Array:
@@ -150,9 +196,19 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
 # --- symmetric matrices: eigenvectors in columns, a row of eigenvalues --------------------------------------
 
 
+def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, and the matrix that LAPACK leaves, by column."""
+    across, values = _by_column(np.tril(a)), np.empty(a.shape[:-1], a.dtype)
+    _computed(routine, across, 0, a.shape[-1], values)
+    return _converged(values), across
+
+
 def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
-    values, vectors = np.linalg.eigh(a)
-    return _planes(a, vectors, values[..., None, :])
+    if a.dtype.kind == "c":
+        values, vectors = np.linalg.eigh(a)
+        return _planes(a, vectors, values[..., None, :])
+    values, across = _symmetric_by_lapack(a, "eigenvectors")
+    return _planes(a, np.swapaxes(across, -1, -2), values[..., None, :])
 
 
 def _eigh_cotangent(g: Array, y: Array) -> Array:
@@ -170,8 +226,21 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
 
 eigh = matrix(
     "eigh", planes=2, square=True, function="eigen_symmetric", evaluate=_evaluate_eigh,
-    vjp={"a": _eigh_cotangent}, grad_fn="LinalgEigh", of_complex=OWN_RULES,
+    vjp={"a": _eigh_cotangent}, converges=True, grad_fn="LinalgEigh", of_complex=OWN_RULES,
     doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
+)  # fmt: skip
+
+
+def _eigenvalues_cotangent(g: Array, a: Array) -> Array:
+    vectors = plane_of(eigh(a), 0)
+    return product(multiply(vectors, last_row_of(g)), transposed(vectors))
+
+
+eigvalsh = matrix(
+    "eigvalsh", planes=0, square=True, function="eigenvalues_symmetric", converges=True,
+    evaluate=lambda a: _last_row(_symmetric_by_lapack(a, "eigenvalues")[0], a.shape[-2]),
+    vjp={"a": _eigenvalues_cotangent}, grad_fn="LinalgEigh",
+    doc="eigenvalues alone, in the last row",
 )  # fmt: skip
 
 # --- general matrices: the same, of complex numbers ---------------------------------------------------------
@@ -210,8 +279,20 @@ eig = declare(
 
 
 def _evaluate_svd(a: np.ndarray) -> np.ndarray:
-    left, values, right = np.linalg.svd(a, full_matrices=False)
-    return _planes(a, left, values[..., None, :], np.conjugate(np.swapaxes(right, -1, -2)))
+    if a.dtype.kind == "c":
+        left, values, right = np.linalg.svd(a, full_matrices=False)
+        return _planes(a, left, values[..., None, :], np.conjugate(np.swapaxes(right, -1, -2)))
+    rows, size = a.shape[-2:]
+    across, values = _by_column(a), np.empty((*a.shape[:-2], size), a.dtype)
+    left, right = np.empty_like(across), np.empty((*a.shape[:-2], size, size), a.dtype)
+    _computed("singular_vectors", across, rows, size, values, left, right)
+    return _planes(a, np.swapaxes(left, -1, -2), _converged(values)[..., None, :], right)
+
+
+def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
+    values = np.empty((*a.shape[:-2], a.shape[-1]), a.dtype)
+    _computed("singular_values", _by_column(a), *a.shape[-2:], values)
+    return _last_row(_converged(values), a.shape[-2])
 
 
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
@@ -240,15 +321,40 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 svd = matrix(
     "svd", planes=3, function="singular", evaluate=_evaluate_svd, vjp={"a": _svd_cotangent},
-    grad_fn="LinalgSvd", of_complex=OWN_RULES,
+    converges=True, grad_fn="LinalgSvd", of_complex=OWN_RULES,
     doc="singular values and vectors of a matrix with at least as many rows as columns",
+)  # fmt: skip
+
+
+def _singular_values_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
+    parts = svd(a)
+    left, right = plane_of(parts, 0), rows_of(plane_of(parts, 2), 0, a_spec.shape[-1])
+    return product(multiply(left, last_row_of(g)), transposed(right))
+
+
+svdvals = matrix(
+    "svdvals", planes=0, function="singular_numbers", evaluate=_evaluate_svdvals,
+    vjp={"a": _singular_values_cotangent}, converges=True, grad_fn="LinalgSvd",
+    doc="singular values alone, in the last row, of a matrix with at least as many rows as columns",
 )  # fmt: skip
 
 # --- Q and R of tall matrices -------------------------------------------------------------------------------
 
 
 def _evaluate_qr(a: np.ndarray) -> np.ndarray:
-    return _planes(a, *np.linalg.qr(a))
+    """A matrix by row is the transpose of one by column, so what LAPACK finds is the L and the Q of that."""
+    if a.dtype.kind == "c":
+        return _planes(a, *np.linalg.qr(a))
+    size, q = a.shape[-1], np.array(a, order="C")
+    factors = np.empty((*a.shape[:-2], size), a.dtype)
+    _computed("reflections", q, *a.shape[-2:], factors)
+    r = np.triu(q[..., :size, :])
+    _computed("orthonormal_rows", q, *a.shape[-2:], factors)
+    return _planes(a, q, r)
+
+
+def _solved_above(r: Array, b: Array) -> Array:
+    return triangular_solve(r, b, lower=False, transposed=False)
 
 
 def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
@@ -261,7 +367,7 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
         diagonal = convert(real(diagonal), dtype=a_spec.dtype)
     symmetric = inside + adjoint(inside) - diagonal
     total = of_q + product(q, symmetric)
-    return adjoint(solve(r, adjoint(total)))
+    return adjoint(solve(r, adjoint(total)) if is_complex(r) else _solved_above(r, transposed(total)))
 
 
 qr = matrix(
@@ -297,7 +403,8 @@ def _evaluate_lu(a: np.ndarray) -> np.ndarray:
     """Both triangles in one matrix, by elimination without exchanges."""
     left = np.array(a)
     for place in range(a.shape[-1] - 1):
-        left[..., place + 1 :, place] /= left[..., place, place, None]
+        pivot = left[..., place, place, None]
+        left[..., place + 1 :, place] /= np.where(pivot == 0, 1, pivot)
         below, beside = left[..., place + 1 :, place, None], left[..., place, None, place + 1 :]
         left[..., place + 1 :, place + 1 :] -= below * beside
     return _planes(a, left)
@@ -308,7 +415,8 @@ def _lu_cotangent(g: Array, y: Array) -> Array:
     lower, upper = _strictly_lower(both) + unit_like(both), _upper(both)
     inside = _strictly_lower(product(transposed(lower), _strictly_lower(g)))
     inside = inside + _upper(product(_upper(g), transposed(upper)))
-    return transposed(solve(upper, transposed(solve(transposed(lower), inside))))
+    left = triangular_solve(lower, inside, lower=True, transposed=True)
+    return transposed(triangular_solve(upper, transposed(left), lower=False, transposed=False))
 
 
 lu = matrix(
@@ -330,8 +438,8 @@ def _exp_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
 
 
 exponentials = matrix(
-    "exponentials", planes=4, square=True, function="exponential",
-    evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 3),
+    "exponentials", planes=6, square=True, function="exponential",
+    evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
     vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)}, of_complex=HOLOMORPHIC,
     doc="the exponential of a matrix, and room to compute it in",
 )  # fmt: skip

@@ -407,21 +407,18 @@ sign = elementwise(
     "sign", numpy=np.sign, scalar="sign({x})", vjp={"x": lambda g: zeros_like(g)},
     torch="sign", arguments=WRITTEN_OUT, doc="-1, 0 or 1; nan for nan",
 )  # fmt: skip
-floor = elementwise(
-    "floor", numpy=np.floor, scalar="floor({x})", vjp={"x": lambda g: zeros_like(g)},
-    torch="floor", arguments="rounding", example=("tensor([1.7, -1.2])", "tensor([ 1., -2.])"),
-    doc="rounded down",
-)  # fmt: skip
-ceil = elementwise(
-    "ceil", numpy=np.ceil, scalar="ceil({x})", vjp={"x": lambda g: zeros_like(g)},
-    torch="ceil", arguments="rounding", example=("tensor([1.7, -1.2])", "tensor([ 2., -1.])"),
-    doc="rounded up",
-)  # fmt: skip
-trunc = elementwise(
-    "trunc", numpy=np.trunc, scalar="trunc({x})", vjp={"x": lambda g: zeros_like(g)},
-    torch="trunc fix", arguments="rounding", example=("tensor([1.7, -1.2])", "tensor([ 1., -1.])"),
-    doc="rounded to zero",
-)  # fmt: skip
+
+
+def _rounding(name: str, torch: str, result: str, doc: str) -> Operator:
+    return elementwise(
+        name, numpy=getattr(np, name), scalar=f"{name}({{x}})", vjp={"x": lambda g: zeros_like(g)},
+        torch=torch, arguments="rounding", example=("tensor([1.7, -1.2])", f"tensor({result})"), doc=doc,
+    )  # fmt: skip
+
+
+floor = _rounding("floor", "floor", "[ 1., -2.]", "rounded down")
+ceil = _rounding("ceil", "ceil", "[ 2., -1.]", "rounded up")
+trunc = _rounding("trunc", "trunc fix", "[ 1., -1.]", "rounded to zero")
 round_half_even = elementwise(
     "round_half_even", numpy=np.rint, scalar="round_half_even({x})", grad_fn="Round",
     vjp={"x": lambda g: zeros_like(g)},
@@ -430,37 +427,28 @@ round_half_even = elementwise(
 
 # --- comparison and logic -----------------------------------------------------------------------------
 
-equal = elementwise(
-    "equal", "a b", numpy=np.equal, scalar="{a} == {b}", predicate=True,
-    of_complex=HOLOMORPHIC,
-    torch="eq", arguments="number", example=("tensor([1, 2]), 2", "tensor([False,  True])"),
-    doc="a == b",
-)  # fmt: skip
-not_equal = elementwise(
-    "not_equal", "a b", numpy=np.not_equal, scalar="{a} != {b}", predicate=True,
-    of_complex=HOLOMORPHIC, torch="ne not_equal", arguments="number",
-    example=("tensor([1, 2]), 2", "tensor([ True, False])"), doc="a != b",
-)  # fmt: skip
-less = elementwise(
-    "less", "a b", numpy=np.less, scalar="{a} < {b}", predicate=True,
-    torch="lt less", arguments="number", example=("tensor([1, 2]), 2", "tensor([ True, False])"),
-    doc="a < b",
-)  # fmt: skip
-less_equal = elementwise(
-    "less_equal", "a b", numpy=np.less_equal, scalar="{a} <= {b}", predicate=True,
-    torch="le less_equal", arguments="number",
-    example=("tensor([1, 2]), 1", "tensor([ True, False])"), doc="a <= b",
-)  # fmt: skip
-greater = elementwise(
-    "greater", "a b", numpy=np.greater, scalar="{a} > {b}", predicate=True,
-    torch="gt greater", arguments="number", example=("tensor([1, 2]), 1", "tensor([False,  True])"),
-    doc="a > b",
-)  # fmt: skip
-greater_equal = elementwise(
-    "greater_equal", "a b", numpy=np.greater_equal, scalar="{a} >= {b}", predicate=True,
-    torch="ge greater_equal", arguments="number",
-    example=("tensor([1, 2]), 2", "tensor([False,  True])"), doc="a >= b",
-)  # fmt: skip
+
+def _comparison(name: str, symbol: str, torch: str, number: int, result: str, **fields: Any) -> Operator:
+    return elementwise(
+        name, "a b", numpy=getattr(np, name), scalar=f"{{a}} {symbol} {{b}}", predicate=True, torch=torch,
+        arguments="number", example=(f"tensor([1, 2]), {number}", f"tensor({result})"), doc=f"a {symbol} b",
+        **fields,
+    )  # fmt: skip
+
+
+def _connective(name: str, symbol: str, doc: str, *, is_logical: bool) -> Operator:
+    return elementwise(
+        name, "a b", numpy=getattr(np, name), scalar=f"{{a}} {symbol} {{b}}", predicate=is_logical,
+        is_associative=True, torch=name, arguments="truth" if is_logical else WRITTEN_OUT, doc=doc,
+    )  # fmt: skip
+
+
+equal = _comparison("equal", "==", "eq", 2, "[False,  True]", of_complex=HOLOMORPHIC)
+not_equal = _comparison("not_equal", "!=", "ne not_equal", 2, "[ True, False]", of_complex=HOLOMORPHIC)
+less = _comparison("less", "<", "lt less", 2, "[ True, False]")
+less_equal = _comparison("less_equal", "<=", "le less_equal", 1, "[ True, False]")
+greater = _comparison("greater", ">", "gt greater", 1, "[False,  True]")
+greater_equal = _comparison("greater_equal", ">=", "ge greater_equal", 2, "[False,  True]")
 isnan = elementwise(
     "isnan", numpy=np.isnan, scalar="{x} != {x}", predicate=True,
     of_complex=HOLOMORPHIC, torch="isnan", arguments="test", in_place=False, doc="whether x is nan",
@@ -474,38 +462,17 @@ isfinite = elementwise(
     of_complex=HOLOMORPHIC,
     torch="isfinite", arguments="test", in_place=False, doc="neither infinite nor nan",
 )  # fmt: skip
-logical_and = elementwise(
-    "logical_and", "a b", numpy=np.logical_and, scalar="{a} & {b}", predicate=True,
-    is_associative=True,
-    torch="logical_and", arguments="truth", doc="both, of bools",
-)  # fmt: skip
+logical_and = _connective("logical_and", "&", "both, of bools", is_logical=True)
 CONJUNCTION = Monoid(logical_and, lambda dtype: True)
-logical_or = elementwise(
-    "logical_or", "a b", numpy=np.logical_or, scalar="{a} | {b}", predicate=True,
-    is_associative=True,
-    torch="logical_or", arguments="truth", doc="either, of bools",
-)  # fmt: skip
-logical_xor = elementwise(
-    "logical_xor", "a b", numpy=np.logical_xor, scalar="{a} ^ {b}", predicate=True,
-    is_associative=True,
-    torch="logical_xor", arguments="truth", doc="one, of bools",
-)  # fmt: skip
+logical_or = _connective("logical_or", "|", "either, of bools", is_logical=True)
+logical_xor = _connective("logical_xor", "^", "one, of bools", is_logical=True)
 logical_not = elementwise(
     "logical_not", numpy=np.logical_not, scalar="not {x}", predicate=True,
     torch="logical_not", arguments="truth", doc="the opposite, of bools",
 )  # fmt: skip
-bitwise_and = elementwise(
-    "bitwise_and", "a b", numpy=np.bitwise_and, scalar="{a} & {b}", is_associative=True,
-    torch="bitwise_and", arguments=WRITTEN_OUT, doc="a & b of integers",
-)  # fmt: skip
-bitwise_or = elementwise(
-    "bitwise_or", "a b", numpy=np.bitwise_or, scalar="{a} | {b}", is_associative=True,
-    torch="bitwise_or", arguments=WRITTEN_OUT, doc="a | b of integers",
-)  # fmt: skip
-bitwise_xor = elementwise(
-    "bitwise_xor", "a b", numpy=np.bitwise_xor, scalar="{a} ^ {b}", is_associative=True,
-    torch="bitwise_xor", arguments=WRITTEN_OUT, doc="a ^ b of integers",
-)  # fmt: skip
+bitwise_and = _connective("bitwise_and", "&", "a & b of integers", is_logical=False)
+bitwise_or = _connective("bitwise_or", "|", "a | b of integers", is_logical=False)
+bitwise_xor = _connective("bitwise_xor", "^", "a ^ b of integers", is_logical=False)
 bitwise_not = elementwise(
     "bitwise_not", numpy=np.bitwise_not, scalar="~{x}",
     torch="bitwise_not", arguments=WRITTEN_OUT, doc="~x of integers",
@@ -535,7 +502,8 @@ identity = elementwise(
     scalar="{x}",
     grad_fn="Clone",
     vjp={"x": lambda g: g},
-    of_complex=HOLOMORPHIC, doc="x itself, as a new value",
+    of_complex=HOLOMORPHIC,
+    doc="x itself, as a new value",
 )
 zeros_like = elementwise(
     "zeros_like", numpy=np.zeros_like, scalar="0.0", of_complex=HOLOMORPHIC, doc="zero, of x's shape"
@@ -558,6 +526,7 @@ def _power(x: Array, exponent: float) -> Array:
     if exponent == 1:
         return x
     return multiply(x, x) if exponent == 2 else power_constant(x, exponent=exponent)
+
 
 # --- complex numbers ------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ from .matrices import (
     triangular_solution,
 )
 from .matrices import solve_triangular as solve_one_triangular
-from .movement import expand, permute, reshape, slice_
+from .movement import between, expand, permute, reshape
 from .reduction import prod, sum_
 
 BATCH = "abcdefgh"
@@ -112,9 +112,7 @@ def _pivots(a: Array) -> Array:
     """Of shape (..., n), negative where rows were exchanged."""
     size, batch = a.shape[-1], tuple(a.shape[:-2])
     found = eliminated(_untransposed(a)[0])
-    start, steps = (0,) * len(batch), (1,) * len(a.shape)
-    upper = slice_(found, starts=(*start, 0, 0), stops=(*batch, size, size), steps=steps)
-    last = slice_(found, starts=(*start, size, 0), stops=(*batch, size + 1, size), steps=steps)
+    upper, last = between(found, -2, 0, size), between(found, -2, size, size + 1)
     rows, columns = _rows_and_columns(size)
     diagonal = sum_(where(equal(rows, columns), upper, 0.0), dims=(len(batch),), keepdim=True)
     stays = equal(last, convert(columns, dtype=a.dtype))
@@ -206,7 +204,6 @@ sign_of_det = declare(
     vjp={"a": lambda g, a, y: _sign_cotangent(g, a, y)},
     doc="the sign of the determinant, det / |det|",
 )  # fmt: skip
-
 
 
 def _sign_cotangent(g: Array, a: Array, y: Array) -> Array:

@@ -94,7 +94,7 @@ triangular_solution = declare(
         lambda a, b: solve_triangular(a, b, lower, transposed), a, b
     ),
     call=WholeCall(
-        ("solve_upper", "solve_lower"), lambda lower, transposed: int(lower != transposed),
+        ("solve_upper", "solve_lower"), lambda a, lower, transposed: int(lower != transposed),
         transposes=lambda lower, transposed: transposed,
     ),
     noun="solution",
@@ -113,7 +113,7 @@ eliminated_solution = declare(
         lambda one, b: _solve_eliminated(one, b, transposed), eliminated, b
     ),
     call=WholeCall(
-        ("solve_eliminated", "solve_eliminated_transposed"), lambda transposed: int(transposed),
+        ("solve_eliminated", "solve_eliminated_transposed"), lambda a, transposed: int(transposed),
         refusal=("linalg.solve", "regular: it is singular"),
     ),
     noun="solution",

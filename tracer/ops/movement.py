@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,17 +11,30 @@ import numpy as np
 
 from ..dims import Dim, equated, equated_shapes, part_of
 from ..errors import DTypeError, ShapeError
-from ..operator import OWN_RULES, Array, Movement, Operator, Walk, Walks, declare, no_walks
+from ..operator import (
+    OWN_RULES,
+    Array,
+    Movement,
+    Operator,
+    Part,
+    Parts,
+    PartsOf,
+    Scalar,
+    Walk,
+    Walks,
+    declare,
+)
 from ..spec import Spec, broadcast_shapes, complex_dtype, real_dtype, reshape_groups
 from .elementwise import zeros_like
 
 
 def movement(
     name: str, operands: str = "x", *, is_view: bool = False, rearranges: bool = False,
-    shifts: bool = False, chooses: bool = False, walks: Walks = no_walks, **fields: Any,
+    shifts: bool = False, chooses: bool = False, walks: Walks | None = None, parts: PartsOf | None = None,
+    **fields: Any,
 ) -> Operator:  # fmt: skip
     """Declare a movement operator; `Movement` says what the flags are, and every view rearranges."""
-    moves = Movement(is_view, is_view or rearranges, shifts, chooses, walks)
+    moves = Movement(is_view, is_view or rearranges, shifts, chooses, walks, parts)
     return declare(name, "movement", operands, cost=0, movement=moves, **fields)
 
 
@@ -157,38 +171,30 @@ slice_ = movement(
 )
 
 
-def _evaluate_dilate(
-    x: np.ndarray, shape: tuple[int, ...], starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]
-) -> np.ndarray:
-    result = np.zeros(shape, x.dtype)
-    result[_slices(starts, stops, steps)] = x
-    return result
-
-
 dilate = movement(
     "dilate",
     infer=lambda x, shape, starts, stops, steps: x.with_shape(shape),
-    evaluate=_evaluate_dilate,
+    evaluate=lambda x, shape, **region: _written(np.zeros(shape, x.dtype), x, **region),
     grad_fn="SliceBackward",
     vjp={"x": lambda g, starts, stops, steps: slice_(g, starts=starts, stops=stops, steps=steps)},
     shifts=True,
+    parts=lambda x, shape, starts, stops, steps: Parts((Part(0, starts, steps),)),
     doc="zeros of the given shape with x written at [start:stop:step]: the transpose of slice",
 )
 
 
-def _evaluate_slice_update(
+def _written(
     x: np.ndarray, update: np.ndarray, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]
 ) -> np.ndarray:
-    result = np.array(x)
-    result[_slices(starts, stops, steps)] = update
-    return result
+    x[_slices(starts, stops, steps)] = update
+    return x
 
 
 slice_update = movement(
     "slice_update",
     "x update",
     infer=lambda x, update, starts, stops, steps: x,
-    evaluate=_evaluate_slice_update,
+    evaluate=lambda x, update, **region: _written(np.array(x), update, **region),
     grad_fn="CopySlices",
     noun="state",
     vjp={
@@ -202,8 +208,24 @@ slice_update = movement(
         "update": lambda g, starts, stops, steps: slice_(g, starts=starts, stops=stops, steps=steps),
     },
     chooses=True,
+    parts=lambda x, update, starts, stops, steps: Parts((Part(1, starts, steps),), base=0),
     doc="x with x[start:stop:step] replaced by update",
 )
+
+
+def between(x: Array, dim: int, start: int, stop: int, step: int = 1) -> Array:
+    """x[start:stop:step] along one dimension."""
+    place = dim % len(x.shape)
+    bounds = [(start, stop, step) if axis == place else (0, extent, 1) for axis, extent in enumerate(x.shape)]
+    starts, stops, steps = zip(*bounds)
+    return slice_(x, starts=starts, stops=stops, steps=steps)
+
+
+def _at(g: Array, part: Part, spec: Spec) -> Array:
+    """The elements that a part without gaps fills."""
+    stops = tuple(start + extent for start, extent in zip(part.starts, spec.shape))
+    return slice_(g, starts=part.starts, stops=stops, steps=part.steps)
+
 
 # --- pad, concatenate, flip ---------------------------------------------------------------------------
 
@@ -212,10 +234,8 @@ def _infer_pad(x: Spec, widths: tuple[tuple[int, int], ...], value: float) -> Sp
     return x.with_shape(tuple(before + extent + after for extent, (before, after) in zip(x.shape, widths)))
 
 
-def _unpad(g: Array, x_spec: Spec, widths: tuple[tuple[int, int], ...]) -> Array:
-    starts = tuple(before for before, _ in widths)
-    stops = tuple(before + extent for extent, (before, _) in zip(x_spec.shape, widths))
-    return slice_(g, starts=starts, stops=stops, steps=(1,) * len(starts))
+def _parts_of_pad(x: Spec, widths: tuple[tuple[int, int], ...], value: Scalar = 0) -> Parts:
+    return Parts((Part(0, tuple(before for before, _ in widths), (1,) * x.ndim),), around=value)
 
 
 def _evaluate_pad(x: np.ndarray, widths: tuple[tuple[int, int], ...], value: float) -> np.ndarray:
@@ -231,9 +251,10 @@ pad = movement(
     infer=_infer_pad,
     evaluate=_evaluate_pad,
     grad_fn="ConstantPadNd",
-    vjp={"x": _unpad},
+    vjp={"x": lambda g, x_spec, widths: _at(g, _parts_of_pad(x_spec, widths).parts[0], x_spec)},
     shifts=True,
     chooses=True,
+    parts=_parts_of_pad,
     doc="a constant before and after, on every dimension",
 )
 
@@ -257,11 +278,18 @@ def _infer_concatenate(*specs: Spec, dim: int) -> Spec:
 
 def _piece(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
     """The part of the cotangent `g` that belongs to operand `index`."""
-    start = sum(spec.shape[dim] for spec in specs[:index])
-    shape = specs[index].shape
-    starts = tuple(start if axis == dim else 0 for axis in range(len(shape)))
-    stops = tuple(offset + extent for offset, extent in zip(starts, shape))
-    return slice_(g, starts=starts, stops=stops, steps=(1,) * len(shape))
+    return _at(g, _parts_of_concatenate(*specs, dim=dim).parts[index], specs[index])
+
+
+def _parts_of_concatenate(*specs: Spec, dim: int) -> Parts:
+    starts = itertools.accumulate((spec.shape[dim] for spec in specs[:-1]), initial=0)
+    rank = specs[0].ndim
+    return Parts(
+        tuple(
+            Part(place, tuple(start if axis == dim else 0 for axis in range(rank)), (1,) * rank, dim)
+            for place, start in enumerate(starts)
+        )
+    )
 
 
 concatenate = movement(
@@ -272,6 +300,7 @@ concatenate = movement(
     grad_fn="Cat",
     vjp={"xs": _piece},
     chooses=True,
+    parts=_parts_of_concatenate,
     doc="arrays one after another along a dimension",
 )
 
@@ -294,5 +323,8 @@ rotate = movement(
     vjp={"x": lambda g, dim, shift: rotate(g, dim=dim, shift=-shift)},
     rearranges=True,
     shifts=True,
+    walks=lambda x, dim, shift: tuple(
+        Walk(axis, -shift, turns=True) if axis == dim else Walk(axis) for axis in range(x.ndim)
+    ),
     doc="moved along a dimension, what leaves at one end coming in at the other",
 )

@@ -1,28 +1,58 @@
-"""Order: which positions sort the rows of an array."""
+"""Order: rows of an array sorted, and which positions sort them."""
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..operator import WholeCall, declare
+from ..operator import Array, WholeCall, declare
 from ..spec import INT64, Spec
+from .creation import iota
+from .indexing import scatter_add
+from .movement import expand, reshape
 
 
 def _infer(x: Spec) -> Spec:
     if not x.ndim:
         raise ShapeError(f"sorted_positions: a row of elements expected, found {x}.")
-    return Spec((*x.shape[:-1], 2, x.shape[-1]), INT64)
+    return x
 
 
-def _evaluate(x: np.ndarray) -> np.ndarray:
-    order = np.argsort(x, axis=-1, kind="stable")
-    return np.stack([order, np.argsort(order, axis=-1)], axis=-2)
+def _steps(extent: int) -> int:
+    return max(extent, 2).bit_length()
 
 
+def _evaluate_values(x: np.ndarray) -> np.ndarray:
+    """Zeros of both signs in order: NumPy's own sort takes them for equal."""
+    has_signs = x.dtype.kind == "f" and bool((x == 0).any())
+    return np.sort(x, axis=-1, kind="stable" if has_signs else None)
+
+
+def _numbers(x: Array, extent: int) -> Array:
+    return type(x).apply(iota, (), {"size": extent, "dtype": INT64})
+
+
+def _values_cotangent(g: Array, x: Array) -> Array:
+    """Each element's is where the element has come to."""
+    shape = tuple(x.shape)
+    places = []
+    for dim, extent in enumerate(shape[:-1]):
+        numbers = np.arange(extent) if isinstance(x, np.ndarray) else _numbers(x, extent)
+        column = tuple(extent if one == dim else 1 for one in range(len(shape)))
+        places.append(expand(reshape(numbers, shape=column), shape=shape))
+    return scatter_add(g, *places, sorted_positions(x), shape=shape)
+
+
+sorted_values = declare(
+    "sorted_values", "ordering", "x", infer=_infer, evaluate=_evaluate_values, vjp={"x": _values_cotangent},
+    call=WholeCall(
+        ("sort_integers", "sort_floats"), lambda x: int(x.dtype.kind == "f"), dims=1, steps=_steps
+    ),
+    noun="ordered", grad_fn="Sort",
+    doc="each row in order, equal elements as they stood and nan last",
+)  # fmt: skip
 sorted_positions = declare(
     "sorted_positions", "ordering", "x",
-    infer=_infer,
-    evaluate=_evaluate,
-    call=WholeCall(("sort_positions",), dims=1, steps=lambda extent: max(extent, 2).bit_length()),
-    noun="order",
-    doc="for each row the positions that sort it, equal elements in order and nan last, and all ranks",
+    infer=lambda x: Spec(_infer(x).shape, INT64),
+    evaluate=lambda x: np.argsort(x, axis=-1, kind="stable"),
+    call=WholeCall(("sort_positions",), dims=1, steps=_steps), noun="order",
+    doc="for each row the positions that sort it, equal elements in order and nan last",
 )  # fmt: skip

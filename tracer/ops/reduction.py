@@ -26,7 +26,7 @@ from .elementwise import (
     minimum,
     where,
 )
-from .movement import expand, flip, pad, permute, reshape, slice_
+from .movement import between, expand, flip, pad, permute, reshape
 
 
 def restore_dims(reduced: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:
@@ -87,10 +87,8 @@ def _shifted(x: Array, x_spec: Spec, dim: int, first: float) -> Array:
     """At each place what lies before it on `dim`, and `first` at the first."""
     shape = x_spec.shape
     distance = min(1, shape[dim])
-    stops = tuple(extent - distance if axis == dim else extent for axis, extent in enumerate(shape))
-    kept = slice_(x, starts=(0,) * len(shape), stops=stops, steps=(1,) * len(shape))
     widths = tuple((distance, 0) if axis == dim else (0, 0) for axis in range(len(shape)))
-    return pad(kept, widths=widths, value=first)
+    return pad(between(x, dim, 0, shape[dim] - distance), widths=widths, value=first)
 
 
 def _product_of_others(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...]) -> Array:

@@ -43,7 +43,7 @@ def eager(
     name: str,
     operands: str = "x",
     *,
-    numpy: Callable[..., Any],
+    numpy: str | Callable[..., Any],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     dtype: np.dtype | None = None,
     torch: str = "",
@@ -51,7 +51,11 @@ def eager(
     also: str = "",
     **fields: Any,
 ) -> Operator:
-    """Declare an operator on one element at a time that only NumPy or SciPy evaluates; see `elementwise`."""
+    """Declare an operator on one element at a time that only NumPy or SciPy evaluates; see `elementwise`.
+
+    `numpy` may be the name of a function of `scipy.special`, or of a ufunc of NumPy's that warns of nothing.
+    """
+    function, fills = (numpy, "") if callable(numpy) else _ufunc(numpy)
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         found = common_dtype(name, specs)
@@ -59,16 +63,27 @@ def eager(
 
     def evaluate(*arrays: Any, **attributes: Any) -> np.ndarray:
         kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray))
-        return np.asarray(numpy(*arrays, **attributes)).astype(dtype or kind, copy=False)
+        return np.asarray(function(*arrays, **attributes)).astype(dtype or kind, copy=False)
 
     return declare(
         name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, torch=torch,
-        arguments=arguments, in_place=True, numpy=names_in_numpy(numpy, also), **fields,
+        arguments=arguments, in_place=True, numpy=names_in_numpy(function, also), fills=fills, **fields,
     )  # fmt: skip
 
 
-def _scipy(name: str) -> Callable[..., Any]:
-    return lambda *arrays: getattr(scipy_special(), name)(*arrays)
+def _ufunc(name: str) -> tuple[Callable[..., Any], str]:
+    """A ufunc of NumPy's, or of SciPy's, which is imported when it is called; and where it is."""
+    if hasattr(np, name):
+        return getattr(np, name), f"numpy.{name}"
+    return lambda *arrays: getattr(scipy_special(), name)(*arrays), f"scipy.special.{name}"
+
+
+def _of_scipy(name: str, **fields: Any) -> Operator:
+    """A function of `scipy.special` that generated code has as well."""
+    return elementwise(
+        name, numpy=lambda x: getattr(scipy_special(), name)(x), scalar=f"{name}({{x}})",
+        cost=2 * TRANSCENDENTAL, **fields,
+    )  # fmt: skip
 
 
 def _no_rule(function: str, operand: str) -> NoReturn:
@@ -89,61 +104,61 @@ def _gamma_density(a: Array, x: Array) -> Array:
     return exp((a - 1.0) * log(x) - x - lgamma(a))
 
 
-erfinv = eager(
-    "erfinv", numpy=_scipy("erfinv"), vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
+erfinv = _of_scipy(
+    "erfinv", vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
     domain=(-0.9, 0.9),
     torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
 )  # fmt: skip
-erfcx = eager(
-    "erfcx", numpy=_scipy("erfcx"),
+erfcx = _of_scipy(
+    "erfcx",
     vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)}, grad_fn="SpecialErfcx",
     torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
 )  # fmt: skip
-ndtri = eager(
-    "ndtri", numpy=_scipy("ndtri"), vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
+ndtri = _of_scipy(
+    "ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
     domain=(0.05, 0.95), grad_fn="SpecialNdtri",
     torch="special.ndtri", scipy="ndtri", doc="the quantile of the normal distribution",
 )  # fmt: skip
-log_ndtr = eager(
-    "log_ndtr", numpy=_scipy("log_ndtr"),
+log_ndtr = _of_scipy(
+    "log_ndtr",
     vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
     torch="special.log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
-i0 = eager(
-    "i0", numpy=_scipy("i0"), vjp={"x": lambda g, x: g * i1(x)},
+i0 = _of_scipy(
+    "i0", vjp={"x": lambda g, x: g * i1(x)},
     torch="i0 special.i0", scipy="i0", doc="the modified Bessel function I_0",
 )  # fmt: skip
-i0e = eager(
-    "i0e", numpy=_scipy("i0e"), vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
+i0e = _of_scipy(
+    "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
     grad_fn="SpecialI0E",
     torch="special.i0e", scipy="i0e", doc="exp(-|x|) I_0(x)",
 )  # fmt: skip
-i1 = eager(
-    "i1", numpy=_scipy("i1"), vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
+i1 = _of_scipy(
+    "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
     grad_fn="SpecialI1",
     torch="special.i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
-i1e = eager(
-    "i1e", numpy=_scipy("i1e"), vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
+i1e = _of_scipy(
+    "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
     torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
 )  # fmt: skip
 igamma = eager(
-    "igamma", "a x", numpy=_scipy("gammainc"), domain=(0.3, 3.0),
+    "igamma", "a x", numpy="gammainc", domain=(0.3, 3.0),
     vjp={"a": lambda: _no_rule("igamma", "first argument"), "x": lambda g, a, x: g * _gamma_density(a, x)},
     torch="igamma special.igamma special.gammainc", scipy="gammainc",
     example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
     doc="the lower incomplete gamma function over gamma(a)",
 )  # fmt: skip
 igammac = eager(
-    "igammac", "a x", numpy=_scipy("gammaincc"), domain=(0.3, 3.0),
+    "igammac", "a x", numpy="gammaincc", domain=(0.3, 3.0),
     vjp={"a": lambda: _no_rule("igammac", "first argument"), "x": lambda g, a, x: -g * _gamma_density(a, x)},
     torch="igammac special.igammac special.gammaincc", scipy="gammaincc",
     example=("tensor([1.0]), tensor([0.0])", "tensor([1.])"),
     doc="the upper incomplete gamma function over gamma(a)",
 )  # fmt: skip
 zeta = eager(
-    "zeta", "x q", numpy=_scipy("zeta"), domain=(1.2, 3.0), grad_fn="SpecialZeta",
+    "zeta", "x q", numpy="zeta", domain=(1.2, 3.0), grad_fn="SpecialZeta",
     vjp={"x": lambda: _no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
     torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
@@ -212,7 +227,7 @@ polygamma = declare(
 # --- integers and the parts of floats ---------------------------------------------------------------------
 
 gcd = eager(
-    "gcd", "a b", numpy=np.gcd, is_associative=True,
+    "gcd", "a b", numpy="gcd", is_associative=True,
     torch="gcd", arguments=WRITTEN_OUT, doc="the greatest common divisor",
 )  # fmt: skip
 lcm = eager(
@@ -236,10 +251,10 @@ exponent = eager(
     doc="the power of two that frexp splits off",
 )
 bitwise_left_shift = eager(
-    "bitwise_left_shift", "a b", numpy=np.left_shift,
+    "bitwise_left_shift", "a b", numpy="left_shift",
     torch="bitwise_left_shift", arguments=WRITTEN_OUT, doc="a << b",
 )  # fmt: skip
 bitwise_right_shift = eager(
-    "bitwise_right_shift", "a b", numpy=np.right_shift,
+    "bitwise_right_shift", "a b", numpy="right_shift",
     torch="bitwise_right_shift", arguments=WRITTEN_OUT, doc="a >> b, the sign kept",
 )  # fmt: skip

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..errors import ShapeError
+from ..operator import Part, Parts
 from ..spec import BOOL, INT64, Spec
 from .elementwise import zeros_like
-from .movement import movement
+from .movement import dilate, movement, slice_, slice_update
 
 Shape = tuple[int, ...]
 PLACE = Spec((), INT64)
@@ -105,6 +106,7 @@ dilate_at = movement(
             g, *places, shape=x_spec.shape, steps=steps, ragged=ragged
         )
     },
+    parts=lambda x, *places, shape, steps, ragged: Parts((Part(0, (), steps),)),
     doc="zeros of the given shape with x written from the places on: the transpose of slice_at",
 )
 
@@ -144,5 +146,8 @@ update_at = movement(
             g, *places, shape=update_spec.shape, steps=steps, ragged=ragged
         ),
     },
+    parts=lambda x, update, *places, steps, ragged: Parts((Part(1, (), steps),), base=0),
     doc="x with the window that begins at the places replaced by update",
 )
+AT_PLACES = {slice_: slice_at, slice_update: update_at, dilate: dilate_at}
+"""The operators on a part that attributes place, and those on a window."""

@@ -1,43 +1,50 @@
-"""From a Python kernel to object code: Numba types and lowers it, LLVM optimises it, once.
+"""From a Python kernel to object code: Numba's representation of it, LLVM's instructions, optimised once.
 
 `njit` does more than generated code needs, and its time is what a person waits for. Here
 
-- the text of a kernel goes straight into Numba's representation (`translate`); Numba's rules say what types
-  its operations have (`inference`), in contexts that know only what kernels consist of (`contexts`), and
-  Numba's implementations of these operations become instructions (`lowering`);
-- the functions that kernels call write their own instructions (`callees`): those of vector_math become small
-  LLVM functions, which are inlined, so that loops vectorise; a product of matrices calls BLAS;
-- nothing is optimised until the whole kernel is linked, then once, instead of three times in part;
+- Numba's modules are loaded without all that `import numba` loads (`parts`, the one file that imports it);
+- the text of a kernel goes straight into Numba's representation (`translate`), whose statements write their
+  instructions one after the other (`lowering`, `operations`): each value knows its kind (`kinds`);
+- the functions that kernels call do so as well (`callees`): those of vector_math become small LLVM
+  functions, which are inlined, so that loops vectorise; a product of matrices calls BLAS;
+- a kernel, what it calls and its entry are one module, which is optimised once;
 - the way in from Python reads the fields of the arrays itself: see `entry`.
 
-Only this package imports Numba. It is imported when a kernel is not in the cache.
+It is imported when a kernel is not in the cache.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import Any
 
+import numpy as np
 from llvmlite import binding as llvm
-from numba.core import types as numba_types
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
-from numba.np import numpy_support
+from llvmlite import ir
 
-from ....tracer.forks import hold_in_forks
 from ...vector_math import rare
 from .. import kernel_types
 from ..entry import Entry, Result
 from ..loading import target_machine
 from ..sharing import SharedEntry
+from .kinds import NONE, Array, Kind, Tuple
 from .lowering import lower
 from .outline import VARIANT, drop_unused_variants
+from .parts import JITCodeLibrary, JITCPUCodegen, global_compiler_lock
 
-types: Any = numba_types  # their annotations lack attributes that the classes have
-NumbaType = Any
-hold_in_forks(global_compiler_lock._lock)  # as Numba's own, with a limit for waiting
+
+class KernelLibrary(JITCodeLibrary):
+    """Numba's library of a module, which `optimise` alone works on."""
+
+    def _optimize_functions(self, ll_module: llvm.ModuleRef) -> None:
+        pass
+
+    def joined(self) -> llvm.ModuleRef:
+        """The module that has been added."""
+        module: llvm.ModuleRef = self._final_module
+        return module
 
 
 def optimise(module: llvm.ModuleRef) -> None:
@@ -98,39 +105,46 @@ def compile_kernel(
 ) -> tuple[bytes, list[str]]:
     """Object code with the entry `symbol`, and the names of the functions it expects to find."""
     with global_compiler_lock:
-        lowered = lower(function, tuple(map(_numba_type, argument_types)), options)
-        context = lowered.contexts.target
-        parts = (context, lowered, argument_types, _result(lowered.return_type), symbol)
-        entry = Entry(*parts) if options.sharing is None else SharedEntry(*parts, options.sharing)
-        lowered.library.add_ir_module(entry.module)
-        module = lowered.library.link()
+        library = KernelLibrary(_codegen(), symbol)
+        text = library.create_ir_module(symbol)
+        kernel, kind = lower(text, function, tuple(map(_kind, argument_types)), options)
+        kernel.attributes.add("noinline")  # inlined, the arguments would lose `noalias` as attributes
+        if options.sharing is None:
+            Entry(kernel, argument_types, _result(kind), symbol)
+        else:
+            SharedEntry(kernel, argument_types, symbol, options.sharing)
+        _prefer_vectors(text, options.vector_width)
+        library.add_ir_module(text)
+        module = library.joined()
         _keep_only(module, symbol)
-        # Inlined into the entry, the arguments would lose `noalias` as attributes.
-        module.get_function(lowered.descriptor.llvm_func_name).add_function_attribute("noinline")
-        module.verify()
         optimise(module)
         needed = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
         return emit(module), needed
 
 
-def _numba_type(argument: kernel_types.ArrayType | kernel_types.ScalarType) -> NumbaType:
-    element = numpy_support.from_dtype(argument.dtype)
+@functools.cache
+def _codegen() -> JITCPUCodegen:
+    return JITCPUCodegen("pullback")
+
+
+def _prefer_vectors(module: ir.Module, width: int) -> None:
+    for function in module.functions:
+        if not function.is_declaration and width:
+            # llvmlite knows no attributes with a value, but writes what the set holds
+            set.add(function.attributes, f'"prefer-vector-width"="{width}"')
+
+
+def _kind(argument: kernel_types.ArrayType | kernel_types.ScalarType) -> Kind:
     if isinstance(argument, kernel_types.ScalarType):
-        return element
-    return types.Array(element, argument.ndim, argument.layout)
+        return argument.dtype
+    return Array(argument.dtype, argument.ndim, argument.layout)
 
 
-def _result(kind: NumbaType) -> Result:
-    """The NumPy dtype of a scalar result, dtypes of a tuple of them, or None."""
-    if isinstance(kind, types.NoneType):
+def _result(kind: Kind) -> Result:
+    """The dtype of a scalar result, dtypes of a tuple of them, or None."""
+    if kind == NONE:
         return None
-    if isinstance(kind, types.BaseTuple):
-        return tuple(map(numpy_support.as_dtype, kind))
-    if not isinstance(kind, types.Number | types.Boolean):
-        raise TypeError(f"A kernel returns None, a scalar or a tuple of scalars, not {kind}.")
-    return numpy_support.as_dtype(kind)
-
-
-def register_symbols() -> None:
-    """Make Numba's C functions ready (allocation), and tell LLVM where they are: for code from the cache."""
-    cpu_target.target_context.refresh()
+    if isinstance(kind, Tuple):
+        return tuple(one for one in kind.items if isinstance(one, np.dtype))
+    assert isinstance(kind, np.dtype)
+    return kind

@@ -1,236 +1,252 @@
-"""Functions that kernels call: those of vector_math, of the generated module, `gemm`, `min`, `max`, `bool`.
+"""What kernels call: vector_math, `gemm`, functions of the module and of whole matrices, `min`, `max`.
 
-A `Callee` takes the place of such a function in the namespace that Numba sees. It says what the types of a
-call give, and writes its own instructions, so nothing of it goes through Numba's front end.
+A `Call` says what kinds its operands become, and writes the instructions of the result.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
-from numba.core import types as numba_types
-from numba.core.typing import signature
-from numba.core.typing.templates import AbstractTemplate
 
-from ... import blas
+from pullback.tracer.lapack import Routine
+from pullback.tracer.spec import BOOL, INT64
+
+from ... import blas, host, lapack, sorting
 from ...vector_math import staged
-from .contexts import Contexts
+from .. import host_entry
+from ..loading import OBJECT_PREFIX
+from . import kinds, operations
+from .kinds import FLOAT32, FLOAT64, NONE, SLICE, Array, ArrayValue, Kind, Tuple
 from .translate import choose
 
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 VECTOR_MATH = "pullback.codegen.vector_math"
 OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in ("ordering", "matrices", "decompositions"))
 
-types: Any = numba_types  # their annotations lack attributes that the classes have
-NumbaType = Any
-Emitter = Callable[[Any, ir.IRBuilder, Any, Sequence[ir.Value]], ir.Value]
-"""(target context, builder, signature, arguments) -> result, as Numba calls implementations."""
-Typing = Callable[..., "tuple[Any, Emitter] | None"]
-"""(argument types) -> the signature and the emitter; None where the types do not fit."""
+Emit = Callable[["Writer", Sequence[Any]], Any]
 
 
-class Callee:
-    """What stands for a function in the namespace of a kernel: Numba reads `_numba_type_`."""
+class Writer(Protocol):
+    """The function that is being written."""
 
-    def __init__(self, name: str, contexts: Contexts, typing: Typing) -> None:
-        fields = {"key": self, "contexts": contexts, "typing": staticmethod(typing)}
-        self._numba_type_ = types.Function(type(f"{name}_template", (_Template,), fields))
+    builder: ir.IRBuilder
 
+    def call(self, function: ir.Function, result: Kind, arguments: Sequence[ir.Value]) -> Any: ...
 
-class _Template(AbstractTemplate):
-    """Numba asks it for the signature of a call, and enters the implementation with that."""
+    def slot(self, kind: ir.Type) -> ir.Value: ...
 
-    contexts: Contexts
-    typing: Typing
-    key: Any
-
-    def generic(self, arguments: Sequence[NumbaType], keywords: Any) -> Any:
-        found = None if keywords else self.typing(*map(types.unliteral, arguments))
-        if found is None:
-            return None
-        call, emit = found
-        implementations = self.contexts.target._defns[self.key]
-        if not any(arguments == call.args for arguments, _ in implementations.versions):
-            implementations.append(emit, call.args)
-        return call
+    def leave_if(self, condition: ir.Value, error: ir.Value) -> None: ...
 
 
-def callees(
-    function: FunctionType, contexts: Contexts, lower: Callable[[FunctionType, Sequence[NumbaType]], Any]
-) -> dict[str, Any]:
-    """The namespace of `function`, with functions that Numba can call; `lower` lowers those of its module."""
-    namespace = dict(function.__globals__)
-    for name in (*function.__code__.co_names, "choose"):
-        used = namespace.get(name, _BUILTINS.get(name))
-        if callable(used) and used in _TYPINGS:
-            namespace[name] = _own(used, contexts)
-        elif not isinstance(used, FunctionType):
-            continue
-        elif used is blas.gemm:
-            namespace[name] = _gemm(contexts)
-        elif used.__module__.startswith(VECTOR_MATH):
-            namespace[name] = _vector_math(used, contexts)
-        elif used.__module__ in (function.__module__, *OF_WHOLES):
-            namespace[name] = _kernel(used, contexts, lower)
-    return namespace
+@dataclass(frozen=True)
+class Call:
+    """A function for operands of some kinds."""
+
+    result: Kind
+    operands: tuple[Kind, ...]
+    """The kinds that the operands are given in."""
+    emit: Emit
 
 
-def _kernel(function: FunctionType, contexts: Contexts, lower: Callable[..., Any]) -> Callee:
-    """A function of the generated module, or of whole rows or matrices; its exceptions leave the caller."""
-
-    def typing(*arguments: NumbaType) -> tuple[Any, Emitter]:
-        lowered = lower(function, arguments)
-
-        def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-            context.add_linking_libs([lowered.library])
-            return context.call_internal(builder, lowered.descriptor, call, values)
-
-        return signature(lowered.return_type, *arguments), emit
-
-    return Callee(function.__name__, contexts, functools.cache(typing))
+Define = Callable[[FunctionType, tuple[Kind, ...]], tuple[ir.Function, Kind]]
 
 
-@functools.cache
-def _vector_math(function: FunctionType, contexts: Contexts) -> Callee:
-    """A function of vector_math. It writes its own instructions; LLVM inlines them wherever it is called."""
+def call_of(function: Any, given: tuple[Kind, ...], module: str, define: Define) -> Call:
+    """The call of a function in a function of a module; `define` defines those that are compiled with it.
 
-    def typing(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
-        if not all(isinstance(kind, types.Number | types.Boolean) for kind in arguments):
-            return None
-        exact = _of_integers(function.__name__, contexts, *arguments)
-        if exact is not None:
-            return exact
-        kind = types.float32 if set(arguments) == {types.float32} else types.float64
-        return signature(kind, *[kind] * len(arguments)), emit
-
-    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-        value_types = tuple(value.type for value in values)
-        return builder.call(staged.define(builder.module, function, value_types), values)
-
-    return Callee(function.__name__, contexts, typing)
-
-
-def _of_integers(name: str, contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
-    """What `OF_INTEGERS` are for integers."""
-    kind = contexts.typing.unify_types(*arguments)
-    if name in ("maximum", "minimum") and isinstance(kind, types.Integer | types.Boolean):
-        return signature(kind, kind, kind), _extreme(">" if name == "maximum" else "<")
-    if name in ("floor_divide", "remainder") and isinstance(kind, types.Integer):
-        return signature(kind, kind, kind), functools.partial(_division, gives_quotient=name[0] == "f")
-    return None
-
-
-def _division(
-    context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value], gives_quotient: bool
-) -> ir.Value:
-    """As NumPy's floor_divide and remainder of integers, which are 0 where the divisor is.
-
-    The processor divides neither by 0 nor the least integer by -1: these divisors are 1 for it. A quotient
-    by -1 is the negative, which for the least integer is itself.
+    Raises TypeError where it cannot be called, or not with operands of these kinds.
     """
-    dividend, given = values
-    zero, one = (given.type(number) for number in (0, 1))
-    is_zero = builder.icmp_unsigned("==", given, zero)
-    if not call.return_type.signed:
-        divisor = builder.select(is_zero, one, given)
-        found = (builder.udiv if gives_quotient else builder.urem)(dividend, divisor)
-        return builder.select(is_zero, zero, found) if gives_quotient else found
-    is_negation = builder.icmp_unsigned("==", given, given.type(-1))
-    divisor = builder.select(builder.or_(is_zero, is_negation), one, given)
-    rest = builder.srem(dividend, divisor)
-    has_rest = builder.icmp_unsigned("!=", rest, zero)
-    is_rounded_up = builder.and_(has_rest, builder.icmp_signed("<", builder.xor(rest, divisor), zero))
-    if not gives_quotient:
-        return builder.select(is_rounded_up, builder.add(rest, divisor), rest)
-    quotient = builder.sub(builder.sdiv(dividend, divisor), builder.zext(is_rounded_up, given.type))
-    quotient = builder.select(is_negation, builder.sub(zero, dividend), quotient)
-    return builder.select(is_zero, zero, quotient)
+    if isinstance(function, type) and function in _CONVERSIONS:
+        return _conversion(np.dtype(function), *given)
+    if symbol := host.symbol_of(function):
+        return _host_call(symbol, *given)
+    if isinstance(function, Routine):
+        return _lapack(function, *given)
+    own = _OWN.get(function)
+    if own is not None:
+        return own(*given)
+    if function.__module__.startswith(VECTOR_MATH):
+        return _vector_math(function, *given)
+    if not isinstance(function, FunctionType) or function.__module__ not in (module, *OF_WHOLES):
+        raise TypeError(f"a kernel cannot call {function}")
+    defined, result = define(function, given)
+
+    def emit(writer: Writer, values: Sequence[Any]) -> Any:
+        parts = [part for kind, value in zip(given, values) for part in kinds.fields(kind, value)]
+        return writer.call(defined, result, parts)
+
+    return Call(result, given, emit)
 
 
-def _extreme(sign: str) -> Emitter:
-    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-        signed = getattr(call.return_type, "signed", False)
-        compare = builder.icmp_signed if signed else builder.icmp_unsigned
-        return functools.reduce(
-            lambda one, other: builder.select(compare(sign, one, other), one, other), values
-        )
+def _vector_math(function: FunctionType, *given: Kind) -> Call:
+    """A function of vector_math. It writes its own instructions; LLVM inlines them wherever it is called."""
+    both = kinds.common(*given)
+    combine = _EXACT.get(function.__name__)
+    if combine is not None and (both.kind in "iu" or (both == BOOL and function.__name__ in _EXTREMES)):
+        return Call(both, (both, both), lambda writer, values: combine(writer.builder, both, *values))
+    kind = FLOAT32 if set(given) == {FLOAT32} else FLOAT64
 
-    return emit
+    def emit(writer: Writer, values: Sequence[ir.Value]) -> ir.Value:
+        value_types = tuple(value.type for value in values)
+        return writer.builder.call(staged.define(writer.builder.module, function, value_types), values)
+
+    return Call(kind, (kind,) * len(given), emit)
 
 
-@functools.cache
-def _gemm(contexts: Contexts) -> Callee:
+_EXTREMES = {"maximum": operations.extreme(">"), "minimum": operations.extreme("<")}
+_EXACT = {**_EXTREMES, "floor_divide": operations.quotient, "remainder": operations.remainder}
+"""Functions that are exact for integers, which are not rounded to floats."""
+
+
+def _gemm(*given: Kind) -> Call:
     """`blas.gemm` of matrices of one dtype."""
+    _, a, b, _, out = given
+    if not all(isinstance(one, Array) and one.ndim == 2 and one.dtype == a.dtype for one in (a, b, out)):  # type: ignore[union-attr]
+        raise TypeError(f"gemm is of matrices of one dtype, not of {a}, {b} and {out}")
+    dtype = a.dtype  # type: ignore[union-attr]
 
-    def typing(*arguments: NumbaType) -> tuple[Any, Emitter] | None:
-        _, a, b, _, out = arguments
-        if not all(isinstance(one, types.Array) and one.ndim == 2 for one in (a, b, out)):
-            return None
-        if not a.dtype == b.dtype == out.dtype:
-            return None
-        return signature(types.none, out.dtype, a, b, out.dtype, out), emit
+    def emit(writer: Writer, values: Sequence[Any]) -> None:
+        parts: list[ir.Value] = []
+        for value in values:
+            is_matrix = isinstance(value, ArrayValue)
+            parts += [value.data, *value.shape, *value.strides] if is_matrix else [value]
+        writer.builder.call(blas.define(writer.builder.module, dtype.name), parts)
 
-    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-        fields: list[ir.Value] = []
-        for kind, value in zip(call.args, values):
-            if isinstance(kind, types.Array):
-                array = context.make_array(kind)(context, builder, value)
-                extents = cgutils.unpack_tuple(builder, array.shape, 2)
-                strides = cgutils.unpack_tuple(builder, array.strides, 2)
-                fields += [array.data, *extents, *strides]
-            else:
-                fields.append(value)
-        builder.call(blas.define(builder.module, str(call.args[1].dtype)), fields)
-        return context.get_dummy_value()
-
-    return Callee("gemm", contexts, typing)
+    return Call(NONE, (dtype, a, b, dtype, out), emit)
 
 
-# --- small functions, of which Numba compiles a Python source for each combination of types ----------------
+def _lapack(routine: Routine, *given: Kind) -> Call:
+    """A routine of LAPACK, for extents and for the memory of arrays of one dtype."""
+    dtypes = {one.dtype for one in given if isinstance(one, Array)}
+    if len(dtypes) != 1 or not all(isinstance(one, Array) or kinds.is_integer(one) for one in given):
+        raise TypeError(f"{routine.name} is of extents and arrays of one dtype, not of {given}")
+    (dtype,) = dtypes
+
+    def emit(writer: Writer, values: Sequence[Any]) -> None:
+        parts = [one.data if isinstance(one, ArrayValue) else one for one in values]
+        writer.builder.call(lapack.define(writer.builder.module, routine, dtype.name), parts)
+
+    return Call(NONE, tuple(one if isinstance(one, Array) else INT64 for one in given), emit)
 
 
-def _smaller_or_larger(sign: str) -> Typing:
-    def typing(contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
-        if len(arguments) < 2 or not all(isinstance(kind, types.Integer) for kind in arguments):
-            return None
-        return signature(types.int64, *(types.int64 for _ in arguments)), _extreme(sign)
+def _sorting(function: str, *given: Kind) -> Call:
+    """`sorting.sort` or `sorting.order` of contiguous arrays."""
+    first = given[0]
+    if not isinstance(first, Array) or not all(isinstance(one, Array) and one.layout == "C" for one in given):
+        raise TypeError(f"{function} is of contiguous arrays, not of {given}")
+    dtype = first.dtype
 
-    return typing
+    def emit(writer: Writer, values: Sequence[ArrayValue]) -> None:
+        (count,) = values[0].shape
+        sorting.call(writer.builder, function, dtype.name, [one.data for one in values], count)
 
-
-def _truth(contexts: Contexts, *arguments: NumbaType) -> tuple[Any, Emitter] | None:
-    if len(arguments) != 1 or not isinstance(arguments[0], types.Number | types.Boolean):
-        return None
-
-    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-        return context.is_true(builder, *call.args, *values)
-
-    return signature(types.boolean, *arguments), emit
+    return Call(NONE, given, emit)
 
 
-def _choice(contexts: Contexts, condition: NumbaType, *values: NumbaType) -> tuple[Any, Emitter] | None:
-    kind = contexts.typing.unify_types(*values)
-    if not isinstance(kind, types.Number | types.Boolean):
-        return None
+def _host_call(symbol: str, *given: Kind) -> Call:
+    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set."""
+    arrays = [one for one in given if isinstance(one, Array)]
+    if len(arrays) < len(given):
+        raise TypeError(f"{symbol} is a function of arrays")
 
-    def emit(context: Any, builder: ir.IRBuilder, call: Any, values: Sequence[ir.Value]) -> ir.Value:
-        return builder.select(context.is_true(builder, condition, values[0]), *values[1:])
+    def emit(writer: Writer, values: Sequence[ArrayValue]) -> None:
+        builder, module = writer.builder, writer.builder.module
+        words: list[ir.Value] = []
+        for kind, array in zip(arrays, values):
+            dtype = _external(module, f"{OBJECT_PREFIX}{kind.dtype.name}")
+            sizes = [_in_memory(writer, one) for one in (array.shape, array.strides)]
+            words += [dtype, _WORD(kind.ndim), array.data, *sizes]
+        table = _in_memory(
+            writer, [one if one.type == _WORD else builder.ptrtoint(one, _WORD) for one in words]
+        )
+        called = _external(module, symbol, ir.FunctionType(ir.VoidType(), []))
+        kind = ir.FunctionType(ir.IntType(32), [_BYTE.as_pointer(), _WORD, _BYTE.as_pointer()])
+        place, words_at = (builder.bitcast(one, _BYTE.as_pointer()) for one in (called, table))
+        status = builder.call(_external(module, host_entry.CALL, kind), [place, _WORD(len(arrays)), words_at])
+        writer.leave_if(builder.icmp_signed("!=", status, status.type(0)), called)
 
-    return signature(kind, condition, kind, kind), emit
+    return Call(NONE, given, emit)
 
 
-_TYPINGS: dict[Any, Typing] = {
-    min: _smaller_or_larger("<"), max: _smaller_or_larger(">"), bool: _truth, choose: _choice,
+def _external(module: ir.Module, symbol: str, kind: ir.Type | None = None) -> ir.Value:
+    """What is found under a symbol when the code is loaded: a function, or an object of Python's."""
+    if symbol not in module.globals:
+        if isinstance(kind, ir.FunctionType):
+            ir.Function(module, kind, symbol)
+        else:
+            ir.GlobalVariable(module, _BYTE, symbol).linkage = "external"
+    return module.globals[symbol]
+
+
+def _in_memory(writer: Writer, words: Sequence[ir.Value]) -> ir.Value:
+    """The address of a table of words."""
+    table = writer.slot(ir.ArrayType(_WORD, len(words)))
+    for place, word in enumerate(words):
+        writer.builder.store(word, writer.builder.gep(table, [_WORD(0), _WORD(place)]))
+    return table
+
+
+# --- small functions --------------------------------------------------------------------------------------
+
+
+def _conversion(dtype: np.dtype, given: Kind) -> Call:
+    if not isinstance(given, np.dtype):
+        raise TypeError(f"{given} is no number")
+    return Call(dtype, (dtype,), lambda writer, values: values[0])
+
+
+def _of_integers(sign: str, *given: Kind) -> Call:
+    if len(given) < 2 or not all(map(kinds.is_integer, given)):
+        raise TypeError("min and max are of two integers or more")
+    combine = operations.extreme(sign)
+
+    def emit(writer: Writer, values: Sequence[ir.Value]) -> ir.Value:
+        return functools.reduce(functools.partial(combine, writer.builder, INT64), values)
+
+    return Call(INT64, (INT64,) * len(given), emit)
+
+
+def _magnitude(given: Kind) -> Call:
+    kind = kinds.of_arithmetic(given)
+    return Call(kind, (kind,), lambda writer, values: operations.magnitude(writer.builder, kind, *values))
+
+
+def _choice(condition: Kind, *given: Kind) -> Call:
+    kind = kinds.common(*given)
+    return Call(kind, (BOOL, kind, kind), lambda writer, values: writer.builder.select(*values))
+
+
+def _slice(*given: Kind) -> Call:
+    """From a start, which may be None, to a stop, which may be; both inside the array."""
+    bounds = tuple(one if one == NONE else INT64 for one in given)
+    return Call(SLICE, bounds, lambda writer, values: tuple(values))
+
+
+def _reshape(array: Kind, shape: Kind) -> Call:
+    """A view of the whole memory of an array in C order."""
+    is_shape = isinstance(shape, Tuple) and all(map(kinds.is_integer, shape.items))
+    if not isinstance(array, Array) or array.layout != "C" or not is_shape:
+        raise TypeError("a view is of an array in C order, and its shape a tuple of integers")
+    dtype, lengths = array.dtype, (INT64,) * len(shape.items)  # type: ignore[union-attr]
+
+    def emit(writer: Writer, values: Sequence[Any]) -> ArrayValue:
+        return kinds.in_order(writer.builder, dtype, values[0].data, values[1])
+
+    return Call(Array(dtype, len(lengths), "C"), (array, Tuple(lengths)), emit)
+
+
+_OWN: dict[Any, Callable[..., Call]] = {
+    min: functools.partial(_of_integers, "<"), max: functools.partial(_of_integers, ">"),
+    abs: _magnitude, slice: _slice, choose: _choice, np.reshape: _reshape, blas.gemm: _gemm,
+    **{one: functools.partial(_sorting, one.__name__) for one in sorting.FUNCTIONS},
 }  # fmt: skip
-_BUILTINS: dict[str, Any] = {"min": min, "max": max, "bool": bool, "choose": choose}
-
-
-@functools.cache
-def _own(function: Any, contexts: Contexts) -> Any:
-    if contexts.is_complete and function is not choose:
-        return function
-    return Callee(function.__name__, contexts, functools.partial(_TYPINGS[function], contexts))
+_CONVERSIONS = frozenset(
+    {bool, int, float, np.bool_, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64,
+     np.uint8, np.uint16, np.uint32, np.uint64}
+)  # fmt: skip

@@ -1,398 +1,390 @@
-"""Numba's front end on a kernel: its passes, with a lowering of what kernels are made of.
+"""From Numba's representation of a kernel to LLVM's instructions.
 
-Numba keeps a variable that is used in more than one block in memory, and takes an array apart anew for each
-element. LLVM cleans that up, but to write, read and clean it takes longer than all the rest. So here
-
-- a variable with one assignment, made before all uses, is a value;
-- what an array argument consists of is taken apart once, and an element is an address and a load;
-- the passes leave out what kernels do not use: closures, `with`, array expressions, object mode, and the
-  reconstruction of single assignments, since a variable of generated code has one type.
+A variable with one assignment, made before all uses, is a value; another one is in memory until LLVM cleans
+up. An array is an address, extents and strides, and an element an address and a load. A function returns the
+address of an error, or null; what else it returns, it writes to where its first parameter says, 8 bytes each.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import operator
-import warnings
+import itertools
+import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from llvmlite import binding as llvm
+import numpy as np
 from llvmlite import ir as llvm_ir
-from numba.core import cgutils, compiler, compiler_machinery, ir, lowering, typed_passes, untyped_passes
-from numba.core import types as numba_types
-from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.cpu import FastMathOptions
-from numba.core.registry import cpu_target
-from numba.core.runtime import rtsys
-from numba.np import arrayobj
+
+from pullback.tracer.spec import BOOL, INT64
 
 from .. import kernel_types
-from .callees import callees
-from .contexts import Contexts, complete_contexts, kernel_contexts
-from .inference import Inference
+from . import kinds, operations
+from .callees import call_of
+from .kinds import NONE, SLICE, Array, ArrayValue, Kind, Other, Tuple, results
 from .outline import outline, vector_bits
-from .translate import BriefJump, translate
+from .parts import FastMathOptions, analysis, fastmathpass, ir
+from .translate import translate
 
-types: Any = numba_types  # their annotations lack attributes that the classes have
-NumbaType = Any
-
-
-class KernelLibrary(JITCodeLibrary):
-    """The LLVM module of one function, unoptimised, until `link` joins it with what it calls."""
-
-    def __init__(self, name: str, vector_width: int) -> None:
-        super().__init__(cpu_target.target_context.codegen(), name)
-        self.vector_width = vector_width
-
-    def add_ir_module(self, ir_module: llvm_ir.Module) -> None:
-        outline(ir_module, vector_bits(self.vector_width))
-        for function in ir_module.functions:
-            if not function.is_declaration and self.vector_width:
-                # llvmlite knows no attributes with a value, but writes what the set holds
-                set.add(function.attributes, f'"prefer-vector-width"="{self.vector_width}"')
-        self._final_module.link_in(llvm.parse_assembly(cgutils.normalize_ir_text(str(ir_module))))
-
-    def add_linking_library(self, library: Any) -> None:
-        if library not in self._linking_libraries:
-            self._linking_libraries.append(library)
-
-    def finalize(self) -> None:
-        self._finalized = True
-
-    def link(self) -> llvm.ModuleRef:
-        """A module with this function and, once each, all that it calls, directly or not."""
-        module = self._final_module.clone()
-        linked: list[Any] = []
-        pending = list(self._linking_libraries)
-        while pending:
-            library = pending.pop(0)
-            if library in linked or (rtsys._init and library is rtsys.library):
-                continue
-            linked.append(library)
-            if isinstance(library, KernelLibrary):
-                pending += library._linking_libraries
-                module.link_in(library._final_module, preserve=True)
-            else:
-                module.link_in(library._get_module_for_linking(), preserve=True)
-        if any(function.name.startswith("NRT_") for function in module.functions):
-            module.link_in(rtsys.library._get_module_for_linking(), preserve=True)
-        return module
+_INT1, _INT8, _INT64 = (llvm_ir.IntType(bits) for bits in (1, 8, 64))
+ADDRESS = _INT8.as_pointer()
+"""A function returns null, or where the length of an error is in 8 bytes, and then the error, pickled."""
 
 
-@dataclass(frozen=True)
-class _Array:
-    """An array in pieces."""
+class Functions:
+    """The functions of a module, a kernel and what it calls: each once for the kinds of its arguments."""
 
-    data: llvm_ir.Value
-    shape: Sequence[llvm_ir.Value]
-    strides: Sequence[llvm_ir.Value]
+    def __init__(self, module: llvm_ir.Module) -> None:
+        self.module = module
+        self._defined: dict[tuple[FunctionType, tuple[Kind, ...]], tuple[llvm_ir.Function, Kind]] = {}
+
+    def define(
+        self, function: FunctionType, arguments: tuple[Kind, ...], brief_loops: frozenset[int] = frozenset()
+    ) -> tuple[llvm_ir.Function, Kind]:
+        """The function for arguments of these kinds, and the kind of its result."""
+        key = (function, arguments)
+        if key not in self._defined:
+            name = f"pullback.kernel.{function.__name__}.{len(self.module.functions)}"
+            written = _Lowering(self, name, function, arguments, brief_loops)
+            self._defined[key] = written.function, written.result or NONE
+        return self._defined[key]
 
 
-class KernelLower(lowering.Lower):
-    """Numba's lowering, with variables that are values, elements of arrays, and sums that vectorise."""
+def lower(
+    module: llvm_ir.Module,
+    function: FunctionType,
+    arguments: tuple[Kind, ...],
+    options: kernel_types.CompileOptions,
+) -> tuple[llvm_ir.Function, Kind]:
+    """`function` and all that it calls in a module, with the flags that options give to arithmetic."""
+    defined = Functions(module).define(function, arguments, options.brief_loops)
+    fastmathpass.rewrite_module(module, FastMathOptions(set(options.fastmath)))
+    outline(module, vector_bits(options.vector_width))
+    return defined
 
-    def init(self) -> None:
-        super().init()
-        self._arrays: dict[str, _Array] = {}
-        self._implementations: dict[Any, Any] = {}
 
-    def lower_block(self, block: Any) -> None:
-        """As Numba's, without the text of each statement for errors and logs that nobody sees."""
-        self._cur_ir_block = block
-        for statement in block.body:
-            self.loc = statement.loc
-            if isinstance(statement, ir.Assign):
-                name = statement.target.name
-                self.storevar(self.lower_assign(self.typeof(name), statement), name)
-            else:
-                self.lower_inst(statement)
-                if isinstance(statement, BriefJump):
-                    self._keep_plain(self.builder.block.terminator)
+Typed = tuple[Kind, Any]
+"""A value: what it is, and LLVM's values of it."""
 
-    def _keep_plain(self, jump: llvm_ir.Instruction) -> None:
+
+class _Lowering:
+    """The instructions of one function, written in the order of its text.
+
+    A variable has the kind of what is assigned to it, and that comes before all uses.
+    """
+
+    def __init__(
+        self,
+        functions: Functions,
+        name: str,
+        function: FunctionType,
+        arguments: tuple[Kind, ...],
+        brief_loops: frozenset[int],
+    ) -> None:
+        """Raises TypeError where an operation does not suit its operands, or a variable changes its kind."""
+        translated = translate(function, brief_loops)
+        self.functions, self.module = functions, functions.module
+        self.home = function.__module__
+        self.result: Kind | None = None
+        parameters = [one for kind in arguments for one in kinds.field_types(kind)]
+        self.function = llvm_ir.Function(
+            self.module, llvm_ir.FunctionType(ADDRESS, [ADDRESS, *parameters]), name
+        )
+        self.function.linkage = "internal"
+        for argument in self.function.args:
+            if isinstance(argument.type, llvm_ir.PointerType):
+                argument.add_attribute("noalias")
+                argument.add_attribute("captures(none)")
+        start = self.builder = llvm_ir.IRBuilder(self.function.append_basic_block("entry"))
+        given = iter(self.function.args[1:])
+        self.arguments = [(kind, kinds.from_fields(start, kind, given)) for kind in arguments]
+        self.values: dict[str, Typed] = {}
+        self.slots: dict[str, tuple[Kind, list[llvm_ir.Value]]] = {}
+        self.stores: dict[str, list[llvm_ir.Instruction]] = {}
+        self.read: set[str] = set()
+        self.once = _assigned_once(translated)
+        self.blocks = {label: self.function.append_basic_block(f"B{label}") for label in translated}
+        self.entry_end = start.branch(self.blocks[next(iter(translated))])
+        self.builder = llvm_ir.IRBuilder()
+        for label, block in translated.items():
+            self.builder.position_at_end(self.blocks[label])
+            for statement in block.body:
+                getattr(self, f"_write_{type(statement).__name__}")(statement)
+
+    # --- variables ----------------------------------------------------------------------------------------
+
+    def _load(self, variable: Any) -> Typed:
+        name = variable.name
+        if name in self.once:
+            return self.values[name]
+        self.read.add(name)
+        kind, slots = self.slots[name]
+        loaded = (self.builder.load(one) for one in slots)
+        return kind, kinds.from_fields(self.builder, kind, loaded)
+
+    def _load_as(self, variable: Any, wanted: Kind) -> Any:
+        kind, value = self._load(variable)
+        return self._cast(kind, value, wanted)
+
+    def _cast(self, kind: Kind, value: Any, wanted: Kind) -> Any:
+        if isinstance(kind, Tuple) and isinstance(wanted, Tuple):
+            return [self._cast(*one) for one in zip(kind.items, value, wanted.items)]
+        if isinstance(kind, np.dtype) and isinstance(wanted, np.dtype):
+            return operations.cast(self.builder, value, kind, wanted)
+        if kind != wanted:
+            raise TypeError(f"{kind} is no {wanted}")
+        return value
+
+    def _store(self, name: str, kind: Kind, value: Any) -> None:
+        if name in self.once:
+            self.values[name] = kind, value
+            return
+        if name not in self.slots:
+            self.slots[name] = kind, [self.slot(one) for one in kinds.field_types(kind)]
+        if self.slots[name][0] != kind:
+            self._widen(name, kind)
+        known, slots = self.slots[name]
+        parts = zip(kinds.fields(known, self._cast(kind, value, known)), slots)
+        self.stores.setdefault(name, []).extend(self.builder.store(part, slot) for part, slot in parts)
+
+    def _widen(self, name: str, kind: Kind) -> None:
+        """Let a variable hold another kind too: one of two values that may be chosen."""
+        known, _ = self.slots[name]
+        both = kinds.common(known, kind)
+        if both == known:
+            return
+        if name in self.read:
+            raise TypeError(f"{name} is {known} and {kind}")
+        here, slot = self.builder, self.slot(kinds.number_type(both))
+        for place, store in enumerate(self.stores[name]):
+            self.builder = llvm_ir.IRBuilder()
+            self.builder.position_after(store)
+            value = self._cast(known, store.operands[0], both)
+            self.stores[name][place] = self.builder.store(value, slot)
+        self.builder, self.slots[name] = here, (both, [slot])
+
+    def slot(self, kind: llvm_ir.Type) -> llvm_ir.Value:
+        """Memory of a variable, from the beginning of the function."""
+        entry = llvm_ir.IRBuilder()
+        entry.position_before(self.entry_end)
+        slot = entry.alloca(kind)
+        entry.store(kind(None), slot)
+        return slot
+
+    # --- statements ---------------------------------------------------------------------------------------
+
+    def _write_Assign(self, statement: Any) -> None:
+        self._store(statement.target.name, *self._value(statement.value))
+
+    def _write_SetItem(self, statement: Any) -> None:
+        array, address = self._address(statement.target, statement.index)
+        value = self._load_as(statement.value, array.dtype)
+        self.builder.store(self.builder.zext(value, _INT8) if array.dtype == BOOL else value, address)
+
+    def _write_Jump(self, statement: Any) -> None:
+        self.builder.branch(self.blocks[statement.target])
+
+    def _write_BriefJump(self, statement: Any) -> None:
         """Tell LLVM to make no vectors of a loop, and not to write it out several times."""
-        hints = (["llvm.loop.vectorize.enable", llvm_ir.IntType(1)(0)], ["llvm.loop.unroll.runtime.disable"])
+        jump = self.builder.branch(self.blocks[statement.target])
+        hints = (["llvm.loop.vectorize.enable", _INT1(0)], ["llvm.loop.unroll.runtime.disable"])
         nodes = [self.module.add_metadata(hint) for hint in hints]
         loop = llvm_ir.MDValue(self.module, nodes, name=str(len(self.module.metadata)))
         loop.operands = (loop, *nodes)  # by which LLVM tells loops apart
         jump.set_metadata("llvm.loop", loop)
 
-    # --- variables ----------------------------------------------------------------------------------------
+    def _write_Branch(self, statement: Any) -> None:
+        kind, value = self._load(statement.cond)
+        condition = operations.truth(self.builder, value, kind)
+        self.builder.cbranch(condition, self.blocks[statement.truebr], self.blocks[statement.falsebr])
 
-    def _find_singly_assigned_variable(self) -> None:
-        """Those with one assignment, made before all uses; `_blk_local_varmap` holds their values."""
-        blocks = self.func_ir.blocks
-        assignments = (one for block in blocks.values() for one in block.find_insts(ir.Assign))
-        assigned = Counter(one.target.name for one in assignments)
-        once = {name for name, count in assigned.items() if count == 1}
-        use_defs = compute_use_defs(blocks)
-        home = {name: label for label, names in use_defs.defmap.items() for name in names}
-        dominators = compute_cfg_from_blocks(blocks).dominators()
-        for label, used_first in use_defs.usemap.items():  # before the block assigns them, if it does
-            others = dominators[label] - {label}
-            once -= {name for name in used_first if home.get(name) not in others}
-        self._singly_assigned_vars = once
-        self._blk_local_varmap: dict[str, llvm_ir.Value] = {}
+    def _write_StaticRaise(self, statement: Any) -> None:
+        content = pickle.dumps((statement.exc_class, statement.exc_args))
+        text = llvm_ir.Constant(llvm_ir.ArrayType(_INT8, len(content)), bytearray(content))
+        error = llvm_ir.Constant.literal_struct([_INT64(len(content)), text])
+        name = f"{self.function.name}.error.{len(self.module.globals)}"
+        place = llvm_ir.GlobalVariable(self.module, error.type, name)
+        place.linkage, place.global_constant, place.initializer = "internal", True, error
+        self.builder.ret(self.builder.bitcast(place, ADDRESS))
 
-    def delvar(self, name: str) -> None:
-        if self.context.enable_nrt:
-            super().delvar(name)
+    def _write_Return(self, statement: Any) -> None:
+        kind, value = self._load(statement.value)
+        if self.result not in (None, kind):
+            raise TypeError(f"{self.function.name} returns {self.result} and {kind}")
+        self.result = kind
+        if any(isinstance(one, Array) for one in (kind, *(kind.items if isinstance(kind, Tuple) else ()))):
+            raise TypeError("a kernel returns None, a scalar or a tuple of scalars")
+        for place, part in enumerate(kinds.fields(kind, value)):
+            address = self.builder.gep(self.function.args[0], [_INT64(8 * place)])
+            self.builder.store(part, self.builder.bitcast(address, part.type.as_pointer()))
+        self.builder.ret(ADDRESS(None))
 
-    def storevar(self, value: llvm_ir.Value, name: str, argidx: int | None = None) -> None:
-        if self.context.enable_nrt or name in self._singly_assigned_vars:
-            super().storevar(value, name, argidx)
-        else:  # nothing that the variable held has to be released
-            self._alloca_var(name, self.typeof(name))
-            self.builder.store(value, self.getvar(name))
+    # --- expressions --------------------------------------------------------------------------------------
 
-    # --- elements of arrays -------------------------------------------------------------------------------
+    def _value(self, value: Any) -> Typed:
+        if isinstance(value, ir.Var):
+            return self._load(value)
+        if isinstance(value, ir.Const | ir.Global):
+            kind = kinds.of_constant(value.value)
+            return kind, kinds.number_type(kind)(value.value) if isinstance(kind, np.dtype) else None
+        if isinstance(value, ir.Arg):
+            return self.arguments[value.index]
+        found: Typed = getattr(self, f"_value_of_{value.op}")(value)
+        return found
 
-    def lower_getitem(self, resty: NumbaType, expr: Any, value: Any, index: Any, signature: Any) -> Any:
-        address = self._address(value, index)
-        if address is None:
-            with _plain_indices():
-                return super().lower_getitem(resty, expr, value, index, signature)
-        kind = self.typeof(value.name)
-        element = self.context.unpack_value(self.builder, kind.dtype, address, _alignment(kind))
-        return self.context.cast(self.builder, element, kind.dtype, resty)
+    def _value_of_binop(self, value: Any) -> Typed:
+        return self._binary(value.fn, value)
 
-    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
-        address = self._address(target_var, index_var)
-        if address is None:
-            with _plain_indices():
-                return super().lower_setitem(target_var, index_var, value_var, signature)
-        kind, value = self.typeof(target_var.name), self.loadvar(value_var.name)
-        value = self.context.cast(self.builder, value, self.typeof(value_var.name), kind.dtype)
-        return self.context.pack_value(self.builder, kind.dtype, value, address, _alignment(kind))
-
-    def _address(self, array: Any, index: Any) -> llvm_ir.Value | None:
-        """Where an element is; None where the index means more than one, or is not made of integers.
-
-        Generated code never counts from the end, so an index is taken as it is.
-        """
-        kind = self.typeof(array.name)
-        indices = self._indices(index)
-        if not isinstance(kind, types.Array) or indices is None or len(indices) != kind.ndim:
-            return None
-        parts = self._array(array.name)
-        if not indices:
-            return parts.data
-        multiply, add = (
-            functools.partial(method, flags=["nsw"]) for method in (self.builder.mul, self.builder.add)
-        )
-        if kind.layout == "C":
-            place, *rest = indices
-            for position, extent in zip(rest, parts.shape[1:]):
-                place = add(multiply(place, extent), position)
-            return self.builder.gep(parts.data, [place], inbounds=True)
-        steps = [multiply(position, stride) for position, stride in zip(indices, parts.strides)]
-        return cgutils.pointer_add(self.builder, parts.data, functools.reduce(add, steps))
-
-    def _indices(self, index: Any) -> list[llvm_ir.Value] | None:
-        kind = self.typeof(index.name)
-        kinds = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
-        if not all(isinstance(one, types.Integer) for one in kinds):
-            return None
-        value = self.loadvar(index.name)
-        is_tuple = isinstance(kind, types.BaseTuple)
-        values = cgutils.unpack_tuple(self.builder, value, len(kinds)) if is_tuple else [value]
-        return [self.context.cast(self.builder, one, own, types.intp) for one, own in zip(values, kinds)]
-
-    def extract_function_arguments(self) -> Any:
-        """As Numba's; array arguments are taken apart, once, where the function begins."""
-        arguments = super().extract_function_arguments()
-        for name, kind, value in zip(self.func_ir.arg_names, self.fndesc.argtypes, arguments):
-            if isinstance(kind, types.Array) and name in self._singly_assigned_vars:
-                self._arrays[name] = self._taken_apart(kind, value)
-        return arguments
-
-    def _array(self, name: str) -> _Array:
-        if name not in self._arrays:
-            return self._taken_apart(self.typeof(name), self.loadvar(name))
-        return self._arrays[name]
-
-    def _taken_apart(self, kind: NumbaType, value: llvm_ir.Value) -> _Array:
-        builder, model = self.builder, self.context.data_model_manager[kind]
-        data, shape, strides = (model.get(builder, value, one) for one in ("data", "shape", "strides"))
-        return _Array(data, *(cgutils.unpack_tuple(builder, one, kind.ndim) for one in (shape, strides)))
-
-    # --- operators ----------------------------------------------------------------------------------------
-
-    def lower_expr(self, resty: NumbaType, expr: Any) -> Any:
+    def _value_of_inplace_binop(self, value: Any) -> Typed:
         """`+=` alone may be reordered, so that sums vectorise.
 
         With `reassoc` on all arithmetic LLVM also folds `(a + b) - a` to `b`, and a nan is lost. With `nsz`
         next to it, it does so through a `+=` even where the subtraction itself is exact.
         """
-        value = super().lower_expr(resty, expr)
-        if expr.op == "inplace_binop" and getattr(value, "opname", None) == "fadd":
-            value.flags = ["contract", "reassoc"]
-        return value
+        kind, found = self._binary(value.immutable_fn, value)
+        if getattr(found, "opname", None) == "fadd":
+            found.flags = ["contract", "reassoc"]
+        return kind, found
 
-    def lower_binop(self, resty: NumbaType, expr: Any, op: Callable[..., Any]) -> Any:
-        """As Numba's, which looks for a version for constant operands first; only a power has one."""
-        if op is operator.pow or op is operator.ipow:
-            return super().lower_binop(resty, expr, op)
-        operands = [(self.loadvar(one.name), self.typeof(one.name)) for one in (expr.lhs, expr.rhs)]
-        key = (op, self.fndesc.calltypes[expr].args)
-        if key not in self._implementations:
-            typing = self.context.typing_context
-            function = typing.resolve_value_type(op)
-            signature = typing.resolve_function_type(function, key[1], {})
-            self._implementations[key] = self.context.get_function(function, signature), signature
-        implementation, signature = self._implementations[key]
-        values = [
-            self.context.cast(self.builder, value, kind, wanted)
-            for (value, kind), wanted in zip(operands, signature.args)
-        ]
-        result = implementation(self.builder, values)
-        return self.context.cast(self.builder, result, signature.return_type, resty)
+    def _binary(self, function: Any, value: Any) -> Typed:
+        operands = [self._load(one) for one in (value.lhs, value.rhs)]
+        both, result = operations.kind_of_binary(function, *(kind for kind, _ in operands))
+        left, right = (self._cast(*one, both) for one in operands)
+        return result, operations.binary(self.builder, function, both, left, right)
 
+    def _value_of_unary(self, value: Any) -> Typed:
+        return operations.unary(self.builder, value.fn, *self._load(value.value))
 
-def _alignment(kind: NumbaType) -> int | None:
-    return None if kind.aligned else 1
+    def _value_of_static_getitem(self, value: Any) -> Typed:
+        kind, items = self._load(value.value)
+        if not isinstance(kind, Tuple):
+            raise TypeError(f"{kind} is no tuple")
+        return kind.items[value.index], items[value.index]
 
+    def _value_of_call(self, value: Any) -> Typed:
+        function, _ = self._load(value.func)
+        if not isinstance(function, Other):
+            raise TypeError(f"{function} is no function")
+        given = [self._load(one) for one in value.args]
+        called = call_of(function.what, tuple(kind for kind, _ in given), self.home, self.functions.define)
+        values = [self._cast(*one, kind) for one, kind in zip(given, called.operands, strict=True)]
+        return called.result, called.emit(self, values)
 
-@contextlib.contextmanager
-def _plain_indices() -> Iterator[None]:
-    """Within, Numba takes an index as it is, and does not add the size to a negative one.
+    def call(self, function: llvm_ir.Function, result: Kind, arguments: Sequence[llvm_ir.Value]) -> Any:
+        """Call a function of the module; what it raises, this one does."""
+        types = kinds.field_types(result)
+        slot = self.slot(llvm_ir.ArrayType(_INT64, len(types))) if types else None
+        place = self.builder.bitcast(slot, ADDRESS) if slot else ADDRESS(None)
+        error = self.builder.call(function, [place, *arguments])
+        self.leave_if(self.builder.icmp_unsigned("!=", error, ADDRESS(None)), error)
+        return kinds.from_fields(self.builder, result, iter(results(self.builder, place, types)))
 
-    Numba's lock is held meanwhile, so nobody else compiles.
-    """
-    fix = arrayobj.fix_integer_index
-    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
-        builder, index, kind, types.intp
-    )
-    try:
-        yield
-    finally:
-        arrayobj.fix_integer_index = fix
+    def leave_if(self, condition: llvm_ir.Value, error: llvm_ir.Value) -> None:
+        """Return the address of an error, which is another one than null, where the condition holds."""
+        with self.builder.if_then(condition, likely=False):
+            self.builder.ret(self.builder.bitcast(error, ADDRESS))
 
+    def _value_of_getattr(self, value: Any) -> Typed:
+        kind, array = self._load(value.value)
+        if not isinstance(kind, Array) or value.attr not in ("shape", "T"):
+            raise TypeError(f"{kind} has no {value.attr}")
+        if value.attr == "shape":
+            return Tuple((INT64,) * kind.ndim), array.shape
+        return kind.transposed, ArrayValue(array.data, array.shape[::-1], array.strides[::-1])
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class KernelLowering(typed_passes.NativeLowering):
-    """The pass that runs KernelLower."""
+    def _value_of_build_tuple(self, value: Any) -> Typed:
+        items = [self._load(one) for one in value.items]
+        return Tuple(tuple(kind for kind, _ in items)), [one for _, one in items]
 
-    _name = "pullback_kernel_lowering"
+    def _value_of_exhaust_iter(self, value: Any) -> Typed:
+        return self._load(value.value)
 
-    @property
-    def lowering_class(self) -> type[KernelLower]:
-        return KernelLower
+    _value_of_cast = _value_of_exhaust_iter
 
+    # --- elements and parts of arrays ---------------------------------------------------------------------
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class KernelInference(compiler_machinery.AnalysisPass):
-    """The pass that runs Inference."""
+    def _value_of_getitem(self, value: Any) -> Typed:
+        array, pieces, indices = self._indexed(value.value, value.index)
+        found = array.part([kind for kind, _ in indices])
+        if isinstance(found, Array):
+            return found, self._part(array, pieces, indices)
+        element = self.builder.load(self._at(array, pieces, [one for _, one in indices]))
+        return array.dtype, self.builder.icmp_unsigned("!=", element, _INT8(0)) if found == BOOL else element
 
-    _name = "pullback_kernel_inference"
+    def _address(self, variable: Any, index: Any) -> tuple[Array, llvm_ir.Value]:
+        """An array, and where one of its elements is."""
+        array, pieces, indices = self._indexed(variable, index)
+        if isinstance(array.part([kind for kind, _ in indices]), Array):
+            raise TypeError(f"{array} has no element at {len(indices)} indices")
+        return array, self._at(array, pieces, [one for _, one in indices])
 
-    def __init__(self) -> None:
-        super().__init__()
+    def _indexed(self, variable: Any, index: Any) -> tuple[Array, ArrayValue, list[Typed]]:
+        """An array and indices, whose integers have 64 bits.
 
-    def run_pass(self, state: Any) -> bool:
-        found = Inference(state.typingctx, state.func_ir, state.args)
-        state.typemap, state.return_type, state.calltypes = found.variables, found.result, found.signatures
-        return False
+        Generated code never counts from the end, so an index is taken as it is.
+        """
+        array, pieces = self._load(variable)
+        if not isinstance(array, Array):
+            raise TypeError(f"{array} has no elements")
+        kind, value = self._load(index)
+        given = zip(kind.items, value) if isinstance(kind, Tuple) else [(kind, value)]
+        wide = [(INT64, self._cast(*one, INT64)) if kinds.is_integer(one[0]) else one for one in given]
+        return array, pieces, wide
 
+    def _at(self, kind: Array, array: ArrayValue, indices: Sequence[llvm_ir.Value]) -> llvm_ir.Value:
+        """The address of the element with as many indices as there are dimensions."""
+        if not indices:
+            return array.data
+        if kind.layout == "C":
+            place = indices[0]
+            for position, extent in zip(indices[1:], array.shape[1:]):
+                place = self._sum(self._product(place, extent), position)
+            return self.builder.gep(array.data, [place], inbounds=True)
+        bytes_ = functools.reduce(self._sum, map(self._product, indices, array.strides))
+        first = self.builder.ptrtoint(array.data, _INT64)
+        return self.builder.inttoptr(self.builder.add(first, bytes_), array.data.type)
 
-class KernelCompiler(compiler.Compiler):
-    """Numba's compiler with the passes that generated code needs; `translate` has made what they work on."""
+    def _product(self, one: llvm_ir.Value, other: llvm_ir.Value) -> llvm_ir.Value:
+        return self.builder.mul(one, other, flags=["nsw"])
 
-    PASSES: tuple[Any, ...] = (
-        KernelInference,
-        KernelLowering,
-        typed_passes.NoPythonBackend,
-    )
+    def _sum(self, one: llvm_ir.Value, other: llvm_ir.Value) -> llvm_ir.Value:
+        return self.builder.add(one, other, flags=["nsw"])
 
-    def define_pipelines(self) -> list[PassManager]:
-        manager = PassManager("kernel")
-        for pass_class in self.PASSES:
-            manager.add_pass(pass_class, pass_class.__name__)
-        manager.finalize()
-        return [manager]
+    def _part(self, kind: Array, array: ArrayValue, indices: Sequence[Typed]) -> ArrayValue:
+        """A view, of the elements with some integers and between some bounds."""
+        starts, shape, strides = [], [], []
+        for index, extent, stride in itertools.zip_longest(indices, array.shape, array.strides):
+            what, value = (SLICE, (None, None)) if index is None else index
+            if what == INT64:
+                starts.append(value)
+                continue
+            start, stop = (
+                default if one is None else one for one, default in zip(value, (_INT64(0), extent))
+            )
+            starts.append(start)
+            shape.append(extent if value == (None, None) else self._length(start, stop, extent))
+            strides.append(stride)
+        return ArrayValue(self._at(kind, array, starts), shape, strides)
 
-
-class CompleteCompiler(KernelCompiler):
-    """The same for functions in which a variable may change its type, and that count references."""
-
-    PASSES = (
-        untyped_passes.IRProcessing,
-        untyped_passes.ReconstructSSA,
-        typed_passes.NopythonTypeInference,
-        typed_passes.PreLowerStripPhis,
-        typed_passes.IRLegalization,
-        KernelLowering,
-        typed_passes.NoPythonBackend,
-    )
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A function in LLVM's intermediate representation, by Numba's calling convention."""
-
-    library: KernelLibrary
-    descriptor: Any  # Numba's: mangled names and types
-    return_type: NumbaType
-    argument_types: tuple[NumbaType, ...]
-    contexts: Contexts
-
-
-def lower(
-    function: FunctionType, argument_types: Sequence[NumbaType], options: kernel_types.CompileOptions
-) -> Lowered:
-    """Numba's front end on `function` and the functions that it calls.
-
-    Warns with a RuntimeWarning where that takes all of Numba, which generated code is not meant to need.
-    """
-    try:
-        return _lower(function, tuple(argument_types), options, kernel_contexts())
-    except Exception as error:  # what Numba raises for something unknown depends on where it is
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]  # another cause comes up again
-    lowered = _lower(function, tuple(argument_types), options, complete_contexts())
-    warnings.warn(
-        f"{function.__name__}() in {function.__code__.co_filename} takes all of Numba to compile and to load "
-        f"({reason}). The result is correct; its first call is slower than it should be.",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return lowered
-
-
-def _lower(
-    function: FunctionType,
-    argument_types: tuple[NumbaType, ...],
-    options: kernel_types.CompileOptions,
-    contexts: Contexts,
-) -> Lowered:
-    def lower_callee(callee: FunctionType, kinds: Sequence[NumbaType]) -> Lowered:
-        return _lower_once(callee, tuple(kinds), replace(options, brief_loops=frozenset()), contexts)
-
-    flags: Any = compiler.Flags()
-    flags.nrt = contexts.is_complete  # without arrays of its own a kernel has no references to count
-    flags.noalias = True
-    flags.error_model = "numpy"
-    flags.fastmath = FastMathOptions(set(options.fastmath))
-    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
-    library = KernelLibrary(function.__name__, options.vector_width)
-    result = compiler.compile_ir(
-        contexts.typing,
-        contexts.target,
-        translate(function, callees(function, contexts, lower_callee), options.brief_loops),
-        argument_types,
-        return_type=None,
-        flags=flags,
-        locals={},
-        library=library,
-        pipeline_class=CompleteCompiler if contexts.is_complete else KernelCompiler,
-    )
-    return Lowered(library, result.fndesc, result.signature.return_type, argument_types, contexts)
+    def _length(self, start: llvm_ir.Value, stop: llvm_ir.Value, extent: llvm_ir.Value) -> llvm_ir.Value:
+        """How many of so many elements lie between two bounds."""
+        builder = self.builder
+        last = builder.select(builder.icmp_signed(">=", stop, extent), extent, stop)
+        is_empty = builder.icmp_signed("<=", last, start)
+        return builder.select(is_empty, _INT64(0), builder.sub(last, start))
 
 
-_lower_once = functools.cache(_lower)  # what several functions call
+def _assigned_once(blocks: dict[int, Any]) -> frozenset[str]:
+    """Variables with one assignment, made before all uses."""
+    assignments = (one for block in blocks.values() for one in block.find_insts(ir.Assign))
+    assigned = Counter(one.target.name for one in assignments)
+    once = {name for name, count in assigned.items() if count == 1}
+    use_defs = analysis.compute_use_defs(blocks)
+    home = {name: label for label, names in use_defs.defmap.items() for name in names}
+    dominators = analysis.compute_cfg_from_blocks(blocks).dominators()
+    for label, used_first in use_defs.usemap.items():  # before the block assigns them, if it does
+        others = dominators[label] - {label}
+        once -= {name for name in used_first if home.get(name) not in others}
+    return frozenset(once)

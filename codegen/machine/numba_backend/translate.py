@@ -13,13 +13,14 @@ import builtins
 import functools
 import linecache
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from numba.core import bytecode, ir, ir_utils
+import numpy as np
 
 from .. import store
+from .parts import ir
 
 OPERATORS: dict[type, tuple[Any, Any]] = {
     ast.Add: (operator.add, operator.iadd),
@@ -28,12 +29,9 @@ OPERATORS: dict[type, tuple[Any, Any]] = {
     ast.Div: (operator.truediv, operator.itruediv),
     ast.FloorDiv: (operator.floordiv, operator.ifloordiv),
     ast.Mod: (operator.mod, operator.imod),
-    ast.Pow: (operator.pow, operator.ipow),
     ast.BitAnd: (operator.and_, operator.iand),
     ast.BitOr: (operator.or_, operator.ior),
     ast.BitXor: (operator.xor, operator.ixor),
-    ast.LShift: (operator.lshift, operator.ilshift),
-    ast.RShift: (operator.rshift, operator.irshift),
 }
 COMPARISONS: dict[type, Any] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
@@ -53,16 +51,15 @@ class BriefJump(ir.Jump):
     """The jump back of a loop that is not worth vectors."""
 
 
-def translate(
-    function: FunctionType, namespace: Mapping[str, Any], brief_loops: frozenset[int] = frozenset()
-) -> ir.FunctionIR:
-    """The representation of `function`, in which names that it does not assign are those of `namespace`.
+def translate(function: FunctionType, brief_loops: frozenset[int] = frozenset()) -> dict[int, ir.Block]:
+    """The blocks of `function` by their labels, in the order of the text.
 
-    `brief_loops` are the positions of such loops among the `for` of the function.
+    Names that it does not assign are those of its module. `brief_loops` are the positions of such loops among
+    the `for` of the function.
 
     Raises SyntaxError for a statement or an expression that kernels do not have.
     """
-    return _Translator(function, namespace, brief_loops).translated()
+    return _Translator(function, brief_loops).translated()
 
 
 @functools.lru_cache(maxsize=16)
@@ -75,14 +72,11 @@ def _functions(filename: str) -> dict[str, ast.FunctionDef]:
 class _Translator:
     """The blocks of one function, while they are filled."""
 
-    def __init__(
-        self, function: FunctionType, namespace: Mapping[str, Any], brief_loops: frozenset[int]
-    ) -> None:
-        self.function = function
+    def __init__(self, function: FunctionType, brief_loops: frozenset[int]) -> None:
         self.brief_loops = brief_loops
         self.loops = 0
         self.tree = _functions(function.__code__.co_filename)[function.__name__]
-        self.namespace = namespace
+        self.namespace = function.__globals__
         self.names = [one.arg for one in self.tree.args.args]
         self.assigned = {*self.names, *_assigned_names(self.tree)}
         self.location = ir.Loc(function.__code__.co_filename, self.tree.lineno)
@@ -91,17 +85,13 @@ class _Translator:
         self.temporaries = 0
         self.block = self._enter(self._new_block())
 
-    def translated(self) -> ir.FunctionIR:
+    def translated(self) -> dict[int, ir.Block]:
         for index, name in enumerate(self.names):
             self._assign(ir.Arg(name, index, self.location), name)
         self._statements(self.tree.body)
         if not self.block.is_terminated:
             self._return(ast.Constant(None))
-        identity = bytecode.FunctionIdentity.from_function(self.function)
-        definitions = ir_utils.build_definitions(self.blocks)
-        return ir.FunctionIR(
-            self.blocks, False, identity, self.location, definitions, len(self.names), tuple(self.names)
-        )
+        return self.blocks
 
     # --- blocks and variables -----------------------------------------------------------------------------
 
@@ -137,6 +127,11 @@ class _Translator:
         yes, no = self._new_block(), self._new_block()
         self.block.append(ir.Branch(condition, yes, no, self.location))
         return yes, no
+
+    def _operator(self, sign: ast.operator) -> tuple[Any, Any]:
+        if type(sign) not in OPERATORS:
+            raise SyntaxError(f"a kernel has no {type(sign).__name__} (line {self.location.line})")
+        return OPERATORS[type(sign)]
 
     # --- statements ---------------------------------------------------------------------------------------
 
@@ -193,7 +188,7 @@ class _Translator:
         self.block.append(ir.SetItem(array, index, after, self.location))
 
     def _in_place(self, sign: ast.operator, left: ir.Var, right: ir.Var) -> ir.Expr:
-        plain, in_place = OPERATORS[type(sign)]
+        plain, in_place = self._operator(sign)
         return ir.Expr.inplace_binop(in_place, plain, left, right, self.location)
 
     def _statement_For(self, node: ast.For) -> None:
@@ -287,7 +282,7 @@ class _Translator:
         return self._constant(node.value)
 
     def _value_BinOp(self, node: ast.BinOp) -> ir.Var:
-        function = OPERATORS[type(node.op)][0]
+        function, _ = self._operator(node.op)
         return self._assign(self._binary(function, self._value(node.left), self._value(node.right)))
 
     def _value_UnaryOp(self, node: ast.UnaryOp) -> ir.Var:
@@ -317,7 +312,7 @@ class _Translator:
     def _value_IfExp(self, node: ast.IfExp) -> ir.Var:
         condition = self._value(node.test)
         if _is_at_hand(node.body) and _is_at_hand(node.orelse):
-            function = self._assign(ir.Global("choose", self.namespace["choose"], self.location))
+            function = self._assign(ir.Global("choose", choose, self.location))
             return self._call(function, [condition, self._value(node.body), self._value(node.orelse)])
         return self._choice(condition, node.body, node.orelse)
 
@@ -337,6 +332,10 @@ class _Translator:
     def _value_Call(self, node: ast.Call) -> ir.Var:
         if node.keywords:
             raise SyntaxError(f"a kernel passes arguments by position (line {self.location.line})")
+        if isinstance(node.func, ast.Attribute):  # a method of an array, which NumPy has as a function
+            method = ir.Global(node.func.attr, getattr(np, node.func.attr, None), self.location)
+            operands = [node.func.value, *node.args]
+            return self._call(self._assign(method), [self._value(one) for one in operands])
         return self._call(self._value(node.func), [self._value(one) for one in node.args])
 
     def _call(self, function: ir.Var, arguments: list[ir.Var]) -> ir.Var:

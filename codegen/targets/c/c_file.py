@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import ir
+from pullback.tracer.errors import UnsupportedError
+from pullback.tracer.lapack import EXTENTS, LETTERS, ROUTINES, WORKSPACE, Routine
+
+from ... import ir, sorting
 from ...ir.reading import read_function
 from ...vector_math import FUNCTIONS
 from ...whole_calls import MODULES
@@ -44,7 +47,9 @@ def emit(entries: Sequence[Entry]) -> str:
         name = names.new("".join(character for character in entry.name if character.isascii()))
         file.add_program(replace(entry, name=name))
     definitions = file.definitions.texts
-    library = ", and a CBLAS" if any(name.startswith("gemm_") for name in definitions) else ""
+    libraries = {"a CBLAS": "cblas_", "LAPACKE": "LAPACKE_"}
+    needed = [one for one, name in libraries.items() if any(name in text for text in definitions.values())]
+    library = "".join(f", and {one}" for one in needed)
     return _template("file.c.j2").render(
         compiled=f"Compile with {FLAGS}{library}.",
         has_bits=any("bits" in text for text in definitions.values()),
@@ -103,7 +108,15 @@ class _File:
         self._known: set[Instance] = set()
 
     def add_program(self, entry: Entry) -> None:
-        """The functions of a program, and the one that runs them."""
+        """The functions of a program, and the one that runs them.
+
+        Raises UnsupportedError where they call Python.
+        """
+        for host in (one for kernel in entry.program.kernels for one in ir.host_calls(kernel.function.body)):
+            at = f"{host.origins[0].place}  {host.origins[0].text}"
+            raise UnsupportedError(
+                f"{host.function.operator}() has no form in C: Python evaluates it.\n  at {at}"
+            )
         program, errors = entry.program, errors_of(entry.program)
         self.functions.append("".join(f"// {line}\n" for line in entry.header))
         functions = []
@@ -139,15 +152,42 @@ class _File:
             return
         self._known.add(instance)
         self.dtypes |= {dtype.name for dtype, _ in instance.arrays}
-        if instance.function == "gemm":
-            dtype = instance.arrays[0][0]
-            template = _template("arrays.c.j2").module
-            text = template.gemm(dtype.name, type_name(dtype), BLAS[dtype.name])
+        text = self._library(instance)
+        if text:
             self.definitions.texts[instance.name] = text.rstrip("\n")
             return
         found = next(vars(one)[instance.function] for one in MODULES if instance.function in vars(one))
         function = replace(read_function(found, instance.arrays), name=instance.name)
         self.add(CFunction(function, self.call, lambda one: 1, is_of_views=True))
+
+    def _library(self, instance: Instance) -> str:
+        """The text of what a library does, or C itself; none for what is written in Python."""
+        template, dtype = _template("arrays.c.j2").module, instance.arrays[0][0]
+        common = (dtype.name, type_name(dtype))
+        if instance.function == "gemm":
+            return str(template.gemm(*common, BLAS[dtype.name]))
+        if instance.function in ROUTINES:
+            return _lapack(ROUTINES[instance.function], instance)
+        if any(instance.function == one.__name__ for one in sorting.FUNCTIONS):
+            return str(template.sorting(instance.name, *common, instance.function == "order"))
+        return ""
+
+
+def _lapack(routine: Routine, instance: Instance) -> str:
+    """A routine as LAPACKE has it, which finds the workspace itself."""
+    dtype = instance.arrays[0][0]
+    type_ = type_name(dtype)
+    tokens = [one for one in routine.tokens if one not in (*WORKSPACE, "info")]
+    kinds = ["char" if one.isupper() else "int" if one in EXTENTS else f"{type_} *" for one in tokens]
+    given = [
+        f"'{one}'" if one.isupper() else f"(int){one}" if one in EXTENTS else f"{one}.data" for one in tokens
+    ]
+    parameters = [
+        f"int64_t {one}" if one in EXTENTS else f"{dtype.name}_array {one}" for one in routine.parameters
+    ]
+    called = f"LAPACKE_{LETTERS[dtype.name]}{routine.function}"
+    macro = _template("arrays.c.j2").module.lapack
+    return str(macro(instance.name, type_, parameters, called, ["int", *kinds], given))
 
 
 def _driver(entry: Entry, kernels: Sequence[CFunction]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from ...ir import (
     Const,
     Expr,
     For,
+    Host,
     Let,
     Library,
     Return,
@@ -38,6 +39,8 @@ def statement(one: Stmt) -> str:
             return f"{buffer.name} = {source.name}.reshape({_tuple(shape)})"
         case Library():
             return call(one)
+        case Host(name, _, operands):
+            return f"{name}({', '.join(map(_operand, operands))})"
         case Return():
             return "return"
     raise TypeError(f"{type(one).__name__} takes more than a line")

@@ -62,9 +62,8 @@ def _applied(one: Apply) -> tuple[str, int]:
         sign, own = UNARY[function]
         return f"{sign}{spell(arguments[0], own)}", own
     if function in CHAINS:
-        own = CHAINS[function]  # brackets make the parts of a long chain stand out
-        each = (spell(argument, own + place) for place, argument in enumerate(arguments, 1))
-        return f" {function} ".join(each), own
+        own = CHAINS[function]
+        return f" {function} ".join(spell(argument, NOT) for argument in arguments), own
     return f"{function}({', '.join(map(spell, arguments))})", ATOM
 
 

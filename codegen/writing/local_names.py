@@ -1,0 +1,98 @@
+"""Names of local variables: one that a loop needs for itself is free again behind that loop.
+
+While a function is written each variable gets a name of its own, since nobody knows yet what else will be
+written in front of it. Then `total_3` of a loop may be a `total`, as in the loop before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pullback.tracer.spec import BOOL
+
+from .. import ir
+from ..ir.names import NamePool
+
+Path = tuple[int, ...]
+"""The loops around a statement, each by its number."""
+
+
+def with_plain_names(
+    body: ir.Body, outside: Iterable[ir.Let | ir.View | ir.Variable], pool: NamePool
+) -> ir.Body:
+    """The body of a function with fewer names; `outside` are the variables that it does not define."""
+    given = {one.name if isinstance(one, ir.Variable) else one.defined for one in outside}
+    homes: dict[str, Path] = {}
+    for path, variable in _occurrences(body):
+        if variable.name in pool.wanted and variable.name not in given and variable.dtype != BOOL:
+            homes[variable.name] = _common(homes.get(variable.name, path), path)
+    names: dict[str, str] = {}
+    dtypes: dict[str, np.dtype] = {}
+    holders: dict[str, Path] = dict.fromkeys(pool.taken - homes.keys(), ())
+    for path, variable in _occurrences(body):
+        old = variable.name
+        if old in homes and old not in names:
+            alike = (
+                one
+                for one in _candidates(pool.wanted[old])
+                if dtypes.setdefault(one, variable.dtype) == variable.dtype
+            )
+            names[old] = new = next(one for one in alike if not _is_within(path, holders.get(one)))
+            holders[new] = homes[old]
+    return _renamed(body, {old: new for old, new in names.items() if old != new})
+
+
+def _occurrences(body: ir.Body) -> Iterator[tuple[Path, ir.Variable]]:
+    """Each place where a variable is named, in order, with the loops around it."""
+    numbers = iter(range(1 << 60))
+
+    def inside(body: ir.Body, path: Path) -> Iterator[tuple[Path, ir.Variable]]:
+        for one in body:
+            found = ir.parts(*ir.own_expressions(one))
+            yield from ((path, part) for part in found if isinstance(part, ir.Variable))
+            inner = (*path, next(numbers)) if isinstance(one, ir.For) else path
+            for block in ir.bodies(one):
+                yield from inside(block, inner)
+
+    return inside(body, ())
+
+
+def _common(first: Path, second: Path) -> Path:
+    """The loops around both of two places."""
+    count = sum(1 for _ in zip(first, second))
+    return first[: next((place for place in range(count) if first[place] != second[place]), count)]
+
+
+def _is_within(path: Path, holder: Path | None) -> bool:
+    """Whether a place is in the loop that needs a name for itself."""
+    return holder is not None and path[: len(holder)] == holder
+
+
+def _candidates(wanted: str) -> Iterator[str]:
+    yield wanted
+    count = 0
+    while True:
+        count += 1
+        yield f"{wanted}_{count}"
+
+
+def _renamed(part: Any, names: Mapping[str, str]) -> Any:
+    """Statements, or whatever they consist of, with other names for variables."""
+    if isinstance(part, tuple):
+        return tuple(_renamed(one, names) for one in part) if names else part
+    if isinstance(part, ir.Variable):
+        return replace(part, name=names[part.name]) if part.name in names else part
+    if not is_dataclass(part) or isinstance(part, ir.Buffer | ir.Const | ir.Extent):
+        return part
+    changes = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in UNTOUCHED}
+    new = {name: _renamed(value, names) for name, value in changes.items()}
+    changed = {name: value for name, value in new.items() if value is not changes[name]}
+    return replace(part, **changed) if changed else part  # type: ignore[type-var]
+
+
+UNTOUCHED = frozenset(("origin", "origins", "monoid", "dtype", "function", "kind", "buffer", "source"))
+"""What names no variable."""

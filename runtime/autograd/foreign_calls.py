@@ -1,0 +1,100 @@
+"""Python functions of arrays in a trace: what no graph shows, compiled code calls as it is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from contextvars import Context
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...tracer.errors import OutputError
+from ...tracer.ops.foreign import ForeignFunction, foreign
+from ...tracer.ops.movement import reshape, slice_
+from ...tracer.spec import Spec, spec_of
+from ...tracer.trace import current_trace
+from ..functions.structures import spec_of_tensor
+from ..tape.apply import apply
+from ..values.tensor import Tensor
+
+OfArrays = Callable[..., list[np.ndarray]]
+_known: WeakKeyDictionary[Any, dict[Any, ForeignFunction]] = WeakKeyDictionary()
+"""By the user's function, and what tells its calls apart, so that a later trace makes the same program."""
+
+
+def call_python(
+    owner: Any, key: Any, label: str, run: OfArrays, operands: Sequence[Tensor], specs: Sequence[Spec]
+) -> list[Tensor]:
+    """The results of `run`, as nodes; those of one dtype come from one call.
+
+    Args:
+        owner, key: the user's function, and, hashable, what else says what `run` computes.
+        label: what its user calls it.
+        run: gives arrays of these specs for the operands' arrays, which are its own to keep.
+        operands: Tensors, or what stands for them in a trace.
+    """
+    found: dict[int, Tensor] = {}
+    for dtype in dict.fromkeys(one.dtype for one in specs):
+        places = [place for place, one in enumerate(specs) if one.dtype == dtype]
+        shapes = [specs[place].shape for place in places]
+        called = _known.setdefault(owner, {})
+        identity = (key, tuple(spec_of_tensor(one) for one in operands), tuple(specs), dtype)
+        if identity not in called:
+            given = [tuple(map(int, one.payload.shape)) for one in operands]
+            called[identity] = ForeignFunction(label, _joined(label, run, given, specs, places))
+        if len(places) == 1:
+            found[places[0]] = apply(foreign, *operands, function=called[identity], spec=specs[places[0]])
+            continue
+        ends = list(itertools.accumulate(map(math.prod, shapes)))
+        joined = apply(foreign, *operands, function=called[identity], spec=Spec((ends[-1],), dtype))
+        for place, shape, start, stop in zip(places, shapes, [0, *ends], ends):
+            part = apply(slice_, joined, starts=(start,), stops=(stop,), steps=(1,))
+            found[place] = apply(reshape, part, shape=shape)
+    return [found[place] for place in range(len(specs))]
+
+
+def _joined(
+    label: str,
+    run: OfArrays,
+    shapes: Sequence[tuple[int, ...]],
+    specs: Sequence[Spec],
+    places: Sequence[int],
+) -> Callable[..., np.ndarray]:
+    """The results at some places, one behind the other if they are several.
+
+    Args:
+        shapes: of the operands; code may pass numbers as arrays of one.
+    """
+
+    def joined(*arrays: np.ndarray) -> np.ndarray:
+        given = [one.reshape(shape) for one, shape in zip(arrays, shapes)]
+        results = [np.asarray(one) for one in outside_of_traces(run, *given)]
+        found = list(map(spec_of, results))
+        expected = [Spec(tuple(map(int, one.shape)), one.dtype) for one in specs]
+        if found != expected:
+            raise OutputError(
+                f"{label} gave {', '.join(map(str, found))}, and {', '.join(map(str, expected))} when it was "
+                "traced for arguments of these shapes. In compiled functions the shapes of results depend on "
+                "those of arguments only."
+            )
+        if len(places) == 1:
+            return results[places[0]]
+        return np.concatenate([results[place].ravel() for place in places])
+
+    return joined
+
+
+def outside_of_traces(function: Callable[..., Any], *args: Any) -> Any:
+    """What a function gives where nothing is traced, recorded or differentiated around it."""
+    return Context().run(function, *args)
+
+
+def sample_of(tensor: Tensor) -> np.ndarray:
+    """The array that a traced Tensor is in the call under way; ones where there is none, as in a loop's
+    body."""
+    value = tensor.payload
+    known = value if isinstance(value, np.ndarray) else current_trace().values.of(value)
+    return np.ones(tuple(map(int, value.shape)), value.dtype) if known is None else known.copy()

@@ -1,0 +1,341 @@
+"""Operators that Python evaluates inside of compiled functions: what is around them is compiled."""
+
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+from uncompiled import uncompiled
+
+import pullback as pb
+from pullback.tracer.operator import operators
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.8, 0.8, (4, 3))
+POSITIVE = RNG.uniform(1.2, 3.0, (4, 3))
+PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
+    "igamma": (lambda x: pb.igamma(pb.full_like(x, 1.5), x), POSITIVE),
+    "igammac": (lambda x: pb.igammac(pb.full_like(x, 1.5), x), POSITIVE),
+    "zeta": (lambda x: pb.special.zeta(pb.full_like(x, 2.5), x), POSITIVE),
+    "gcd": (lambda x: x * pb.gcd((x * 40).int(), pb.tensor(12, dtype=pb.int32)), X),
+    "lcm": (lambda x: x * pb.lcm((x * 40).long(), pb.arange(3)), X),
+    "nextafter": (lambda x: pb.nextafter(x, pb.zeros_like(x)), X),
+    "mantissa": (lambda x: pb.frexp(x)[0], POSITIVE),
+    "exponent": (lambda x: x * pb.frexp(x)[1], POSITIVE),
+    "bitwise_left_shift": (lambda x: x * ((x * 40).int() << 2), X),
+    "bitwise_right_shift": (lambda x: x * ((x * 40).int() >> 1), X),
+    "scatter_extreme": (
+        lambda x: x.scatter_reduce(0, pb.tensor([[0, 1, 0], [1, 1, 0]]), x[2:], "amax"),
+        X,
+    ),
+    "scatter_prod": (
+        lambda x: x.scatter_reduce(0, pb.tensor([[0, 1, 0], [1, 1, 0]]), x[2:], "prod"),
+        X,
+    ),
+}
+
+
+def incomplete(x: Any) -> Any:
+    return scipy.special.gammainc(1.5, 0.5 + 0.5 * x)
+
+
+def zeta(x: Any) -> Any:
+    return pb.special.zeta(pb.tensor(2.5, dtype=pb.float64), x + 2.0)
+
+
+programs = pytest.mark.parametrize("name", PROGRAMS)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_runs_uncompiled() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*runs uncompiled")
+        yield
+
+
+def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A value, its derivative, and the derivative of that."""
+
+    def total(x: Any) -> Any:
+        return (function(x * 1.01) * 1.5 + x).sum()
+
+    def of_gradient(x: Any) -> Any:
+        return (pb.grad(total)(x) ** 2).sum()
+
+    return lambda x: (function(x * 1.01) * 1.5 + x, pb.grad(total)(x), pb.grad(of_gradient)(x))
+
+
+def test_every_operator_without_a_form_is_here() -> None:
+    own_tests = {"foreign"}  # tests/gradients/test_custom_rules.py
+    assert {one.name for one in operators("eager")} - own_tests <= {*PROGRAMS}
+
+
+@programs
+def test_compiled_is_as_eager_to_second_order(name: str) -> None:
+    function, x = PROGRAMS[name]
+    derived = derivatives(function)
+    wanted = derived(pb.tensor(x))
+    for found in (pb.compile(derived)(pb.tensor(x)), derivatives(pb.compile(function))(pb.tensor(x))):
+        for one, other in zip(found, wanted):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@programs
+def test_it_is_interpreted_as_it_runs(name: str) -> None:
+    function, x = PROGRAMS[name]
+    derived = derivatives(function)
+    with uncompiled():
+        found = pb.compile(derived)(pb.tensor(x))
+    for one, other in zip(found, derived(pb.tensor(x))):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@programs
+def test_for_each_part_of_a_batch(name: str) -> None:
+    function, x = PROGRAMS[name]
+    batch = pb.tensor(np.stack([x, 0.9 * x]))
+    wanted = np.stack([function(one).numpy() for one in batch])
+    np.testing.assert_allclose(pb.compile(pb.vmap(function))(batch).numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0), (1, 4), (2, 1, 3)])
+def test_shapes(shape: tuple[int, ...]) -> None:
+    x = np.full(shape, 0.3)
+
+    def both(x: Any) -> Any:
+        others = pb.igamma(x + 1.0, pb.tensor(0.5)), zeta(x[..., None])
+        return incomplete(x) * 2.0, incomplete(x + 0.1), *others
+
+    for one, other in zip(pb.compile(both)(pb.tensor(x)), both(pb.tensor(x))):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one.numpy(), other.numpy())
+
+
+def test_dtypes() -> None:
+    for dtype in (np.float32, np.float64):
+        x = np.abs(X).astype(dtype)
+        found = pb.compile(lambda x: pb.igamma(x, 2.0 * x))(pb.tensor(x))
+        assert found.numpy().dtype == dtype
+        np.testing.assert_array_equal(found.numpy(), scipy.special.gammainc(x, 2 * x))
+
+
+def relaxed(x: Any) -> Any:
+    """Numbers and rows in a loop over steps."""
+
+    def step(carry: Any, row: Any) -> Any:
+        state, number = carry
+        state = incomplete(0.5 * state + 0.1 * row)
+        return (state, 0.5 * incomplete(number)), (state.sum(), zeta(number))
+
+    (state, number), (sums, values) = pb.scan(step, (x[0], x[0, 0]), x)
+    return state.sum() * number + (sums * values).sum()
+
+
+def stepped(x: Any) -> Any:
+    """A loop of Python's."""
+    state = x[0]
+    for row in range(1, len(x)):
+        state = incomplete(0.5 * state + 0.1 * x[row])
+    return state.sum()
+
+
+def chosen(x: Any) -> Any:
+    return pb.cond(x.sum() > 0, lambda y: incomplete(y).sum(), lambda y: zeta(y).sum(), x)
+
+
+def while_small(x: Any) -> Any:
+    return pb.while_loop(lambda y: y.sum() < 3, lambda y: y + incomplete(y), x[0])
+
+
+@pytest.mark.parametrize("function", [relaxed, stepped, chosen, lambda x: chosen(-x), while_small])
+def test_in_loops_and_choices(function: Callable[[Any], Any]) -> None:
+    x = pb.tensor(X)
+    np.testing.assert_allclose(pb.compile(function)(x).numpy(), function(x).numpy(), rtol=1e-12)
+    if function is not while_small:
+        wanted = pb.grad(function)(x).numpy()
+        np.testing.assert_allclose(pb.grad(pb.compile(function))(x).numpy(), wanted, rtol=1e-9)
+        np.testing.assert_allclose(pb.compile(pb.grad(function))(x).numpy(), wanted, rtol=1e-9)
+
+
+def test_a_loop_is_rolled_around_it() -> None:
+    x = pb.tensor(np.tile(X, (10, 1)))
+    compiled = pb.compile(stepped)
+    np.testing.assert_allclose(compiled(x).numpy(), stepped(x).numpy())
+    (forward,) = compiled.explain(x, as_data=True).forward
+    assert len(forward.host_calls) == 1
+
+
+def test_beside_loops_that_threads_share() -> None:
+    x = np.random.default_rng(1).uniform(-0.8, 0.8, (400, 300))
+
+    def function(x: Any) -> Any:
+        return (pb.exp(incomplete(pb.sin(x)) * 0.5)).sum(1)
+
+    compiled = pb.compile(function, parallel=True)
+    np.testing.assert_allclose(compiled(x), function(x), rtol=1e-12)
+    with uncompiled():
+        np.testing.assert_allclose(pb.compile(function, parallel=True)(x[:20, :20]), function(x[:20, :20]))
+
+
+def test_from_several_threads() -> None:
+    compiled = pb.compile(relaxed)
+    inputs = [X * scale for scale in np.linspace(0.2, 1.0, 8)]
+    wanted = [relaxed(one) for one in inputs]
+    compiled(X)
+    found: dict[int, Any] = {}
+
+    def work(place: int) -> None:
+        for _ in range(50):
+            found[place] = compiled(inputs[place])
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    np.testing.assert_allclose([found[place] for place in range(8)], wanted)
+
+
+SCRIPT = """
+import pickle, sys, warnings
+import numpy as np
+import pullback as pb
+from pullback.codegen.machine.compile import statistics
+warnings.simplefilter("error")
+
+@pb.compile
+def function(x):
+    return (pb.igamma(x, x + 1.0) * pb.gcd((x * 40).int(), pb.tensor(12))).sum()
+
+print(repr(float(function(np.linspace(0.1, 0.9, 7)))), statistics.compilations)
+"""
+
+
+def test_machine_code_of_another_process(tmp_path: Path) -> None:
+    def run() -> tuple[str, str]:
+        ran = subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True,
+            env={"PULLBACK_CACHE_DIR": str(tmp_path), "PATH": ""},
+        )  # fmt: skip
+        value, compilations = ran.stdout.split()
+        return value, compilations
+
+    first, second = run(), run()
+    assert first[0] == second[0] and first[1] != "0" and second[1] == "0"
+
+
+@pb.compile
+def kept(x: Any) -> Any:
+    return relaxed(x)
+
+
+def test_a_compiled_function_is_pickled() -> None:
+    kept(X)
+    again = pickle.loads(pickle.dumps(kept))
+    np.testing.assert_allclose(again(X), relaxed(X))
+
+
+def test_what_it_raises_names_the_line() -> None:
+    def scattered(x: Any, index: Any) -> Any:
+        return x.scatter_reduce(0, index, x * 2, "prod")
+
+    compiled = pb.compile(scattered)
+    x = pb.tensor(np.ones(3))
+    compiled(x, pb.tensor([0, 1, 2]))
+    with pytest.raises(IndexError) as raised:
+        compiled(x, pb.tensor([0, 1, 7]))
+    (note,) = raised.value.__notes__
+    assert "scattered: in a call of Python, at test_host_calls.py" in note and "x.scatter_reduce" in note
+    np.testing.assert_array_equal(compiled(x, pb.tensor([0, 1, 1])).numpy(), [2, 4, 1])
+
+
+def test_c_has_none_of_it() -> None:
+    refused = pytest.raises(
+        pb.errors.UnsupportedError, match=r"igamma\(\) has no form in C: Python evaluates it"
+    )
+    with refused as error:
+        pb.compile(lambda x: incomplete(x)).c_source(X)
+    assert "test_host_calls.py" in str(error.value)
+
+
+def test_the_account_counts_the_calls() -> None:
+    compiled = pb.compile(lambda x: (incomplete(x) * zeta(x)).sum())
+    (forward,) = compiled.explain(X, as_data=True).forward
+    assert {one.operator for one in forward.host_calls} == {"gammainc", "zeta"}
+    assert all(one.place.startswith("test_host_calls.py") for one in forward.host_calls)
+    assert "2 calls of Python: " in compiled.explain(X)
+
+
+def test_a_name_of_the_users_is_kept_apart() -> None:
+    def function(gammainc: Any) -> Any:
+        zeta = incomplete(gammainc) * 2.0
+        return incomplete(zeta) + gammainc
+
+    np.testing.assert_allclose(pb.compile(function)(X), function(X))
+    assert "from scipy.special import gammainc as gammainc_1" in pb.compile(function).source(X)
+
+
+def spectrum_of_noise(x: Any, rng: Any) -> Any:
+    """What several of them give together, in a loop."""
+    values, counts = np.unique(np.round(x, 1), return_counts=True)
+    state = x[:3]
+    for row in range(1, 20):
+        state = scipy.special.gammainc(1.5, 1.0 + 0.5 * state + 0.02 * rng.uniform(-1.0, 1.0, 3)) * x[row]
+    return state.sum() + (values * counts).sum()
+
+
+def test_several_in_one_function() -> None:
+    x = np.random.default_rng(3).uniform(-0.8, 0.8, 40)
+    plain, rng, other = (np.random.default_rng(0) for _ in range(3))
+    compiled = pb.compile(lambda x: spectrum_of_noise(x, rng))
+    gradient = pb.compile(pb.grad(lambda x: spectrum_of_noise(x, other)))
+    for _ in range(3):
+        before = plain.bit_generator.state
+        np.testing.assert_allclose(compiled(x), spectrum_of_noise(x, plain), rtol=1e-12)
+        plain.bit_generator.state = before
+        wanted = pb.grad(lambda x: spectrum_of_noise(x, plain))(x)
+        np.testing.assert_allclose(gradient(x), wanted, rtol=1e-9, atol=1e-14)
+    (forward,) = compiled.explain(x, as_data=True).forward
+    assert [one.operator for one in forward.host_calls] == ["gammainc"]
+
+
+@pytest.mark.parametrize("function", [np.unique, lambda x: np.unique(x, equal_nan=False)])
+@pytest.mark.parametrize(
+    "x", [np.array([[2.0, 1, 2], [np.nan, 3, np.nan]]), np.zeros(0), np.array([True, False, True])]
+)
+def test_different_elements(function: Any, x: np.ndarray) -> None:
+    def everything(x: Any) -> Any:
+        return np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+
+    for one, other in zip(pb.compile(everything)(x), everything(x)):
+        assert type(one) is type(other) and one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    for of_torch in (pb.unique, pb.unique_consecutive):
+        options = {"return_inverse": True, "return_counts": True}
+        found = pb.compile(of_torch)(pb.tensor(x), **options)
+        for one, other in zip(found, of_torch(pb.tensor(x), **options)):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+    np.testing.assert_array_equal(pb.compile(function)(x), function(x))
+
+
+def test_other_numbers_of_different_elements() -> None:
+    compiled = pb.compile(lambda x: (np.unique(x) ** 2).sum())
+    for x in (np.array([1.0, 2, 1]), np.array([3.0, 3, 3]), np.array([5.0, 4, 5]), np.array([1.0, 2, 3])):
+        assert compiled(x) == (np.unique(x) ** 2).sum()
+
+
+def test_the_documentation_lists_them() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "host_calls.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \| `([\w.()=\", ]+)` \|", text, re.MULTILINE)
+    named = [one for one in operators("eager") if one.name != "foreign"]
+    assert listed == [(one.name, one.fills or f'HostCall("{one.name}")') for one in named]

@@ -1,0 +1,144 @@
+"""Functions of LAPACK, called where SciPy has them: the pointers of `scipy.linalg.cython_lapack`.
+
+Eager code calls them by ctypes, machine code directly (`codegen/lapack.py`): the same routine, driver and
+layout. A routine is declared by its arguments in LAPACK's order, from which every way to call it follows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.util
+import math
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+LETTERS = {"float32": "s", "float64": "d"}
+EXTENTS = ("m", "n")
+WORKSPACE = ("work", "lwork", "iwork", "liwork")
+CHECKED = "w"
+SMALL = 6
+"""Columns up to which a decomposition by loops in generated code takes no longer than LAPACK's ..."""
+SMALL_TRIANGLE = 16
+"""... and one by reflections."""
+INTEGERS = 8
+"""For each column so many integers of workspace, where a routine does not say how many it needs."""
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function of LAPACK with some of its letters.
+
+    `text` are its arguments: letters, the extents m and n, arrays by column, workspace that it says the size
+    of, and `info`. Of failure tells the first number of the array w, which is then nan.
+    """
+
+    name: str
+    function: str
+    text: str
+
+    @property
+    def tokens(self) -> list[str]:
+        return self.text.split()
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """What a call is given: extents and arrays, in the order in which they come first."""
+        return [
+            one
+            for one in dict.fromkeys(self.tokens)
+            if one.islower() and one not in WORKSPACE and one != "info"
+        ]
+
+    def __call__(self, *given: Any) -> None:
+        """Call it for one matrix: integers for extents, arrays whose elements lie side by side."""
+        self.of_each(1, *given)
+
+    def of_each(self, count: int, *given: Any) -> None:
+        """Call it for so many matrices: each array holds one after the other."""
+        values = dict(zip(self.parameters, given, strict=True))
+        arrays = {name: one for name, one in values.items() if name not in EXTENTS}
+        checked = arrays[CHECKED]
+        call = _callable(LETTERS[checked.dtype.name] + self.function, len(self.tokens))
+        element = ctypes.c_double if checked.itemsize == 8 else ctypes.c_float
+        info, size, integers = ctypes.c_int(), ctypes.c_int(-1), ctypes.c_int(-1)
+        asked, integers_asked = element(), ctypes.c_int()
+        slots: dict[str, Any] = {name: ctypes.c_void_p(one.ctypes.data) for name, one in arrays.items()}
+        slots |= {name: ctypes.byref(ctypes.c_int(values[name])) for name in EXTENTS if name in values}
+        slots |= {"info": ctypes.byref(info), "lwork": ctypes.byref(size), "liwork": ctypes.byref(integers)}
+        slots |= {"work": ctypes.byref(asked), "iwork": ctypes.byref(integers_asked)}
+        arguments = [ctypes.c_char_p(one.encode()) if one.isupper() else slots[one] for one in self.tokens]
+        call(*arguments)
+        size.value = enough(int(asked.value))
+        integers.value = max(integers_asked.value, INTEGERS * values["n"])
+        room = {"work": (element * size.value)(), "iwork": (ctypes.c_int * integers.value)()}
+        arguments = [room.get(token, slot) for token, slot in zip(self.tokens, arguments)]
+        steps = [(slots[name], one.nbytes // count) for name, one in arrays.items()]
+        for place in range(count):
+            call(*arguments)
+            if info.value != 0:
+                checked.reshape(count, -1)[place, 0] = math.nan
+            for slot, step in steps:
+                slot.value += step
+
+
+def enough(size: int) -> int:
+    """At least the workspace that was asked for, whose size a float32 may have rounded."""
+    return size + (size >> 20) + 1
+
+
+WITH_VECTORS = "V L n a n w work lwork iwork liwork info"
+TALL = "m n a m w u m v n work lwork iwork info"
+ROUTINES = {
+    one.name: one
+    for one in (
+        Routine("eigenvectors", "syevd", WITH_VECTORS),
+        Routine("eigenvalues", "syevd", WITH_VECTORS.replace("V", "N")),
+        Routine("singular_vectors", "gesdd", f"S {TALL}"),
+        Routine("singular_vectors_in_place", "gesdd", "O m n a m w a m v n work lwork iwork info"),
+        Routine("singular_values", "gesdd", "N m n a m w a m a n work lwork iwork info"),
+        Routine("reflections", "gelqf", "n m a n w work lwork info"),
+        Routine("orthonormal_rows", "orglq", "n m n a n w work lwork info"),
+    )
+}
+
+
+# --- SciPy's pointers -------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _callable(name: str, count: int) -> Any:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(address_of("cython_lapack", name))
+
+
+@functools.cache
+def address_of(module: str, name: str) -> int:
+    """Where a function of `scipy.linalg.cython_blas` or `scipy.linalg.cython_lapack` is."""
+    capsule = cython_module(module).__pyx_capi__[name]
+    get_name, get_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get_pointer(capsule, get_name(capsule)))
+
+
+@functools.cache
+def cython_module(name: str) -> ModuleType:
+    """`scipy.linalg.cython_blas`, say, without the rest of `scipy.linalg`, whose import takes 0.2 s."""
+    name = f"scipy.linalg.{name}"
+    if "scipy.linalg" in sys.modules:
+        return importlib.import_module(name)
+    import scipy  # not before it is needed
+
+    spec = PathFinder.find_spec(name, [str(Path(scipy.__file__).parent / "linalg")])
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules.pop(name, None)  # whoever imports scipy.linalg gets the same module, and as its attribute
+    return module

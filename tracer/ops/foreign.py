@@ -1,0 +1,64 @@
+"""Functions that no operator describes: Python calls them, wherever the graph is evaluated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from ..errors import GradientError
+from ..operator import Array, declare
+from ..spec import Spec
+
+
+class ForeignFunction:
+    """A function of arrays that gives an array of one shape and dtype; two are equal only if they are one.
+
+    Attributes:
+        label: what its user calls it.
+        name: the same with a number, by which generated code finds it in this process.
+    """
+
+    def __init__(self, label: str, function: Callable[..., np.ndarray]) -> None:
+        self.label = label if label.isidentifier() else "function"
+        self._function = function
+        number = _numbers[self.label]
+        _numbers[self.label] += 1
+        self.name = f"{self.label}_{number}" if number else self.label
+        FOREIGN[self.name] = self
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+        return self._function(*arrays)
+
+    def __repr__(self) -> str:
+        return f"<foreign function {self.name}>"
+
+
+FOREIGN: dict[str, ForeignFunction] = {}
+"""By name, for ever, as machine code may call them as long."""
+_numbers: Counter[str] = Counter()
+
+
+def _evaluate(*operands: Array, function: ForeignFunction, spec: Spec) -> np.ndarray:
+    return np.asarray(function(*operands))
+
+
+def _no_rule(function: ForeignFunction) -> NoReturn:
+    raise GradientError(
+        f"{function.label} runs in Python as it is, so what it computes has no derivative beyond the rules "
+        "that it has. Write its rule with functions that have derivatives, and let residuals be arguments or "
+        "results."
+    )
+
+
+foreign = declare(
+    "foreign",
+    "eager",
+    "*operands",
+    infer=lambda *specs, function, spec: spec,
+    evaluate=_evaluate,
+    vjp={"operands": lambda function: _no_rule(function)},
+    doc="what a function gives that Python calls",
+)
