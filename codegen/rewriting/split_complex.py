@@ -17,7 +17,7 @@ from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract
-from pullback.tracer.ops.control import Body, gradient, jacobian, tangent
+from pullback.tracer.ops.control import DERIVATIVES, Body, jacobian, variables_of
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
@@ -65,10 +65,12 @@ class Split:
         if not any(map(is_complex, nodes)):
             return
         self._nodes = nodes
+        variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
         new: dict[Node, Value] = {}
         for node in nodes:
             self._order.append(next_serial())
-            new[node] = _split(node, new)
+            value = _split(node, new)
+            new[node] = _apart(value) if node in variables else value
         for output in outputs:
             if isinstance(new[output], Pair):
                 raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
@@ -108,14 +110,27 @@ def _split(node: Node, new: Mapping[Node, Value]) -> Value:
         if is_complex(node):
             _refuse(node)
         return made_anew(node, tuple(map(_real, operands))) if operands else node
+    since = next_serial()
     with located_at(node.origin):
         found = _of_parts(node, operands)
     if not node.name:
         return found
     if isinstance(found, Node):
-        return found.named(node.name)
-    names = f"{node.name}_re", f"{node.name}_im"
-    return Pair(*(one if one is None else one.named(name) for one, name in zip(found, names)))
+        return _named(found, node.name, since)
+    parts = zip(found, ("re", "im"))
+    return Pair(*(one if one is None else _named(one, f"{node.name}_{part}", since) for one, part in parts))
+
+
+def _named(part: Node, name: str, since: int) -> Node:
+    """Under the name of what it is a part of, unless it was there before."""
+    return part.named(name) if part.serial > since else part
+
+
+def _apart(variable: Value) -> Value:
+    """A variable as nodes of its own: no part is what the other, or anything else, is made of."""
+    if isinstance(variable, Node):
+        return e.identity(variable) if variable.operands else variable
+    return Pair(e.identity(variable.real), e.identity(variable.imag))
 
 
 def _is_size(node: Node, new: Mapping[Node, Value]) -> bool:
@@ -380,22 +395,15 @@ def _variance(node: Node, a: Value) -> Node:
 # --- derivatives, the parts of a value or variable as two of them -------------------------------------------
 
 
-def _variable(node: Node, variable: Value) -> Pair:
-    """A part that is known to be 0 is no variable."""
-    if isinstance(variable, Pair) and None in variable:
-        _refuse(node)
-    return _pair(variable)
+def _by_parts(derivative: Callable[[Node], Node], value: Value) -> Value:
+    return derivative(value) if isinstance(value, Node) else value.each(derivative)
 
 
-def _by_parts(variable: Pair, derivative: Callable[[Node], Node]) -> Value:
-    return derivative(variable.real) if variable.im is None else variable.each(derivative)
-
-
-def _along(values: Sequence[Pair], directions: Sequence[Value]) -> tuple[Node, ...]:
+def _along(values: Sequence[Value], directions: Sequence[Value]) -> tuple[Node, ...]:
     """The parts of values, then those of their directions, without what is 0 and so adds nothing."""
     parts = [
         (part, along)
-        for value, direction in zip(values, map(_pair, directions))
+        for value, direction in zip(map(_pair, values), map(_pair, directions))
         for part, along in zip(value, direction)
         if part is not None and along is not None
     ]
@@ -403,30 +411,19 @@ def _along(values: Sequence[Pair], directions: Sequence[Value]) -> tuple[Node, .
 
 
 def _jacobian(node: Node, result: Value, variable: Value) -> Value:
-    return _by_parts(
-        _variable(node, variable), lambda part: make_node(jacobian, (_real(result), part), node.attributes)
-    )
+    return _by_parts(lambda part: make_node(jacobian, (_real(result), part), node.attributes), variable)
 
 
-def _gradient(node: Node, *operands: Value) -> Value:
-    *given, variable = operands
-    count = len(given) // 2
-    along = _along([_pair(one) for one in given[:count]], given[count:])
-    return _by_parts(
-        _variable(node, variable),
-        lambda part: make_node(gradient, (*along, part), node.attributes) if along else e.zeros_like(part),
-    )
-
-
-def _tangent(node: Node, *operands: Value) -> Value:
-    *given, output = operands
-    count = len(given) // 2
-    along = _along([_variable(node, one) for one in given[:count]], given[count:])
+def _along_given(node: Node, *operands: Value) -> Value:
+    """A `gradient` or a `tangent`: of the last operand one for each part."""
+    *given, last = operands
+    half = len(given) // 2
+    along = _along(given[:half], given[half:])
 
     def derivative(part: Node) -> Node:
-        return make_node(tangent, (*along, part), node.attributes) if along else e.zeros_like(part)
+        return make_node(node.operator, (*along, part), node.attributes) if along else e.zeros_like(part)
 
-    return derivative(output) if isinstance(output, Node) else output.each(derivative)
+    return _by_parts(derivative, last)
 
 
 def _where(node: Node, condition: Value, a: Value, b: Value) -> Pair:
@@ -481,6 +478,6 @@ RULES: dict[str, Rule] = {
     "contract": lambda node, a, b: _product(
         _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
     ),
-    "norm": _norm, "var": _variance, "jacobian": _jacobian, "gradient": _gradient,
-    "tangent": _tangent,
+    "norm": _norm, "var": _variance, "jacobian": _jacobian, "gradient": _along_given,
+    "tangent": _along_given,
 }  # fmt: skip

@@ -391,7 +391,8 @@ class _Inputs:
 
     def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
         """All derivatives of each output."""
-        if self._graph_shows(outputs):
+        is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
+        if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
         return [_all_pulled(output, self.leaves, keep) for output in outputs]
 
@@ -421,8 +422,7 @@ class _Inputs:
         """Whether this is a trace whose graph shows the derivatives."""
         values = (*outputs, *self.leaves)
         are_nodes = all(type(one._value) is Node for one in values)
-        is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
-        return are_nodes and is_real and not have_own_backward(self._behind)
+        return are_nodes and not have_own_backward(self._behind)
 
     def _outer(self, outputs: Sequence[Tensor], keep: bool) -> dict[Node, Edge]:
         """What derivatives that are kept depend on besides the arguments, with its place on the tape."""

@@ -99,11 +99,16 @@ def _converged(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _by_column(a: np.ndarray) -> np.ndarray:
-    """A copy of the matrices whose columns lie side by side: the transposed; of finite numbers."""
-    if not np.isfinite(a).all():  # there LAPACK may give numbers, or go on for ever
+def _finite(a: np.ndarray) -> np.ndarray:
+    """The matrices, if all their numbers are finite: of others LAPACK may give numbers, or go on for ever."""
+    if not np.isfinite(a).all():
         raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
-    return np.array(np.swapaxes(a, -1, -2), order="C")
+    return a
+
+
+def _by_column(a: np.ndarray) -> np.ndarray:
+    """A copy of the matrices, finite ones, whose columns lie side by side: the transposed."""
+    return np.array(np.swapaxes(_finite(a), -1, -2), order="C")
 
 
 def _last_row(values: np.ndarray, rows: int) -> np.ndarray:
@@ -205,7 +210,7 @@ def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.nd
 
 def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
     if a.dtype.kind == "c":
-        values, vectors = np.linalg.eigh(a)
+        values, vectors = np.linalg.eigh(_finite(np.tril(a)))
         return _planes(a, vectors, values[..., None, :])
     values, across = _symmetric_by_lapack(a, "eigenvectors")
     return _planes(a, np.swapaxes(across, -1, -2), values[..., None, :])
@@ -280,7 +285,7 @@ eig = declare(
 
 def _evaluate_svd(a: np.ndarray) -> np.ndarray:
     if a.dtype.kind == "c":
-        left, values, right = np.linalg.svd(a, full_matrices=False)
+        left, values, right = np.linalg.svd(_finite(a), full_matrices=False)
         return _planes(a, left, values[..., None, :], np.conjugate(np.swapaxes(right, -1, -2)))
     rows, size = a.shape[-2:]
     across, values = _by_column(a), np.empty((*a.shape[:-2], size), a.dtype)
