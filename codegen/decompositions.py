@@ -104,7 +104,7 @@ def eigen_symmetric(matrix: np.ndarray, out: np.ndarray) -> bool:
             squares += out[0, column, row] * out[0, column, row]
             nothing += 0.0 * out[0, column, row]
     is_found = nothing == 0.0
-    if size <= SMALL and is_plain(squares):
+    if size == 0 or (size <= SMALL and is_plain(squares)):
         rotate_symmetric(matrix, out)
     elif is_found:
         eigenvectors(size, out[0, :, :], out[1, 0, :])
@@ -206,7 +206,7 @@ def singular(matrix: np.ndarray, out: np.ndarray) -> bool:
             squares += matrix[row, column] * matrix[row, column]
             nothing += 0.0 * matrix[row, column]
     is_found = nothing == 0.0
-    if size <= SMALL and is_plain(squares):
+    if size == 0 or (size <= SMALL and is_plain(squares)):
         rotate_singular(matrix, out)
     elif is_found:
         copy_by_column(matrix, out[0, :, :])
@@ -374,7 +374,7 @@ def orthogonal_triangular(matrix: np.ndarray, out: np.ndarray) -> None:
             out[0, row, column] = matrix[row, column]
             out[1, row, column] = 0.0
             squares += matrix[row, column] * matrix[row, column]
-    if size <= SMALL_TRIANGLE and is_plain(squares):
+    if size == 0 or (size <= SMALL_TRIANGLE and is_plain(squares)):
         reflect(matrix, out)
     else:
         last = size - 1  # of the rows of R, which has one element: room for the factors of the reflections

@@ -892,7 +892,11 @@ NOT_IN_THE_TABLE = {
     "pinv": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",
-    "derivative": "taken of a graph, when its trace ends: tests/gradients/test_transforms.py",
+    **dict.fromkeys(
+        ("jacobian", "gradient", "tangent"),
+        "taken of a graph, when its trace ends: tests/gradients/test_derivatives_in_traces.py",
+    ),
+    "ruled": "its attributes hold graphs: tests/gradients/test_custom_rules.py",
     "loop": "its attributes hold a graph: tests/loops/test_loops.py",
     "loop_result": "of a loop alone: tests/loops/test_loops.py",
     "solve": MATRICES,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pullback.tracer.errors import EagerOnlyError
-from pullback.tracer.graph import Labels, Node, relabelled, toposort
+from pullback.tracer.graph import Labels, Node, next_serial, relabelled, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.operator import Operator
 from pullback.tracer.ops.control import loop_result, ruled
@@ -27,7 +27,7 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}
     ruled_calls = _calls_with_rules(nodes)
-    names = Labels()
+    names, first = Labels(), next_serial()
     for output, cotangent in cotangents.items():
         if output in active:
             total[output] = cotangent
@@ -40,7 +40,8 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
         elif node.operator is ruled:
             _visit_ruled(node, ruled_calls.get(node, ()), total, active)
         elif node in total and node.operands:
-            _name_cotangent(total[node], node, names)
+            if total[node].serial > first:  # what was there before is known by what it is
+                _name_cotangent(total[node], node, names)
             _visit(node, total, active)
     named = iter(relabelled([total[node] for node in wrt if node in total], names))
     return [next(named) if node in total else None for node in wrt]

@@ -137,11 +137,12 @@ def _made_anew(
 
 def expanded(operator: Operator, operands: Operands) -> tuple[Node, ...]:
     """The derivatives of one call, each given by its operands, in operators that compute them."""
+    first = next_serial()
     found = _FORMS[operator](operands)
     names = {
         one: f"d_{every[-1].name}"
         for one, every in zip(found, operands)
-        if every[-1].name and one.operands and not one.name
+        if every[-1].name and one.operands and not one.name and one.serial > first
     }
     return relabelled(found, Labels(names))
 

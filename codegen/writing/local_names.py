@@ -6,6 +6,7 @@ written in front of it. Then `total_3` of a loop may be a `total`, as in the loo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -48,7 +49,7 @@ def with_plain_names(
 
 def _occurrences(body: ir.Body) -> Iterator[tuple[Path, ir.Variable]]:
     """Each place where a variable is named, in order, with the loops around it."""
-    numbers = iter(range(1 << 60))
+    numbers = itertools.count()
 
     def inside(body: ir.Body, path: Path) -> Iterator[tuple[Path, ir.Variable]]:
         for one in body:

@@ -180,7 +180,7 @@ class _Explorer:
             return self._written(value, variable, label)
         if type(value) in CONTAINERS or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._container(value, variable, label)
-        if type(value) in (set, frozenset) and not all(map(_is_plain, value)):
+        if type(value) in (set, frozenset) and not all(map(_is_plain, tuple(value))):
             return self._set(value, variable, label)
         if type(value) is set:
             self._holder("items", value, variable, label)

@@ -130,9 +130,10 @@ def _taken_apart(value: Any) -> tuple[list[Any], list[Any]]:
     if isinstance(value, Mapping | MappingProxyType):
         return [len(value)], [*_attributes(value), *value.keys(), *value.values()]
     if isinstance(value, Set) and not isinstance(value, MappingView):
-        plain = frozenset((type(one), one) for one in value if isinstance(one, PLAIN_TYPES))
-        others: list[Any] = [one for one in value if not isinstance(one, PLAIN_TYPES)]
-        return [plain, len(value)], [*_attributes(value), *others]
+        elements = tuple(value)  # a weak reference that dies takes itself out of a set
+        plain = frozenset((type(one), one) for one in elements if isinstance(one, PLAIN_TYPES))
+        others: list[Any] = [one for one in elements if not isinstance(one, PLAIN_TYPES)]
+        return [plain, len(elements)], [*_attributes(value), *others]
     if isinstance(value, MappingView):
         shown: Any = value
         return [], [list(shown)]

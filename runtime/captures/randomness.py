@@ -22,11 +22,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...tracer.errors import EagerOnlyError, TraceError
+from ...tracer.graph import Node
 from ...tracer.origin import at_caller
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Stream, current_trace, is_tracing
 from ..values.tensor import make
-from ..values.value_kinds import kind_of_value
+from ..values.value_kinds import kind_of_value, tensors_among
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 """Classes whose objects are streams of random numbers."""
@@ -167,6 +168,8 @@ def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
         if not is_tracing():
             return method(*arguments, **options)
         trace = current_trace()
+        if any(isinstance(one.payload, Node) for one in tensors_among((*arguments, *options.values()))):
+            raise EagerOnlyError(f"Random numbers are drawn with a traced array{at_caller()}. {REMEDY}.")
         known = (one for one in trace.streams if isinstance(one, _Noted) and one.stream is stream)
         noted = next(known, None) or _Noted(stream)
         before = noted.get_state()

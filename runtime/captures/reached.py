@@ -22,6 +22,7 @@ from ..values.tensor import TorchTensor
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .contents import content_of_cell
 from .objects import HasParts, attributes_of, is_opaque, is_own_container, is_users, wrapped_by
+from .randomness import RANDOM
 
 LARGEST = 1000
 """Elements of a container that are looked at."""
@@ -76,6 +77,11 @@ class Reached:
                     self._seen[id(value)] = value
                     pending += getattr(self, _way_from(kind))(value)
             pending = self._by_name()
+
+    @property
+    def streams(self) -> list[Any]:
+        """The streams of random numbers."""
+        return [one for one in self._seen.values() if isinstance(one, RANDOM)]
 
     def _by_name(self) -> list[Any]:
         """What objects, classes and modules hold under the names that code reads, where it is new."""
@@ -181,5 +187,6 @@ def _way_from(kind: Any) -> str:
 def _elements(value: Any) -> list[Any]:
     """The first elements of a container."""
     values = value.values() if isinstance(value, Mapping) else ()
-    found = chain(islice(value, LARGEST), islice(values, LARGEST))
+    elements = tuple(value) if isinstance(value, set) else value  # which may lose some on the way
+    found = chain(islice(elements, LARGEST), islice(values, LARGEST))
     return [one for one in found if type(one) not in WITHOUT_CODE]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
-from ...tracer.errors import GradientError, PullbackError
+from ...tracer.errors import GradientError
 from ...tracer.graph import constant, make_input
 from ...tracer.loop import attributes_of_loop
 from ...tracer.origin import current_origin
 from ...tracer.trace import is_tracing
-from ..captures.closure import explore
 from ..captures.randomness import RANDOM, Streams
+from ..captures.reached import Reached
 from ..tape.bodies import outer_edges, trace_body
 from ..tape.engine import Buffer, Pass
 from ..tape.loops import apply_loop
@@ -103,10 +103,7 @@ def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 def _streams_of(function: Callable[..., Any]) -> Sequence[tuple[Any, str]]:
     """The streams of random numbers that a function reaches, as far as that can be known."""
-    try:
-        return explore([(function, "the function")]).streams
-    except PullbackError:  # it reaches what no compiled function may
-        return ()
+    return [(one, "the function") for one in Reached((function,)).streams]
 
 
 def _is_inside(one: Tensor, first: int) -> bool:

@@ -292,6 +292,9 @@ class Tensor(Asked):
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed "
                 "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
+        trace = innermost()
+        if requires_grad and trace is not None:  # from now on the graph shows where no gradient passes
+            trace.differentiable = True
         self._requires_grad = bool(requires_grad)
         return self
 

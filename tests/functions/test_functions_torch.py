@@ -368,7 +368,9 @@ def traced(expression: str) -> tuple[Graph, dict[Node, Any]]:
         outputs, inputs = evaluated(expression, tensors, pullback_function)
         first, _ = gradients(outputs, inputs, autograd.grad, lambda array: wrap(trace.capture(array)))
         payloads = [one._value for one in (*outputs, *first) if one is not None]
-        results = [one if isinstance(one, Node) else trace.capture(one) for one in payloads]
+        results = [
+            trace.values.plain(one) if isinstance(one, Node) else trace.capture(one) for one in payloads
+        ]
         captured = {node: array for array, node in trace.captured}
     known = {node: arrays()[name] for name, node in nodes.items()} | captured
     return verify(Graph("expression", tuple(known), tuple(results))), known

@@ -139,6 +139,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "grad of jvp": lambda x: pb.grad(lambda a: pb.jvp(steps, (a,), (a,))[1].sum())(x),
     "grad of vjp by its cotangent": lambda x: pb.grad(lambda g: (pb.vjp(steps, x)[1](g)[0] ** 2).sum())(x),
     "grad of jvp by its tangent": lambda x: pb.grad(lambda t: (pb.jvp(steps, (x,), (t,))[1] ** 2).sum())(x),
+    "grad of jvp by a leaf": lambda x: pb.autograd.grad(
+        (pb.jvp(lambda a: pb.sin(a) * (w := leaf(x)) + 0 * w, (x,), (y := leaf(x),))[1] ** 2).sum(), y
+    )[0],
     "gradient penalty": lambda x: pb.grad(lambda a: loss(a) + (pb.grad(loss)(a) ** 2).sum())(x),
     "gradient steps": lambda x: pb.grad(gradient_steps)(x),
     "jacobian of jacobian": lambda x: pb.jacobian(pb.jacobian(scanned))(x),

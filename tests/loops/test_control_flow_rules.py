@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.errors import ArgumentError, DTypeError, MutationError, ShapeError, TraceError, UnsupportedError
+from pullback.errors import ArgumentError, DTypeError, MutationError, ShapeError, UnsupportedError
 
 Function = Callable[..., Any]
 X = np.arange(12.0).reshape(4, 3)
@@ -125,11 +125,6 @@ def writes_into_its_carry(x: Any) -> Any:
 
 
 UNSUPPORTED: dict[str, tuple[type[Exception], str, Function]] = {
-    "random numbers": (
-        TraceError,
-        "draws random numbers",
-        lambda x: pb.scan(lambda c, r: (c + pb.randn(3), None), x[0], x),
-    ),
     "a tensor from outside": (MutationError, "from outside", writes_outside),
     "a carry": (MutationError, "clone", writes_into_its_carry),
     "float16": (

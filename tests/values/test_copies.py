@@ -138,7 +138,9 @@ def test_on_the_tape_a_copy_is_a_leaf_of_its_own() -> None:
 
 def test_an_uncompiled_run_copies_as_numpy_does() -> None:
     def program(x: Any) -> Any:
-        doubled = pb.compile(lambda z: pb.bincount(z > 9)[0] * 0 + 2 * z)(x)  # bincount is not compiled
+        doubled = pb.compile(lambda z: pb.bincount((z > 9).astype(int))[0] * 0 + 2 * z)(
+            x
+        )  # bincount is not compiled
         copies = copy.copy(doubled), copy.deepcopy(doubled), pickle.loads(pickle.dumps(doubled))
         for one in copies:
             one[0] = 9.0
