@@ -70,7 +70,7 @@ class Split:
         for node in nodes:
             self._order.append(next_serial())
             value = _split(node, new)
-            new[node] = _apart(value) if node in variables else value
+            new[node] = _apart(value) if node in variables and value is not node else value
         for output in outputs:
             if isinstance(new[output], Pair):
                 raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
@@ -129,7 +129,7 @@ def _named(part: Node, name: str, since: int) -> Node:
 def _apart(variable: Value) -> Value:
     """A variable as nodes of its own: no part is what the other, or anything else, is made of."""
     if isinstance(variable, Node):
-        return e.identity(variable) if variable.operands else variable
+        return e.identity(variable)
     return Pair(e.identity(variable.real), e.identity(variable.imag))
 
 

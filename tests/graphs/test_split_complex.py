@@ -110,3 +110,110 @@ def test_what_has_no_form_runs_uncompiled() -> None:
 
     with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in unit_like\(\)"):
         np.testing.assert_allclose(pb.compile(function)(X), function(X))
+
+
+def size(z: Any) -> Any:
+    return (np.abs(z**2 + np.exp(1j * z)) ** 2).sum()
+
+
+def turned(z: Any) -> Any:
+    return z**2 * np.exp(z)
+
+
+def pulled(x: Any) -> list[Any]:
+    value, pull = pb.vjp(turned, x + 1j * x)
+    return [np.abs(one) for one in pull(value * (1 - 1j))]
+
+
+DERIVATIVES: dict[str, Callable[[Any], Any]] = {
+    "of sizes": lambda x: np.abs(pb.grad(size)(x * np.exp(1j * x))).sum(),
+    "of derivatives": pb.grad(lambda x: np.abs(pb.grad(size)(x * np.exp(1j * x))).sum()),
+    "by values whose imaginary part is zero": lambda x: np.abs(pb.grad(size)(x + 0j)),
+    "by complex values and real ones": lambda x: [
+        np.abs(one) for one in pb.grad(lambda z, y: (np.abs(z) * y).sum(), (0, 1))(x * 1j + x, x)
+    ],
+    "along directions": lambda x: [
+        np.abs(one) for one in pb.jvp(turned, (x + 1j * x,), (x * (2 - 1j),))
+    ],
+    "of real values along complex directions": lambda x: pb.jvp(size, (x + 1j * x,), (x * (2 - 1j),)),
+    "along real directions": lambda x: [np.abs(one) for one in pb.jvp(lambda y: np.exp(1j * y), (x,), (x,))],
+    "of complex values": pulled,
+    "of complex values, differentiated": pb.grad(lambda x: pulled(x)[0].sum()),
+    "that decide": lambda x: x if np.abs(pb.grad(size)(x * 1j + x)).sum() > 1 else 2 * x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_in_a_trace(name: str) -> None:
+    function = DERIVATIVES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pb.compile(function)(X[0])
+    np.testing.assert_allclose(found, function(X[0]), rtol=1e-9)
+
+
+def on_the_tape(x: Any, create_graph: bool) -> Any:
+    z = pb.complex(x, x * x)
+    (slope,) = pb.autograd.grad((z.abs() ** 2 * z.real).sum(), z, create_graph=create_graph)
+    return (slope.abs() ** 2).sum()
+
+
+def by_its_parts(x: Any) -> Any:
+    z = pb.complex(x, x * x)
+    part = z.real
+    return pb.autograd.grad((z.abs() * part).sum(), part)[0]
+
+
+def from_a_leaf(x: Any) -> Any:
+    leaf = x.detach().clone().requires_grad_()
+    z = pb.complex(leaf, leaf * leaf)
+    (z * z).abs().sum().backward()
+    return leaf.grad
+
+
+def without_history(x: Any) -> Any:
+    z = x * 1j
+    with pb.no_grad():
+        other = z * z + 1
+    return pb.autograd.grad((other * z).abs().sum(), x)[0]
+
+
+TAPED: dict[str, Callable[[Any], Any]] = {
+    "of a value whose parts depend on each other": lambda x: on_the_tape(x, False),
+    "of a derivative": lambda x: pb.autograd.grad(on_the_tape(x, True), x)[0],
+    "by a part alone": by_its_parts,
+    "of a leaf": from_a_leaf,
+    "without what is not recorded": without_history,
+}
+
+
+@pytest.mark.parametrize("name", TAPED)
+def test_derivatives_on_the_tape_of_a_trace(name: str) -> None:
+    x = pb.tensor(X[0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pb.compile(TAPED[name])(x)
+    np.testing.assert_allclose(found.detach().numpy(), TAPED[name](x).detach().numpy(), rtol=1e-9)
+
+
+def test_parts_that_are_arguments_keep_their_names() -> None:
+    def function(x: Any, y: Any) -> Any:
+        z = pb.complex(x, y)
+        along = z.real
+        return (along * z.abs()).sum()
+
+    x, y = pb.tensor(X[0]), pb.tensor(X[1])
+    np.testing.assert_allclose(pb.compile(function)(x, y).item(), function(x, y).item())
+
+
+@pytest.mark.parametrize("carry", [1.0, 1j])
+def test_loops_with_complex_values_inside_run_uncompiled(carry: complex) -> None:
+    def function(x: Any) -> Any:
+        def step(state: Any, _: Any) -> tuple[Any, Any]:
+            return np.abs(state * np.exp(1j * x)) * carry, np.abs(state)
+
+        state, sizes = pb.scan(step, x * carry, None, length=3)
+        return np.abs(state).sum() + sizes.sum()
+
+    with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in loop\(\)"):
+        np.testing.assert_allclose(pb.compile(function)(X[0]), function(X[0]))
