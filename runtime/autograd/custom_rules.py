@@ -120,7 +120,8 @@ class custom_vjp(_WithRule):
     (arrays for arrays), so they may call foreign code; `backward` gets Tensors where it is itself
     differentiated. In a compiled function they are traced, and the rule stands in the generated backward
     code, in loops and under `vmap` as well. A second derivative differentiates `backward` and, of residuals
-    that are neither arguments nor results, `forward`.
+    that are neither arguments nor results, `forward`. Of complex values cotangents are PyTorch's gradients:
+    by the real part, plus 1j times that by the imaginary part.
 
     Args:
         function: takes arrays, Tensors, numbers, or nested containers of them, by position.
