@@ -92,7 +92,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 def ordered_values(x: Tensor, dim: int) -> Tensor:
     """The values of `sort`, without the positions."""
-    dim = one_dim(dim, x.ndim, "sort")
+    dim = one_dim(dim, require_real(x, "sort").ndim, "sort")
     if not x.ndim or array_dtype(x).kind not in "fiu":
         return along(x, ordered_positions(x, dim), dim) if x.ndim else x
     return movedim(apply(sorted_values, movedim(x, dim, -1)), -1, dim)

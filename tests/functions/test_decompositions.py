@@ -162,6 +162,8 @@ def test_what_does_not_converge_raises(name: str, size: int) -> None:
             with pytest.raises(pb.linalg.LinAlgError, match="converges, as with nan or inf"):
                 one(a)
         compiled(a[:1])
+        with pytest.raises(pb.linalg.LinAlgError, match="converges, as with nan or inf"):
+            function(a * (1 + 1j))
 
 
 @pytest.mark.parametrize("scale", [1e-180, 1e180])
