@@ -9,6 +9,7 @@ import pytest
 from scipy import signal, special
 
 import pullback as pb
+from pullback.autograd import gradcheck
 from pullback.errors import ArgumentError, GradientError, OutputError
 from pullback.testing import check_rules
 
@@ -452,6 +453,19 @@ def test_check_rules_wants_float64():
         check_rules(np.sin, (POINT.astype(np.float32),))
     with pytest.raises(ArgumentError, match="no argument"):
         check_rules(np.sin, (3,))
+
+
+@pytest.mark.parametrize(
+    ("function", "args"), [(np.abs, (POINT * 1j,)), (lambda x: x * 1j, (POINT,)), (np.abs, (1j,))]
+)
+def test_checks_of_complex_values_are_refused(function, args):
+    with pytest.raises(ArgumentError, match="complex"):
+        check_rules(function, args)
+
+
+def test_a_check_of_complex_outputs_is_refused():
+    with pytest.raises(ArgumentError, match="an output is complex"):
+        gradcheck(lambda x: x * 1j, pb.tensor(POINT, requires_grad=True))
 
 
 class Tenfold(pb.autograd.Function):
