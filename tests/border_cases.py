@@ -430,7 +430,7 @@ CAPTURED = [
     script(3, "a Python float that divides by zero later", "g = pb.compile(lambda x, a: x * (1.0 / a))\ng(np.ones(2), 1.5)\n"
            "found, expected = message_of(lambda: g(np.ones(2), 0.0)), __import__('re').compile('^ZeroDivisionError')"),
     script(3, "a power that turns complex later", "g = pb.compile(lambda x, a: x * a ** 0.5)\ng(np.ones(2), 4.0)\n"
-           "found, expected = message_of(lambda: g(np.ones(2), -4.0)), __import__('re').compile('complex|^pullback|j')"),
+           "found, expected = g(np.ones(2), -4.0), np.ones(2) * (-4.0) ** 0.5"),
     script(3, "an overflow later", "import math\ng = pb.compile(lambda x, a: x * math.exp(a))\ng(np.ones(2), 1.0)\n"
            "found, expected = message_of(lambda: g(np.ones(2), 1e4)), __import__('re').compile('^OverflowError')"),
     Run(3, "a Python int as exponent", "def f(x, n):\n    return x ** n", (*VECTOR, "2"), (*VECTOR, "7")),

@@ -882,9 +882,11 @@ ROWS: dict[str, Row] = {
 }  # fmt: skip
 MATRICES = "of square matrices alone: tests/functions/test_linalg.py"
 EAGER = "evaluated by NumPy and SciPy alone: tests/functions/test_special.py"
+OF_PARTS = "of complex numbers alone: tests/functions/test_complex_operators.py"
 DECOMPOSED = "of matrices: tests/functions/test_decompositions.py"
 NOT_IN_THE_TABLE = {
     **{operator.name: EAGER for operator in OPERATORS.values() if operator.family == "eager"},
+    **{operator.name: OF_PARTS for operator in OPERATORS.values() if operator.family == "complex"},
     **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "decomposition"},
     "matrix_exp": DECOMPOSED,
     "pinv": DECOMPOSED,

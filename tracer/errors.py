@@ -58,6 +58,10 @@ class EagerOnlyError(TraceError, UnsupportedError):
     """
 
 
+class ComplexResultError(EagerOnlyError):
+    """A traced function with complex results, which generated code gives as pairs of real ones."""
+
+
 class CompilationError(PullbackError, RuntimeError):
     """Machine code could not be made of generated source; the message names the file."""
 

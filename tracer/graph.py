@@ -18,19 +18,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import dims
-from .errors import GraphError, LeakedTraceError
+from .errors import EagerOnlyError, GraphError, LeakedTraceError
 from .lost_numbers import traced_number
 from .operator import Operator, Parts, Value, Walk
 from .ops import creation
 from .ops import elementwise as e
-from .origin import UNKNOWN, Origin, current_origin
+from .origin import UNKNOWN, Origin, at_caller, current_origin
 from .settings import CHECKING
 from .spec import BOOL, Spec
 
 next_serial = itertools.count(1).__next__
 """Numbers nodes, and questions about them, in the order in which they come up."""
 Scalar = bool | int | float
-SCALARS = (bool, int, float)
+SCALARS = (bool, int, float, complex)
 FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
 NO_PARTS = Parts(())
@@ -218,7 +218,16 @@ def make_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
 
 
 def make_named_input(spec: Spec, name: str, origin: Origin = UNKNOWN) -> Node:
-    """An input of the user's function, whose sizes get their names from it."""
+    """An input of the user's function, whose sizes get their names from it.
+
+    Raises:
+        EagerOnlyError: it is complex.
+    """
+    if spec.dtype.kind == "c":
+        raise EagerOnlyError(
+            f"complex numbers have no form in compiled code{at_caller()}. Compute with them outside of the "
+            "compiled function, or with their parts, or leave that function uncompiled."
+        )
     return make_input(spec.with_shape(dims.named(spec.shape, name)), name, origin)
 
 

@@ -21,6 +21,12 @@ Array = Any  # an ndarray, a Node or a Tensor: whatever carries a value through 
 
 OPERATORS: dict[str, Operator] = {}
 WRITTEN_OUT = "written out"
+HOLOMORPHIC = "holomorphic"
+"""Of complex numbers, with rules that are formulas of the derivative: they are given conjugates."""
+OWN_RULES = "own rules"
+"""Of complex numbers, with rules that say for them, too, what the gradient is."""
+OF_ANY_NUMBERS = frozenset(("movement", "indexing", "creation"))
+"""Families that complex numbers are as good for as others."""
 
 
 class Value:
@@ -220,6 +226,8 @@ class Operator:
     whole while a graph may yet be differentiated again."""
     is_associative: bool = False
     """Of two operands: whether what has been combined may be combined again."""
+    of_complex: str = ""
+    """Whether operands may be complex: HOLOMORPHIC, OWN_RULES, or empty where they are refused."""
 
     torch: tuple[str, ...] = ()
     """The names under which PyTorch's front offers it; messages use the first. `sin` is a function and a
@@ -282,7 +290,11 @@ class Operator:
         result_spec: Spec,
         attributes: Attributes,
     ) -> Array:
-        """The cotangent of the operand at `position`, perhaps of the broadcast shape (`sum_to_shape`)."""
+        """The cotangent of the operand at `position`, perhaps of the broadcast shape (`sum_to_shape`).
+
+        Of complex numbers it is PyTorch's gradient: g times the conjugate of the derivative, which for a
+        holomorphic operator is the derivative at the conjugates. So its rules read these.
+        """
         rule = self.rules[self.operand_name(position)]
         arguments = []
         for parameter in rule.parameters:
@@ -304,6 +316,9 @@ class Operator:
                 arguments.append(tuple(operands[len(self.operands) - 1 :]))
             else:
                 arguments.append(operands[self.operands.index(parameter)])
+        if self.of_complex == HOLOMORPHIC and cotangent.dtype.kind == "c":
+            read = zip(rule.parameters, arguments)
+            arguments = [one if parameter == "g" else _conjugate(one) for parameter, one in read]
         return rule.function(*arguments)
 
     def __call__(self, *operands: Array, **attributes: Any) -> Array:
@@ -320,6 +335,15 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
+
+
+def _conjugate(value: Any) -> Any:
+    """The conjugate of what is complex, a value or a number, also in a tuple; anything else as it is."""
+    if type(value) is tuple:
+        return tuple(map(_conjugate, value))
+    if isinstance(value, Value | np.ndarray) and value.dtype.kind == "c":  # type: ignore[union-attr]
+        return OPERATORS["conjugate"](value)
+    return value.conjugate() if isinstance(value, complex) else value
 
 
 def make_rules(name: str, vjp: Mapping[str, Callable[..., Array]]) -> dict[str, Rule]:
@@ -352,6 +376,7 @@ def declare(
     if name in OPERATORS:
         raise ValueError(f"an operator {name!r} exists already")
     title = fields.pop("grad_fn", None) or "".join(part.capitalize() for part in name.split("_"))
+    fields.setdefault("of_complex", HOLOMORPHIC if family in OF_ANY_NUMBERS else "")
     operator = Operator(
         name=name,
         family=family,

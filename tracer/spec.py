@@ -12,11 +12,28 @@ from .dims import equated, equated_shapes
 from .errors import DimensionError, DTypeError, ShapeError
 
 FLOATS = tuple(np.dtype(name) for name in ("float16", "float32", "float64"))
+COMPLEX = tuple(np.dtype(name) for name in ("complex64", "complex128"))
 SIGNED = tuple(np.dtype(name) for name in ("int8", "int16", "int32", "int64"))
 UNSIGNED = tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
 BOOL = np.dtype("bool")
 INT64 = np.dtype("int64")
-SUPPORTED = frozenset((*FLOATS, *SIGNED, *UNSIGNED, BOOL))
+COMPILED = frozenset((*FLOATS, *SIGNED, *UNSIGNED, BOOL))
+"""What compiled code computes with."""
+SUPPORTED = COMPILED | {*COMPLEX}
+CONTINUOUS = "fc"
+"""The kinds of dtypes whose values have derivatives."""
+_PARTS: dict[np.dtype, np.dtype] = dict(zip(COMPLEX, FLOATS[1:]))
+_WHOLES: dict[np.dtype, np.dtype] = dict(zip(FLOATS, (COMPLEX[0], *COMPLEX)))
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """That of the real and the imaginary part; a real one itself."""
+    return _PARTS.get(dtype, dtype)
+
+
+def complex_dtype(dtype: np.dtype) -> np.dtype:
+    """That of numbers with such parts; a complex one itself, complex128 for integers."""
+    return dtype if dtype.kind == "c" else _WHOLES.get(dtype, np.dtype("complex128"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,11 @@ class Spec:
     def is_float(self) -> bool:
         return self.dtype.kind == "f"
 
+    @property
+    def is_continuous(self) -> bool:
+        """Whether values have derivatives."""
+        return self.dtype.kind in CONTINUOUS
+
     def with_shape(self, shape: tuple[int, ...]) -> Spec:
         return Spec(shape, self.dtype)
 
@@ -58,11 +80,11 @@ def spec_of(array: np.ndarray) -> Spec:
 
 
 def require_supported(dtype: np.dtype, function: str, argument: str = "input") -> None:
-    """Raise DTypeError for objects, strings, structures, complex numbers and dates."""
+    """Raise DTypeError for objects, strings, structures and dates."""
     if dtype not in SUPPORTED:
         raise DTypeError(
-            f"{function}: {argument} has dtype {dtype}; expected a bool, integer or real floating dtype. "
-            f"Convert it first, e.g. with .astype(float)."
+            f"{function}: {argument} has dtype {dtype}; expected a bool, integer, floating or complex "
+            f"dtype. Convert it first, e.g. with .astype(float)."
         )
 
 

@@ -25,9 +25,9 @@ from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
 from .ops.creation import full, iota
-from .ops.movement import reshape, slice_
+from .ops.movement import of_pairs, reshape, slice_
 from .origin import UNKNOWN, Origin, current_origin, located_at
-from .spec import INT64, Spec, require_supported, spec_of
+from .spec import INT64, Spec, real_dtype, require_supported, spec_of
 from .views import region_of_view
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -187,11 +187,18 @@ class Trace:
             if part is not None:
                 return part
             require_supported(array.dtype, self.name, "a captured array")
+            if array.dtype.kind == "c":
+                return of_pairs(self._pairs(array))
             node = make_named_input(spec_of(array), f"captured_{len(self._captured)}")
             found = self._latest[id(array)] = _Captured(array, array.copy(), node)
             self._captured.append(found)
             self.values.give(node, found.content, varies=False)
         return found.node
+
+    def _pairs(self, array: np.ndarray) -> Node:
+        """The input node of complex numbers as pairs of real ones."""
+        pairs = np.ascontiguousarray(array)[..., None].view(real_dtype(array.dtype))
+        return self.capture(pairs)
 
     def _part_of_captured(self, view: np.ndarray) -> Node | None:
         """A view of an array of which other parts were captured, as a slice of that array.

@@ -57,12 +57,12 @@ def summed(values: Sequence[Node], cotangents: Sequence[Node]) -> dict[Node, Nod
 
 def active_nodes(nodes: Iterable[Node], wrt: Sequence[Node]) -> set[Node]:
     """Those of the nodes, operands first, through which a derivative with respect to `wrt` passes."""
-    active = {node for node in wrt if node.spec.is_float}
+    active = {node for node in wrt if node.spec.is_continuous}
     for node in nodes:
         if node.operator is loop_result:
             if node.attributes["index"] in _active_results(node.operands[0], active):
                 active.add(node)
-        elif node.spec.is_float and any(
+        elif node.spec.is_continuous and any(
             operand in active and _depends(node.operator, position)
             for position, operand in enumerate(node.operands)
         ):

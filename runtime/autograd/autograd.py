@@ -197,6 +197,11 @@ def _cotangent(output: Tensor, cotangent: Any, position: int) -> Tensor:
     if cotangent is None:
         if output.numel() != 1:
             raise GradientError("grad can be implicitly created only for scalar outputs")
+        if output.is_complex():
+            raise GradientError(
+                f"grad can be implicitly created only for real scalar outputs but got {output.dtype}. Take "
+                "its real part or its abs(), or give the gradient of the output."
+            )
         return _one(output)
     if not isinstance(cotangent, Tensor):
         raise ArgumentError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")

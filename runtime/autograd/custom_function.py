@@ -12,6 +12,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, GradientError, MutationError, ShapeError
 from ...tracer.graph import Node
 from ...tracer.ops.reduction import sum_to_shape
+from ...tracer.spec import CONTINUOUS
 from ..captures.objects import COPIED_FROM
 from ..tape.apply import with_own_memory
 from ..tape.inplace import rebase, require_assignable
@@ -332,7 +333,7 @@ def _record_function(
         if not isinstance(one, Tensor):
             outputs.append(one)
             continue
-        if id(one) in excluded or one._value.dtype.kind != "f":
+        if id(one) in excluded or one._value.dtype.kind not in CONTINUOUS:
             is_input = any(one is given for given in inputs)
             outputs.append(one.view_as(one) if is_input else one)
             continue
@@ -428,7 +429,7 @@ class RefusingNode(GradNode):
 
 
 def _marked(value: Any, node: GradNode) -> Any:
-    if not isinstance(value, Tensor) or value._value.dtype.kind != "f":
+    if not isinstance(value, Tensor) or value._value.dtype.kind not in CONTINUOUS:
         return value
     output = make(value._value)
     output._grad_fn, output._requires_grad = node, True

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
 from ...tracer.graph import Node, constant
+from ...tracer.spec import CONTINUOUS
 from ..captures.objects import HasParts
 from ..functions.structures import spec_of_tensor, structured
 from ..values.flatten import flatten, unflatten
@@ -119,7 +120,8 @@ class custom_vjp(_WithRule):
     (arrays for arrays), so they may call foreign code; `backward` gets Tensors where it is itself
     differentiated. In a compiled function they are traced, and the rule stands in the generated backward
     code, in loops and under `vmap` as well. A second derivative differentiates `backward` and, of residuals
-    that are neither arguments nor results, `forward`.
+    that are neither arguments nor results, `forward`. Of complex values cotangents are PyTorch's gradients:
+    by the real part, plus 1j times that by the imaginary part.
 
     Args:
         function: takes arrays, Tensors, numbers, or nested containers of them, by position.
@@ -292,8 +294,10 @@ def _variable(like: Tensor) -> Tensor:
 
 def _has_tangent(leaf: Any) -> bool:
     if isinstance(leaf, Tensor):
-        return leaf._value.dtype.kind == "f"
-    return isinstance(leaf, float | np.floating) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f")
+        return leaf._value.dtype.kind in CONTINUOUS
+    if isinstance(leaf, np.ndarray | np.generic):
+        return leaf.dtype.kind in CONTINUOUS
+    return isinstance(leaf, float | complex)
 
 
 def _matched(name: str, tangent: Any, cotangent: Any) -> tuple[list[Tensor], list[Tensor]]:

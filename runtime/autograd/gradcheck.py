@@ -29,7 +29,7 @@ def gradcheck(
 
     Raises:
         GradientError: they do not agree (False is returned instead if not `raise_exception`).
-        ArgumentError: no input requires grad, or one that does is not float64.
+        ArgumentError: no input requires grad, or one that does is not float64, or an output is complex.
 
     Example:
         >>> gradcheck(lambda x: x.sin(), Tensor([0.5]).double().requires_grad_())
@@ -61,6 +61,8 @@ def gradcheck(
 
 def _outputs(value: Any) -> tuple[Tensor, ...]:
     found = (value,) if isinstance(value, Tensor) else tuple(value)
+    if any(isinstance(one, Tensor) and one.is_complex() for one in found):
+        raise ArgumentError("gradcheck: an output is complex. Return its real and its imaginary part.")
     return tuple(one for one in found if isinstance(one, Tensor) and one.is_floating_point())
 
 

@@ -47,7 +47,8 @@ def check_rules(
 
     Raises:
         GradientError: what is wrong, with both numbers.
-        ArgumentError: nothing among the arguments is floating, or something is, and not float64.
+        ArgumentError: nothing among the arguments is floating, or something is, and not float64; an argument
+            or a result is complex.
 
     Example:
         >>> check_rules(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),))
@@ -186,9 +187,14 @@ class _Checked:
 
 
 def _is_floating(leaf: Any) -> bool:
-    if isinstance(leaf, Tensor):
-        return leaf.payload.dtype.kind == "f"
-    return isinstance(leaf, float | np.floating) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f")
+    dtype = getattr(leaf.payload if isinstance(leaf, Tensor) else leaf, "dtype", None)
+    kind = "" if dtype is None else dtype.kind
+    if kind == "c" or isinstance(leaf, complex):
+        raise ArgumentError(
+            "check_rules: real numbers are compared, and one of the arguments or results is complex. Check a "
+            "function of real and imaginary parts that returns such parts."
+        )
+    return kind == "f" or isinstance(leaf, float)
 
 
 def _numbers(value: Any) -> Any:

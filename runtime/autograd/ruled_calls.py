@@ -21,7 +21,7 @@ from ...tracer.errors import GradientError, OutputError
 from ...tracer.graph import Graph, Node, constant, make_input
 from ...tracer.ops.control import Body, Rule, no_rule_message
 from ...tracer.origin import current_origin
-from ...tracer.spec import Spec, spec_of
+from ...tracer.spec import CONTINUOUS, Spec, spec_of
 from ...tracer.trace import current_trace
 from ..functions.structures import Structured, spec_of_tensor, structured
 from ..tape.apply import of_kind, standing_for
@@ -101,8 +101,8 @@ def _kind_in_rule(tensor: Tensor) -> type[Tensor]:
     return NumpyScalar if isinstance(tensor, PythonNumber) else type(tensor)
 
 
-def _is_floating(tensor: Tensor) -> bool:
-    return tensor._value.dtype.kind == "f"
+def _is_continuous(tensor: Tensor) -> bool:
+    return tensor._value.dtype.kind in CONTINUOUS
 
 
 # --- on the tape ------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class RuledBackward(GradNode):
     def placed(self, number: int, output: Tensor) -> Tensor:
         if output.requires_grad:
             _refuse_outside(self.call)
-        if not _is_floating(output):
+        if not _is_continuous(output):
             return output
         placed = make(output.payload, type(output))
         placed._cell = output._cell
@@ -178,14 +178,14 @@ class RuledBackward(GradNode):
         place = self.shown.get(id(leaf))
         if place is not None and isinstance(self.arguments[place], Tensor):
             return _Kept.of(self.arguments[place])
-        if not isinstance(leaf, Tensor | np.ndarray | np.floating | float):
+        if not isinstance(leaf, Tensor | np.ndarray | np.inexact | float | complex):
             return leaf
         tensor = standing_for(leaf)
         if tensor.requires_grad:
             _refuse_outside(self.call)
-        if id(leaf) in results and _is_floating(tensor):
+        if id(leaf) in results and _is_continuous(tensor):
             return _Kept(tensor, None, results[id(leaf)])
-        return _Computed(tensor, None) if _is_floating(tensor) else _Kept(tensor, None)
+        return _Computed(tensor, None) if _is_continuous(tensor) else _Kept(tensor, None)
 
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.residuals is None:
@@ -321,7 +321,7 @@ def _fitted_argument(call: RuledCall, given: Any, structure: Any, number: int) -
 
 
 def _as_cotangent(call: RuledCall, leaf: Any, number: int) -> Tensor:
-    if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
+    if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | complex | int):
         raise GradientError(
             f"The rule of {call.name} returned a {type(leaf).__name__} as cotangent of argument {number}; "
             "expected a tensor, an array, a number or None."
@@ -354,7 +354,7 @@ class _Traced:
         forward = trace_body(self.call.name, self._forward, inputs)
         if any(one.requires_grad for one in forward.constants):
             _refuse_outside(self.call)
-        results = [index for index, one in enumerate(self.returned.tensors) if _is_floating(one)]
+        results = [index for index, one in enumerate(self.returned.tensors) if _is_continuous(one)]
         computed = [self._tensor_of(source) for source in self._sources]
         residuals = [BodyInput(spec_of_tensor(one), name_of(one), _kind_in_rule(one)) for one in computed]
         cotangents = [
@@ -478,7 +478,7 @@ class _Traced:
         self._gradients = [
             (number, one)
             for number, one in pairs
-            if one is not None and _is_floating(self.leaves[self.places[number]])
+            if one is not None and _is_continuous(self.leaves[self.places[number]])
         ]
         return [one for _, one in self._gradients]
 
@@ -498,7 +498,7 @@ class _Traced:
         given = (*residuals, *cotangents)
         operands = [leaf for leaf in given if isinstance(leaf, Tensor)]
         kinds = [type(one) for one in operands]
-        wanted = [place for place in self.places if _is_floating(self.leaves[place])]
+        wanted = [place for place in self.places if _is_continuous(self.leaves[place])]
         outside = self.call.outside()
         specs = [spec_of_tensor(self.leaves[place]) for place in wanted]
 
@@ -579,7 +579,7 @@ def _is_value(leaf: Any, call: RuledCall) -> bool:
     """
     if leaf is None or isinstance(leaf, str):
         return False
-    if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
+    if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | complex | int):
         raise OutputError(
             f"{call.name}: compiled code calls it in Python, and it gave a {type(leaf).__name__} as result "
             "or residual. Let results and residuals be arrays, numbers, and containers of these."

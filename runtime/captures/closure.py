@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import TraceError
-from ...tracer.spec import SUPPORTED
+from ...tracer.spec import COMPILED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
 from ..tracing.asked_types import BUILT_IN, REAL, is_as_in_python
@@ -625,4 +625,4 @@ def _are_code_of_others(one: Any, other: Any) -> bool:
 
 
 def _is_supported(dtype: np.dtype) -> bool:
-    return dtype in SUPPORTED or dtype.newbyteorder("=") in SUPPORTED
+    return dtype in COMPILED or dtype.newbyteorder("=") in COMPILED

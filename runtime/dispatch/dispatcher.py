@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from ...tracer.collection import paused_collection
-from ...tracer.errors import EagerOnlyError, PullbackError, TraceError
+from ...tracer.errors import ComplexResultError, EagerOnlyError, PullbackError, TraceError
 from ...tracer.forks import before_forks
 from ...tracer.trace import ConstantNeeded, innermost
 from ...tracer.uninterrupted import uninterrupted
 from ..tracing.signature import Call
 from ..values import dtypes
 from .inspection import Known
+from .paired import Paired, has_complex_arrays
 from .paths import Paths
 from .shared import shared_programs
 from .table import STALE
@@ -59,10 +61,14 @@ class Dispatcher(TracedFunction):
                 if result is not STALE:
                     self.keep(call, shared).calls.value += 1
                     return result
+            if has_complex_arrays(call):
+                return self._enter_paired(call).run(call.arrays)
             missing: ConstantNeeded | None = None
             for _ in range(2):  # the first time it may have filled caches that it reaches
                 try:
                     traced = self.trace(call)
+                except ComplexResultError:
+                    return self._enter_paired(call).run(call.arrays)
                 except EagerOnlyError as error:
                     return self._enter_uncompiled(call, error).run(call.arrays)
                 except ConstantNeeded as needed:
@@ -125,6 +131,23 @@ class Dispatcher(TracedFunction):
         self.traces += 1
         return uncompiled
 
+    def _enter_paired(self, call: Call) -> Paired:
+        """Complex arguments and results are those of a compiled function of their parts."""
+        paired = Paired(self.function, call, self._compiled)
+        self.table.enter(call, paired)
+        self.misses += 1
+        return paired
+
+    def _compiled(self, function: Callable[..., Any]) -> Any:
+        return self.compile(
+            function,
+            static_argnames=self.signature.static,
+            name=self.name,
+            options=self.options,
+            dynamic=self.signature.dynamic,
+            max_paths=self.max_paths,
+        )
+
     def _enter(self, call: Call, variant: Variant, calls: int) -> Variant | Paths:
         """Keep a variant that has run so many times; where values decide, as the first of its paths."""
         made = Paths(self, call, variant, calls) if variant.traced.guards else variant
@@ -153,8 +176,14 @@ class Dispatcher(TracedFunction):
                     return Known.of_variant(known)
                 if isinstance(known, Paths) and known.is_valid():
                     return Known.of_path(known, known.path_of(call.arrays))
+                if isinstance(known, Paired):
+                    return known.known(call.arrays)
             try:
+                if has_complex_arrays(call):
+                    raise ComplexResultError("complex arguments are taken by parts")
                 traced = self.trace_only(call)
+            except ComplexResultError:
+                return self._enter_paired(call).known(call.arrays)
             except ConstantNeeded as needed:
                 self.signature.constants |= needed.names
                 self.table.forget_numbers()

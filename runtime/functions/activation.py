@@ -262,7 +262,7 @@ def softsign(input: Tensor) -> Tensor:
         tensor([-0.5000,  0.5000])
     """
     x = floating(input, "softsign")
-    return apply(e.divide, x, apply(e.add, apply(e.absolute, x), 1.0))
+    return apply(e.divide, x, as_dtype(apply(e.add, apply(e.absolute, x), 1.0), array_dtype(x)))
 
 
 def tanhshrink(input: Tensor) -> Tensor:

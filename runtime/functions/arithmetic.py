@@ -12,13 +12,16 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops.reduction import highest, lowest
+from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply
+from ..values.dtypes import promote_dtypes
 from ..values.tensor import Tensor
 from .common import (
     Operand,
     Scalar,
     array_dtype,
     as_dtype,
+    common_dtype,
     elementwise,
     fail,
     filled,
@@ -27,6 +30,7 @@ from .common import (
     operand,
     promoted,
     require_broadcast,
+    require_real,
     scalar_of,
     tensor,
 )  # fmt: skip
@@ -43,7 +47,7 @@ def _scaled(other: Any, alpha: Scalar, function: str) -> Any:
     """alpha * other."""
     if alpha == 1:
         return other
-    if isinstance(alpha, float) and isinstance(other, Tensor) and array_dtype(other).kind != "f":
+    if isinstance(alpha, float) and isinstance(other, Tensor) and array_dtype(other).kind not in CONTINUOUS:
         fail(
             ArgumentError,
             f"{function}(): For integral input tensors, argument alpha must not be a floating point number.",
@@ -208,7 +212,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         return _pow_tensor(input, exponent)
     base, power = promoted("pow", tensor(input, "pow"), exponent)
     dtype = array_dtype(base)
-    if dtype.kind != "f" and power < 0:
+    if dtype.kind not in CONTINUOUS and power < 0:
         fail(
             ArgumentError,
             f"Integers to negative integer powers are not allowed: found {dtype} ** {power}. Convert the "
@@ -227,18 +231,17 @@ def _pow_tensor(input: Operand, exponent: Any) -> Tensor:
 
 
 def float_power(input: Operand, exponent: Operand) -> Tensor:
-    """input ** exponent in float64.
+    """input ** exponent in float64, or complex128.
 
     Example:
         >>> float_power(tensor([2, 4]), -1)
         tensor([0.5000, 0.2500], dtype=torch.float64)
     """
-    double = np.dtype("float64")
-    base, power = (
-        as_dtype(one, double) if isinstance(one, Tensor) else float(one)
-        for one in (operand(input, "float_power", "input"), operand(exponent, "float_power", "exponent"))
+    given = operand(input, "float_power", "input"), operand(exponent, "float_power", "exponent")
+    double = promote_dtypes(common_dtype(*given), np.dtype("float64"))
+    return pow(
+        *(as_dtype(one, double) if isinstance(one, Tensor) else scalar_of(one, double) for one in given)
     )
-    return pow(base, power)
 
 
 def _ignoring_nan(chosen: Any, input: Operand, other: Operand, name: str) -> Tensor:
@@ -296,7 +299,7 @@ def _clamped(
         fail(ArgumentError, "clamp(): At least one of 'min' or 'max' must not be None")
     bounds = [bound for bound in (min, max) if bound is not None]
     x, *found = promoted("clamp", tensor(input, "clamp"), *bounds)
-    dtype = array_dtype(x)
+    dtype = array_dtype(require_real(x, "clamp"))
     low = lowest(dtype) if min is None else found.pop(0)
     high = highest(dtype) if max is None else found.pop(0)
     name = "ClampBackward0" if any(isinstance(one, Tensor) for one in (low, high)) else "ClampBackward1"
@@ -354,7 +357,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
         tensor([2.5000])
     """
     x, a, b = promoted("addcdiv", input, tensor1, tensor2)
-    if array_dtype(x).kind != "f":
+    if array_dtype(x).kind not in CONTINUOUS:
         fail(
             DTypeError,
             "Integer division with addcdiv is no longer supported. Use (input + value * tensor1 / tensor2) "

@@ -60,7 +60,7 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, which may broadcast, to what `index` selects: slices, integers, masks, index arrays."""
     value = joined(value)
     if not isinstance(value, Tensor):
-        is_number = isinstance(value, bool | int | float | np.generic) and is_local(self)
+        is_number = isinstance(value, bool | int | float | complex | np.generic) and is_local(self)
         array = np.asarray(value, self._value.dtype) if is_number else None
         value = as_tensor(value, dtype=self.dtype) if array is None else local(array, Auxiliary)
     if _is_basic(index):

@@ -21,18 +21,18 @@ from ...tracer.operator import Operator
 from ...tracer.ops import creation
 from ...tracer.ops import elementwise as e
 from ...tracer.origin import fail, placed
-from ...tracer.spec import BOOL, INT64, Spec, normalised_dim, normalised_dims, require_supported
-from ..tape.apply import apply, standing_for
+from ...tracer.spec import BOOL, CONTINUOUS, INT64, Spec, normalised_dim, normalised_dims, require_supported
+from ..tape.apply import apply, refuse_complex, standing_for
 from ..tensors.conversion import array_dtype, as_dtype
 from ..values import dtypes
 from ..values.foreign import how_to_pass
 from ..values.tensor import Tensor
 
-Scalar: TypeAlias = bool | int | float
+Scalar: TypeAlias = bool | int | float | complex
 Operand: TypeAlias = Tensor | np.ndarray | Scalar
 Dims: TypeAlias = int | Sequence[int] | None
 F = TypeVar("F", bound=Callable[..., Any])
-NUMBERS = (bool, int, float)
+NUMBERS = (bool, int, float, complex)
 INTEGERS: tuple[type[int], Any] = (int, np.integer)
 """Types of what may be an axis, a size or a position."""
 SCALARS = (*NUMBERS, np.generic)
@@ -43,6 +43,7 @@ TORCH_NAMES = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float16": "Half", "float32": "Float", "float64": "Double",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 """How PyTorch's messages call dtypes."""
 
@@ -72,7 +73,7 @@ def tensor(value: Any, function: str, argument: str = "input") -> Tensor:
     """A tensor; what stands for an ndarray or a number needs no gradient; ArgumentError for anything else."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, np.ndarray | np.generic | float | int):
+    if isinstance(value, np.ndarray | np.generic | float | int | complex):
         found = standing_for(value)
         require_supported(array_dtype(found), function, argument)
         return found
@@ -181,16 +182,23 @@ def numpy_dtype(dtype: Any) -> np.dtype:
 
 
 def floating(value: Any, function: str, argument: str = "input") -> Tensor:
-    """A tensor of floats: integers and bools become the default dtype, as in PyTorch's unary functions."""
+    """A tensor of floating or complex numbers: others become the default dtype, as in PyTorch's functions."""
     x = tensor(value, function, argument)
-    return x if array_dtype(x).kind == "f" else as_dtype(x, default_float())
+    return x if array_dtype(x).kind in CONTINUOUS else as_dtype(x, default_float())
+
+
+def require_real(x: Tensor, function: str) -> Tensor:
+    """The tensor; DTypeError where it is complex."""
+    if array_dtype(x).kind == "c":
+        refuse_complex(function)
+    return x
 
 
 def require_float(x: Tensor, function: str) -> None:
-    if array_dtype(x).kind != "f":
+    if array_dtype(x).kind not in CONTINUOUS:
         fail(
             DTypeError,
-            f"{function}(): expected a floating point dtype, found {torch_name(x)} of shape "
+            f"{function}(): expected a floating point or complex dtype, found {torch_name(x)} of shape "
             f"{tuple(x.shape)}. Convert it first, e.g. with .float().",
         )
 
@@ -199,7 +207,9 @@ def scalar_of(value: Scalar, dtype: np.dtype) -> Scalar:
     """The number in the kind of a dtype, so that NumPy and the graph take it as weak."""
     if dtype.kind == "b":
         return bool(value)
-    number = float(value) if dtype.kind == "f" else int(value)
+    if dtype.kind == "c":
+        return complex(value)
+    number = float(value) if dtype.kind == "f" else int(value)  # type: ignore[arg-type]
     return with_formula(number, formula_of(value)) if number == value else number
 
 
@@ -213,7 +223,7 @@ def promoted(function: str, *values: Any, as_float: bool = False, broadcast: boo
         if not any(isinstance(one, Tensor) for one in operands):
             operands[0] = standing_for(values[0])
         dtype = dtypes.common_dtype(*operands)
-    if as_float and dtype.kind != "f":
+    if as_float and dtype.kind not in CONTINUOUS:
         dtype = default_float()
     if broadcast:
         require_broadcast(function, [one for one in operands if isinstance(one, Tensor)])
@@ -233,6 +243,14 @@ def elementwise(
 ) -> Tensor:
     """Apply an elementwise operator after promotion."""
     return apply(operator, *promoted(function, *values, as_float=as_float), grad_name=grad_name)
+
+
+# --- complex numbers ----------------------------------------------------------------------------------
+
+
+def conjugate(x: Tensor) -> Tensor:
+    """The conjugates; a real tensor itself."""
+    return apply(e.conjugate, x) if array_dtype(x).kind == "c" else x
 
 
 # --- shapes -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError, DTypeError
 from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
-from ...tracer.spec import BOOL
+from ...tracer.spec import BOOL, CONTINUOUS
 from ..tape.apply import apply
 from ..values import dtypes
 from ..values.tensor import Tensor
@@ -22,6 +22,7 @@ from .common import (
     operand,
     promoted,
     require_broadcast,
+    require_real,
     tensor,
     truth,
 )  # fmt: skip
@@ -57,7 +58,7 @@ def isposinf(input: Operand) -> Tensor:
         >>> isposinf(tensor([float("inf"), float("-inf")]))
         tensor([ True, False])
     """
-    return eq(input, float("inf"))
+    return eq(require_real(tensor(input, "isposinf"), "isposinf"), float("inf"))
 
 
 def isneginf(input: Operand) -> Tensor:
@@ -67,7 +68,7 @@ def isneginf(input: Operand) -> Tensor:
         >>> isneginf(tensor([float("inf"), float("-inf")]))
         tensor([False,  True])
     """
-    return eq(input, float("-inf"))
+    return eq(require_real(tensor(input, "isneginf"), "isneginf"), float("-inf"))
 
 
 def signbit(input: Operand) -> Tensor:
@@ -77,7 +78,7 @@ def signbit(input: Operand) -> Tensor:
         >>> signbit(tensor([-1.0, 1.0]))
         tensor([ True, False])
     """
-    x = tensor(input, "signbit")
+    x = require_real(tensor(input, "signbit"), "signbit")
     negative = lt(x, 0)
     if array_dtype(x).kind != "f":
         return negative
@@ -98,7 +99,7 @@ def isclose(
         fail(ArgumentError, f"isclose(): rtol and atol must not be negative, found {rtol} and {atol}.")
     a, b = promoted("isclose", input, other)
     same = apply(e.equal, a, b)
-    if array_dtype(a if isinstance(a, Tensor) else b).kind != "f":
+    if array_dtype(a if isinstance(a, Tensor) else b).kind not in CONTINUOUS:
         a, b = (one.double() if isinstance(one, Tensor) else float(one) for one in (a, b))
     tolerance = abs(b) * rtol + atol
     finite = apply(e.isfinite, a if isinstance(a, Tensor) else tensor(np.asarray(a), "isclose"))
@@ -127,7 +128,7 @@ def _bitwise(
 ) -> Tensor:
     a, b = promoted(function, input, other)
     dtype = array_dtype(a if isinstance(a, Tensor) else b)
-    if dtype.kind == "f":
+    if dtype.kind in CONTINUOUS:
         fail(
             DTypeError,
             f"{function}: bool or integer operands expected, found {dtype}. Compare or convert first.",

@@ -14,13 +14,14 @@ from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
 from ...tracer.ops.contraction import contract, contraction_title
-from ...tracer.spec import INT64
+from ...tracer.spec import CONTINUOUS, INT64
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
     Scalar,
     array_dtype,
     as_dtype,
+    conjugate,
     elementwise,
     fail,
     one_dim,
@@ -237,13 +238,13 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The inner product of two vectors; for real numbers `dot`.
+    """The inner product of two vectors, the first of them conjugated; for real numbers `dot`.
 
     Example:
-        >>> vdot(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
-        tensor(11.)
+        >>> vdot(tensor([1j, 2.0]), tensor([1j, 4.0]))
+        tensor(9.+0.j)
     """
-    return dot(input, other)
+    return dot(conjugate(tensor(input, "vdot", "self")), other)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -275,7 +276,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _scaled_sum(input: Tensor, product: Tensor, beta: Scalar, alpha: Scalar, function: str) -> Tensor:
     """beta * input + alpha * product."""
-    if array_dtype(product).kind != "f" and any(isinstance(one, float) for one in (beta, alpha)):
+    if array_dtype(product).kind not in CONTINUOUS and any(isinstance(one, float) for one in (beta, alpha)):
         fail(
             DTypeError,
             f"{function}(): For integral input tensors, beta and alpha must not be floating point numbers; "
@@ -504,7 +505,7 @@ def trace(input: Tensor) -> Tensor:
             ShapeError,
             f"trace: expected a matrix, but got tensor with dim {x.ndim} of shape {tuple(x.shape)}",
         )
-    total = as_dtype(diagonal(x), INT64) if array_dtype(x).kind != "f" else diagonal(x)
+    total = as_dtype(diagonal(x), INT64) if array_dtype(x).kind not in CONTINUOUS else diagonal(x)
     return apply(r.sum_, total, dims=(0,), keepdim=False, grad_name="TraceBackward0")
 
 

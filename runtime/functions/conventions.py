@@ -16,7 +16,7 @@ import numpy as np
 from ...tracer import ops  # noqa: F401  all declarations
 from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.operator import WRITTEN_OUT, Operator, operators
-from ...tracer.spec import BOOL, INT64
+from ...tracer.spec import BOOL, CONTINUOUS, INT64
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, settled
@@ -90,7 +90,7 @@ def rounded(operator: Operator, input: Operand, name: str) -> Tensor:
     x = tensor(input, name)
     if array_dtype(x).kind == "b":
         fail(DTypeError, f"\"{name}\" not implemented for 'Bool': found a bool tensor; convert it first.")
-    return apply(operator, x) if array_dtype(x).kind == "f" else x
+    return apply(operator, x) if array_dtype(x).kind in CONTINUOUS else x
 
 
 def _test(operator: Operator) -> Function:
@@ -99,7 +99,7 @@ def _test(operator: Operator) -> Function:
 
     def function(input: Operand) -> Tensor:
         x = tensor(input, name)
-        if array_dtype(x).kind == "f":
+        if array_dtype(x).kind in CONTINUOUS:
             return apply(operator, x)
         answer = filled(tuple(x.shape), of_integers, BOOL)
         return answer if type(x) is Auxiliary else settled(answer, (x,))
@@ -132,7 +132,7 @@ def accumulated(x: Tensor, dtype: Any) -> Tensor:
     """x in the dtype that a sum of it has: int64 for integers and bools, unless `dtype` says otherwise."""
     if dtype is not None:
         return as_dtype(x, numpy_dtype(dtype))
-    return x if array_dtype(x).kind == "f" else as_dtype(x, INT64)
+    return x if array_dtype(x).kind in CONTINUOUS else as_dtype(x, INT64)
 
 
 def grad_suffix(dim: Dims) -> str:

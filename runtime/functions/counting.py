@@ -24,6 +24,7 @@ from .common import (
     numpy_names,
     one_dim,
     promoted,
+    require_real,
     tensor,
 )
 from .comparison import where
@@ -77,6 +78,8 @@ def searchsorted(
         fail(ArgumentError, f"searchsorted(): side must be 'left' or 'right' as right says, found {side!r}.")
     ordered = tensor(sorted_sequence, "searchsorted", "sorted_sequence")._detached()
     wanted = wrap(np.asarray(input)) if is_scalar(input) else tensor(input, "searchsorted")._detached()
+    for one in (ordered, wanted):
+        require_real(one, "searchsorted")
     if sorter is not None:
         ordered = along(ordered, sorter, ordered.ndim - 1)
     if not ordered.ndim or (ordered.ndim > 1 and ordered.shape[:-1] != wanted.shape[:-1]):
@@ -152,7 +155,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         >>> histc(tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
         tensor([0., 2., 1., 0.])
     """
-    x = tensor(input, "histc")
+    x = require_real(tensor(input, "histc"), "histc")
     if bins <= 0:
         fail(ArgumentError, f"bins must be > 0, but got {bins} for dimension 0")
     values = values_of(x, "histc").reshape(-1)
@@ -193,7 +196,7 @@ def histogram(
         >>> histogram(tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0)).hist
         tensor([2., 1.])
     """
-    values = values_of(floating(input, "histogram"), "histogram").reshape(-1)
+    values = values_of(require_real(floating(input, "histogram"), "histogram"), "histogram").reshape(-1)
     if isinstance(bins, Tensor):
         edges = values_of(bins, "histogram").astype(values.dtype)
     else:
@@ -216,7 +219,7 @@ def unique(
         >>> unique(tensor([2, 1, 2]))
         tensor([1, 2])
     """
-    x = tensor(input, "unique")
+    x = require_real(tensor(input, "unique"), "unique")
     if dim is None and is_tracing():
         row = x._detached().reshape(-1)
         return _taken(row, distinct(row, equal_nan=False), x, return_inverse, return_counts)
@@ -266,7 +269,7 @@ def unique_consecutive(
         >>> unique_consecutive(tensor([1, 1, 2, 1]))
         tensor([1, 2, 1])
     """
-    x = tensor(input, "unique_consecutive")
+    x = require_real(tensor(input, "unique_consecutive"), "unique_consecutive")
     if dim is None and is_tracing():
         row = x._detached().reshape(-1)
         return _taken(row, _runs(row), x, return_inverse, return_counts)
@@ -307,7 +310,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
         >>> mode(tensor([3, 1, 3])).values
         tensor(3)
     """
-    x = tensor(input, "mode")
+    x = require_real(tensor(input, "mode"), "mode")
     dim = one_dim(dim, x.ndim, "mode")
     if not x.ndim:
         return PAIRS["mode"](x, iota(1).reshape(()))

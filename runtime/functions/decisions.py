@@ -24,7 +24,7 @@ def truth_of(value: Any, name: str, what: str) -> Tensor:
     Raises:
         ArgumentError: it is no tensor, array or number. ShapeError: it has more than one element.
     """
-    if isinstance(value, bool | int | float) and not isinstance(value, Tensor):
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, Tensor):
         known = bool(value)
         return make(constant(known, Spec((), BOOL)), Auxiliary) if is_tracing() else wrap(np.asarray(known))
     if not isinstance(value, Tensor | np.ndarray | np.generic):

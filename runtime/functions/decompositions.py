@@ -6,11 +6,11 @@ eigenvalues or singular values, as of nan, LinearAlgebraError is raised.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, GradientError, ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, GradientError, ShapeError
 from ...tracer.lapack import SMALL
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
@@ -25,11 +25,12 @@ from .common import (
     floating,
     matrix_named_either_way,
 )
+from .complex_numbers import real as real_part
 from .contraction import matmul
 from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
-from .movement import reshape_to, transpose
+from .movement import adjoint, reshape_to, transpose
 from .parts import part, selected, tril
 from .selection import values_of
 
@@ -93,7 +94,8 @@ def _last_row(values: Tensor) -> Tensor:
 
 def _needs_vectors(a: Tensor) -> bool:
     """Whether a gradient is coming, which is made of them, or their values alone would take as long."""
-    return (a.requires_grad and is_recording()) or min(a.shape[-2:]) <= SMALL
+    is_differentiated = a.requires_grad and is_recording()
+    return is_differentiated or a.is_complex() or min(a.shape[-2:]) <= SMALL
 
 
 # --- eigenvalues --------------------------------------------------------------------------------------------
@@ -101,10 +103,11 @@ def _needs_vectors(a: Tensor) -> bool:
 
 @matrix_named_either_way
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
-    """Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors, in columns.
+    """Eigenvalues of a symmetric or Hermitian matrix, in ascending order, and its eigenvectors, in columns.
 
     The gradient of the eigenvectors needs different eigenvalues. A vector's sign is anybody's choice; in
-    compiled functions it may be the other one where a matrix has up to six rows.
+    compiled functions it may be the other one where a matrix has up to six rows. Complex vectors are given up
+    to a factor of size 1.
 
     Args:
         UPLO: which triangle is read, "L" or "U".
@@ -120,10 +123,10 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     if UPLO.upper() not in ("L", "U"):
         fail(ArgumentError, f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if a.shape[-1] < 2:
-        return Eigh(reshape_to(a, tuple(a.shape[:-1])), apply(la.unit_like, a))
+        return Eigh(real_part(reshape_to(a, tuple(a.shape[:-1]))), apply(la.unit_like, a))
     name = "LinalgEighBackward0"
-    planes = apply(d.eigh, transpose(a, -2, -1) if UPLO.upper() == "U" else a)
-    return Eigh(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
+    planes = apply(d.eigh, adjoint(a) if UPLO.upper() == "U" else a)
+    return Eigh(real_part(_row(planes, 1, name)), _plane(planes, 0, a.shape[-1], name))
 
 
 @matrix_named_either_way
@@ -140,22 +143,43 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return _last_row(apply(d.eigvalsh, transpose(a, -2, -1) if UPLO.upper() == "U" else a))
 
 
-def eig(A: Tensor) -> NoReturn:
-    """Unsupported: eigenvalues of general matrices are complex numbers, of which there are no tensors here.
+class Eig(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+@matrix_named_either_way
+def eig(A: Tensor) -> Eig:
+    """Eigenvalues of a square matrix, complex numbers in no order, and its eigenvectors, in columns.
+
+    The vectors have the length 1, and are given up to a factor of size 1: a gradient of what depends on it
+    raises GradientError. It needs different eigenvalues.
 
     Raises:
-        UnsupportedError: always.
+        ShapeError: the matrix is not square.
+
+    Example:
+        >>> eig(tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.abs()
+        tensor([1., 1.])
     """
-    fail(
-        UnsupportedError,
-        "linalg.eig: the eigenvalues of general matrices are complex, which tensors are not here. For a "
-        "symmetric matrix use linalg.eigh.",
-    )
+    a, name = square(A, "eig"), "LinalgEigBackward0"
+    planes = apply(d.eig, a)
+    if not a.shape[-1]:
+        return Eig(sum_of(a, -1), a)
+    return Eig(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
 
 
-def eigvals(A: Tensor) -> NoReturn:
-    """Unsupported; see `eig`."""
-    eig(A)
+@matrix_named_either_way
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues of a square matrix; see `eig`.
+
+    Example:
+        >>> eigvals(tensor([[0.0, 1.0], [-1.0, 0.0]])).imag.abs()
+        tensor([1., 1.])
+    """
+    return eig(A).eigenvalues
 
 
 # --- singular values ----------------------------------------------------------------------------------------
@@ -180,23 +204,23 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     rows, columns = a.shape[-2:]
     name = "LinalgSvdBackward0"
     if rows < columns:
-        left, values, right = linalg_svd(transpose(a, -2, -1), full_matrices)
-        return Svd(transpose(right, -2, -1), values, transpose(left, -2, -1))
+        left, values, right = linalg_svd(adjoint(a), full_matrices)
+        return Svd(adjoint(right), values, adjoint(left))
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
         left = wrap(np.array(whole)) if full_matrices else a
-        return Svd(left, sum_of(a, -2), part(a, a.ndim - 2, 0, 0))
-    if d.is_number(a):
+        return Svd(left, real_part(sum_of(a, -2)), part(a, a.ndim - 2, 0, 0))
+    if d.is_number(a) and not a.is_complex():
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
         values = reshape_to(apply(e.absolute, a), tuple(a.shape[:-1]), name)
         return Svd(sign, values, apply(la.unit_like, a))
     planes = apply(d.svd, a)
     left = _plane(planes, 0, rows, name)
-    right = transpose(_plane(planes, 2, columns, name), -2, -1)
+    right = adjoint(_plane(planes, 2, columns, name))
     if full_matrices and rows > columns:
         whole = np.linalg.svd(values_of(a._detached(), "linalg.svd"), full_matrices=True)[0]
         left = cat([left, wrap(np.ascontiguousarray(whole[..., columns:]))], -1)
-    return Svd(left, _row(planes, 1, name), right)
+    return Svd(left, real_part(_row(planes, 1, name)), right)
 
 
 @matrix_named_either_way
@@ -223,11 +247,11 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SvdOld:
     left, values, right = linalg_svd(input, not some)
     if not compute_uv:
         *batch, rows, columns = input.shape
-        dtype = array_dtype(values)
+        dtype = array_dtype(left)
         return SvdOld(
             filled((*batch, rows, rows), 0, dtype), values, filled((*batch, columns, columns), 0, dtype)
         )
-    return SvdOld(left, values, transpose(right, -2, -1))
+    return SvdOld(left, values, adjoint(right))
 
 
 # --- QR -----------------------------------------------------------------------------------------------------
@@ -261,14 +285,14 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Qr:
             f"The QR decomposition is not differentiable when mode='{mode}' and nrows > ncols. Use "
             "mode='reduced'.",
         )
-    if d.is_number(a):
+    if d.is_number(a) and not a.is_complex():
         q, r = apply(la.unit_like, a), apply(e.identity, a, grad_name=name)
-    elif 1 == rows < columns:
+    elif 1 == rows < columns and not a.is_complex():
         q, r = apply(la.unit_like, part(a, a.ndim - 1, 0, 1)), apply(e.identity, a, grad_name=name)
     elif rows < columns:
         planes = apply(d.qr, part(a, a.ndim - 1, 0, rows))
         q, r = _plane(planes, 0, rows, name), _plane(planes, 1, rows, name)
-        rest = matmul(transpose(q, -2, -1), part(a, a.ndim - 1, rows, columns))
+        rest = matmul(adjoint(q), part(a, a.ndim - 1, rows, columns))
         r = cat([r, rest], -1)
     else:
         planes = apply(d.qr, a)
@@ -314,5 +338,5 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     for place in reversed(range(count)):
         vector = part(vectors, a.ndim - 1, place, place + 1)
         weight = part(factors, factors.ndim - 1, place, place + 1).unsqueeze(-1)
-        found = found - weight * matmul(vector, matmul(transpose(vector, -2, -1), found))
+        found = found - weight * matmul(vector, matmul(adjoint(vector), found))
     return found

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...tracer.errors import DTypeError
 from ...tracer.ops import elementwise as e
+from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from . import conventions
@@ -22,6 +23,7 @@ from .common import (
     fail,
     floating,
     numpy_dtype,
+    require_real,
     tensor,
     unsupported,
 )  # fmt: skip
@@ -72,21 +74,22 @@ def sign(input: Operand) -> Tensor:
         >>> sign(tensor([-3.0, 0.0, 2.0]))
         tensor([-1.,  0.,  1.])
     """
-    x = tensor(input, "sign")
+    x = require_real(tensor(input, "sign"), "sign")
     if array_dtype(x).kind == "b":
         return x
     return apply(e.sign, x)
 
 
 def sgn(input: Operand) -> Tensor:
-    """`sign`, which it is for real numbers.
+    """x / |x| of complex numbers, 0 of 0; `sign` of real ones.
 
     Example:
-        >>> sgn(tensor([-3.0, 0.0, 2.0]))
-        tensor([-1.,  0.,  1.])
+        >>> sgn(tensor([-3.0, 0.0, 2.0])), sgn(tensor([3 + 4j]))
+        (tensor([-1.,  0.,  1.]), tensor([0.6000+0.8000j]))
     """
     x = tensor(input, "sgn")
-    return x if array_dtype(x).kind == "b" else apply(e.sign, x, grad_name="SgnBackward0")
+    kind = array_dtype(x).kind
+    return x if kind == "b" else apply(e.sgn if kind == "c" else e.sign, x, grad_name="SgnBackward0")
 
 
 def square(input: Operand) -> Tensor:
@@ -196,6 +199,9 @@ def nan_to_num(
     """
     x = tensor(input, "nan_to_num")
     dtype = array_dtype(x)
+    if dtype.kind == "c":
+        parts = (nan_to_num(one, nan, posinf, neginf) for one in (apply(e.real, x), apply(e.imag, x)))
+        return apply(e.complex_of, *parts, grad_name="NanToNumBackward0")
     if dtype.kind != "f":
         return x
     limits = np.finfo(dtype)
@@ -218,7 +224,7 @@ def bitwise_not(input: Operand) -> Tensor:
     """
     x = tensor(input, "bitwise_not")
     kind = array_dtype(x).kind
-    if kind == "f":
+    if kind in CONTINUOUS:
         fail(
             DTypeError,
             f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, found {x.dtype}",

@@ -19,6 +19,7 @@ from ..values.tensor import Tensor
 from .common import (
     array_dtype,
     as_dtype,
+    conjugate,
     fail,
     filled,
     iota,
@@ -234,6 +235,8 @@ def linalg_lu_solve(
         tensor([[2.]])
     """
     permutation, lower, upper = lu_unpack(LU, pivots)
+    if adjoint:
+        lower, upper = conjugate(lower), conjugate(upper)
     if adjoint != (not left):  # both transpose the equation
         sides = B if left else transpose(B, -2, -1)
         inner = solve_triangular(transpose(upper, -2, -1), sides, upper=False)
@@ -310,7 +313,8 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
             raise
     values = unwrap(a._detached())
     minors = np.stack(
-        [np.linalg.det(values[..., :size, :size]) <= 0 for size in range(1, values.shape[-1] + 1)], axis=-1
+        [np.linalg.det(values[..., :size, :size]).real <= 0 for size in range(1, values.shape[-1] + 1)],
+        axis=-1,
     )
     info = np.where(minors.any(-1), minors.argmax(-1) + 1, 0).astype(np.int32)
     bad = wrap(np.asarray(info > 0)[..., None, None])

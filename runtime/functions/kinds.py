@@ -1,22 +1,26 @@
-"""What tensors are asked about themselves, and copies of what is otherwise a view.
-
-There are no complex tensors here: conjugates and real parts of real ones are themselves.
-"""
+"""What tensors are asked about themselves, and copies of what is otherwise a view."""
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops import elementwise as e
+from ...tracer.spec import BOOL
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .common import Scalar, array_dtype, as_dtype, fail, filled, floating, sizes, tensor
-from .comparison import where
-from .declared import isnan
+from .common import (
+    Scalar,
+    array_dtype,
+    as_dtype,
+    fail,
+    filled,
+    sizes,
+    tensor,
+)  # fmt: skip
+from .complex_numbers import resolve_conj, view_as_complex, view_as_real
 from .declared import sum as sum_of
 from .joining import chunk, split, unbind
 from .movement import expand, permute, reshape_to, squeeze, t, transpose, unsqueeze, view
@@ -25,12 +29,11 @@ from .scattering import as_strided
 from .windows import unfold
 
 __all__ = [
-    "alias_copy", "angle", "as_strided_copy", "conj", "conj_physical", "detach_copy", "diagonal_copy",
-    "expand_copy", "fill", "is_complex", "is_conj", "is_inference", "is_neg", "is_nonzero",
-    "is_same_size", "is_signed", "isreal", "narrow_copy", "numel", "permute_copy", "real", "resolve_conj",
-    "resolve_neg", "select_copy", "split_with_sizes", "split_with_sizes_copy", "squeeze_copy",
+    "alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "fill", "is_complex",
+    "is_conj", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed", "isreal", "narrow_copy",
+    "numel", "permute_copy", "select_copy", "split_with_sizes", "split_with_sizes_copy", "squeeze_copy",
     "sum_to_size", "t_copy", "transpose_copy", "type_as", "unbind_copy", "unfold_copy", "unsafe_chunk",
-    "unsafe_split", "unsqueeze_copy", "view_copy",
+    "unsafe_split", "unsqueeze_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy",
 ]  # fmt: skip
 
 # --- questions ----------------------------------------------------------------------------------------------
@@ -80,57 +83,44 @@ def is_signed(input: Tensor) -> bool:
         >>> is_signed(tensor([True]))
         False
     """
-    return array_dtype(tensor(input, "is_signed")).kind in "fi"
+    return array_dtype(tensor(input, "is_signed")).kind in "fic"
 
 
 def is_complex(input: Tensor) -> bool:
-    """False: no tensor here is complex.
+    """Whether the dtype is complex.
 
     Example:
-        >>> is_complex(tensor([1.0]))
-        False
+        >>> is_complex(tensor([1.0])), is_complex(tensor([1j]))
+        (False, True)
     """
-    tensor(input, "is_complex")
-    return False
+    return array_dtype(tensor(input, "is_complex")).kind == "c"
 
 
 def isreal(input: Tensor) -> Tensor:
-    """True everywhere: no tensor here is complex.
+    """Where the imaginary part is 0: everywhere of real numbers.
 
     Example:
-        >>> isreal(tensor([1.0]))
-        tensor([True])
+        >>> isreal(tensor([1.0, 1j]))
+        tensor([ True, False])
     """
-    return filled(tuple(tensor(input, "isreal").shape), True, array_dtype(input > 0))
+    x = tensor(input, "isreal")
+    if array_dtype(x).kind == "c":
+        return apply(e.equal, apply(e.imag, x), 0.0)
+    return filled(tuple(x.shape), True, BOOL)
 
 
-is_conj = is_neg = is_inference = is_complex
-
-
-def conj(input: Tensor) -> Tensor:
-    """The tensor itself, which is real.
+def is_conj(input: Tensor) -> bool:
+    """False: no tensor here is conjugated or negated later.
 
     Example:
-        >>> conj(tensor([1.0]))
-        tensor([1.])
+        >>> is_conj(tensor([1j]).conj())
+        False
     """
-    return tensor(input, "conj")
+    tensor(input, "is_conj")
+    return False
 
 
-conj_physical = resolve_conj = resolve_neg = real = conj
-
-
-def angle(input: Tensor) -> Tensor:
-    """The angle of real numbers in the complex plane: pi below zero, 0 otherwise. Its gradient is 0.
-
-    Example:
-        >>> angle(tensor([-1.0, 1.0]))
-        tensor([3.1416, 0.0000])
-    """
-    x = floating(input, "angle")
-    turned = where(apply(e.less, x, 0.0), apply(e.add, apply(e.zeros_like, x), math.pi), 0.0)
-    return apply(e.where, isnan(x), x, as_dtype(turned, array_dtype(x)), grad_name="AngleBackward0")
-
+is_neg = is_inference = is_conj
 
 # --- other tensors ------------------------------------------------------------------------------------------
 
@@ -211,7 +201,7 @@ def _copying(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return copied
 
 
-alias_copy = _copying("alias_copy", conj)
+alias_copy = _copying("alias_copy", resolve_conj)
 detach_copy = _copying("detach_copy", lambda input: input._detached())
 diagonal_copy = _copying("diagonal_copy", diagonal)
 expand_copy = _copying("expand_copy", expand)
@@ -227,3 +217,5 @@ unbind_copy = _copying("unbind_copy", unbind)
 unfold_copy = _copying("unfold_copy", unfold)
 unsqueeze_copy = _copying("unsqueeze_copy", unsqueeze)
 view_copy = _copying("view_copy", view)
+view_as_real_copy = _copying("view_as_real_copy", view_as_real)
+view_as_complex_copy = _copying("view_as_complex_copy", view_as_complex)

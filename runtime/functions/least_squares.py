@@ -144,6 +144,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     rank = filled((0,), 0, np.dtype("int64")) if driver == "gels" else matrix_rank(a, rtol=rcond)
     residuals = nothing
     if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):
-        residuals = sum_of((matmul(a, found) - sides) ** 2, -2)
+        residuals = sum_of(abs(matmul(a, found) - sides) ** 2, -2)
     values = svdvals(a._detached()) if driver in ("gelsd", "gelss") else nothing
     return Lstsq(reshape_to(found, tuple(found.shape[:-1])) if is_vector else found, residuals, rank, values)

@@ -14,9 +14,9 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
-from .common import as_dtype, common_dtype, fail, floating, matrix_named_either_way
+from .common import array_dtype, as_dtype, common_dtype, fail, floating, matrix_named_either_way
 from .contraction import matmul
-from .movement import expand_to, reshape_to, transpose
+from .movement import adjoint, expand_to, reshape_to, transpose
 from .parts import tril, triu
 
 __all__ = [
@@ -121,22 +121,24 @@ def slogdet(input: Tensor) -> SignAndLog:
 
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; nan where that is negative.
+    """The logarithm of the determinant; nan where that is negative, unless the matrix is complex.
 
     Example:
         >>> logdet(tensor([[2.0, 0.0], [0.0, 4.0]]))
         tensor(2.0794)
     """
     sign, size = slogdet(input)
+    if sign.is_complex():
+        return apply(e.add, as_dtype(size, array_dtype(sign)), apply(e.log, sign))
     return apply(e.where, apply(e.less, sign, 0.0), np.nan, size)
 
 
 @matrix_named_either_way
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The lower triangular L with L L' = input, or its transpose U with `upper`.
+    """The lower triangular L with L L' = input, or with `upper` its transpose U, of complex ones conjugated.
 
-    Of a symmetric matrix; its lower triangle is read (its upper one with `upper`), and its gradient is
-    symmetric.
+    Of a symmetric or Hermitian matrix; its lower triangle is read (its upper one with `upper`), and its
+    gradient is symmetric or Hermitian.
 
     Raises:
         ShapeError: the matrix is not square. LinearAlgebraError: it is not positive definite.
@@ -147,14 +149,20 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
                 [1., 2.]])
     """
     a = square(input, "cholesky")
-    factor = apply(la.cholesky, transpose(a, -2, -1) if upper else a)
-    return transpose(factor, -2, -1) if upper else factor
+    factor = apply(la.cholesky, adjoint(a) if upper else a)
+    return adjoint(factor) if upper else factor
 
 
 def symmetric(a: Tensor, lower: bool = True) -> Tensor:
-    """One triangle of every matrix and its mirror image: all that NumPy and SciPy read of a symmetric one."""
-    mirrored = transpose(tril(a, -1) if lower else triu(a, 1), -2, -1)
-    return apply(e.add, tril(a) if lower else triu(a), mirrored)
+    """One triangle of every matrix and its mirror image: all that NumPy and SciPy read of a symmetric one.
+
+    Of complex numbers the image is conjugated, and the diagonal real.
+    """
+    half = tril(a, -1) if lower else triu(a, 1)
+    if a.is_complex():
+        diagonal = as_dtype(apply(e.real, triu(tril(a))), array_dtype(a))
+        return apply(e.add, apply(e.add, half, diagonal), adjoint(half))
+    return apply(e.add, tril(a) if lower else triu(a), transpose(half, -2, -1))
 
 
 @matrix_named_either_way
@@ -183,10 +191,10 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         >>> cholesky_solve(tensor([[4.0]]), tensor([[2.0]]))
         tensor([[1.]])
     """
-    lower = square(transpose(L, -2, -1) if upper else L, "cholesky_solve")
+    lower = square(adjoint(L) if upper else L, "cholesky_solve")
     factor = apply(e.subtract, lower, triu(lower._detached(), 1))  # PyTorch's gradient is of all
     sides = floating(B, "cholesky_solve", "B")
-    return solved(transpose(factor, -2, -1), solved(factor, sides, False), False)
+    return solved(adjoint(factor), solved(factor, sides, False), False)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:

@@ -20,6 +20,7 @@ from .common import (
     fail,
     floating,
     promoted,
+    require_real,
 )  # fmt: skip
 from .declared import sum
 from .reduction import mean
@@ -92,6 +93,7 @@ def mse_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Te
         tensor(2.)
     """
     a, b = float_pair("mse_loss", input, target)
+    require_real(a, "mse_loss")
     losses = apply(e.square, apply(e.subtract, a, b))
     if weight is not None:
         return _shared(losses, weight, reduction, "mse_loss")
@@ -115,7 +117,7 @@ def l1_loss(input: Tensor, target: Operand, reduction: str = "mean", weight: Ten
 
 def _quadratic_near_zero(distance: Tensor, width: float, scale: float) -> Tensor:
     """scale * (d*d / 2 below the width, else width * (|d| - width / 2))."""
-    magnitude = apply(e.absolute, distance)
+    magnitude = apply(e.absolute, require_real(distance, "huber_loss"))
     near = apply(e.multiply, apply(e.square, distance), 0.5 * scale)
     far = apply(e.multiply, apply(e.subtract, magnitude, 0.5 * width), width * scale)
     return apply(e.where, apply(e.less, magnitude, width), near, far)
@@ -170,6 +172,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         tensor(0.5000)
     """
     x, t = float_pair("kl_div", input, target)
+    require_real(x, "kl_div")
     if log_target:
         losses = apply(e.multiply, apply(e.exp, t), apply(e.subtract, t, x))
     else:
@@ -193,6 +196,7 @@ def poisson_nll_loss(
         tensor(1.)
     """
     x, t = float_pair("poisson_nll_loss", input, target)
+    require_real(x, "poisson_nll_loss")
     if log_input:
         losses = apply(e.subtract, apply(e.exp, x), apply(e.multiply, t, x))
     else:

@@ -14,6 +14,7 @@ from . import (
     arithmetic,
     calculus,
     comparison,
+    complex_numbers,
     contraction,
     counting,
     declared,
@@ -46,15 +47,16 @@ Function = Callable[..., Any]
 
 _NO_METHODS = """
     alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes
-    broadcast_tensors bucketize cartesian_prod cat celu column_stack combinations concat concatenate
+    broadcast_tensors bucketize cartesian_prod cat celu column_stack combinations complex concat concatenate
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
     cumulative_trapezoid detach_copy diagonal_copy dstack elu expand_copy fill gelu glu gradient
     hardsigmoid hardswish hardtanh hstack is_complex is_inference isin leaky_relu linalg_norm linear
-    logsigmoid lu_unpack matrix_norm meshgrid mish normalize numel one_hot permute_copy polygamma real
-    relu6 row_stack searchsorted select_copy selu silu softmin softplus softshrink softsign
+    imag logsigmoid lu_unpack matrix_norm meshgrid mish normalize numel one_hot permute_copy polar
+    polygamma real relu6 row_stack searchsorted select_copy selu silu softmin softplus softshrink softsign
     solve_triangular split_with_sizes_copy squeeze_copy stack std_mean t_copy tanhshrink tensordot
     threshold transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unfold_copy
-    unravel_index unsqueeze_copy vander var_mean vector_norm view_copy vstack where
+    unravel_index unsqueeze_copy vander var_mean vector_norm view_as_complex view_as_complex_copy view_as_real
+    view_as_real_copy view_copy vstack where
 """
 NO_METHODS = frozenset(_NO_METHODS.split())
 """Functions for which PyTorch has no method, or one with other arguments."""
@@ -62,7 +64,7 @@ NO_METHODS = frozenset(_NO_METHODS.split())
 WITH_METHODS: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
     ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
-    counting, scattering, kinds, decompositions, least_squares, elimination,
+    counting, scattering, complex_numbers, kinds, decompositions, least_squares, elimination,
     tensor_equations,
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from ...tracer.ops import movement as m
 from ...tracer.spec import broadcast_shapes
 from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
-from .common import fail, numpy_names, one_dim, require_broadcast, sizes, tensor
+from .common import conjugate, fail, numpy_names, one_dim, require_broadcast, sizes, tensor
 
 __all__ = [
     "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
@@ -316,14 +316,14 @@ def t(input: Tensor) -> Tensor:
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged.
+    """The last two dimensions exchanged, of complex numbers conjugated.
 
     Example:
-        >>> adjoint(tensor([[1, 2], [3, 4]]))
-        tensor([[1, 3],
-                [2, 4]])
+        >>> adjoint(tensor([[1, 2], [3, 4]])), adjoint(tensor([[1j]]))
+        (tensor([[1, 3],
+                [2, 4]]), tensor([[0.-1.j]]))
     """
-    return transpose(input, -2, -1)
+    return conjugate(transpose(input, -2, -1))
 
 
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:

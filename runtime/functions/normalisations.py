@@ -16,7 +16,7 @@ from ..values.modes import no_grad
 from ..values.tensor import Tensor
 from .arithmetic import pow
 from .assignment import copy_
-from .common import array_dtype, as_dtype, elementwise, fail, floating
+from .common import array_dtype, as_dtype, elementwise, fail, floating, require_real
 from .movement import reshape_to
 from .padding import padded
 from .parts import part
@@ -46,7 +46,7 @@ def layer_norm(
         >>> layer_norm(tensor([1.0, 3.0]), (2,))
         tensor([-1.0000,  1.0000])
     """
-    x = floating(input, "layer_norm")
+    x = require_real(floating(input, "layer_norm"), "layer_norm")
     dims = _last_dims(x, normalized_shape, "layer_norm")
     centred = apply(e.subtract, x, mean(x, dims, True))
     spread = apply(c.var, x, dims=dims, keepdim=True, correction=0)
@@ -109,7 +109,7 @@ def batch_norm(
         >>> batch_norm(tensor([[1.0], [3.0]]), None, None, training=True).flatten()
         tensor([-1.0000,  1.0000])
     """
-    x = floating(input, "batch_norm")
+    x = require_real(floating(input, "batch_norm"), "batch_norm")
     if x.ndim < 2:
         fail(
             ShapeError,
@@ -172,7 +172,7 @@ def group_norm(
         >>> group_norm(tensor([[1.0, 3.0]]), 1)
         tensor([[-1.0000,  1.0000]])
     """
-    x = floating(input, "group_norm")
+    x = require_real(floating(input, "group_norm"), "group_norm")
     if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
         fail(
             ShapeError,
@@ -200,7 +200,7 @@ def instance_norm(
         >>> instance_norm(tensor([[[1.0, 3.0]]]))
         tensor([[[-1.0000,  1.0000]]])
     """
-    x = floating(input, "instance_norm")
+    x = require_real(floating(input, "instance_norm"), "instance_norm")
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     dims = tuple(range(2, x.ndim))
@@ -239,7 +239,7 @@ def local_response_norm(
         >>> local_response_norm(tensor([[[1.0], [1.0]]]), 1, alpha=3.0, beta=0.5).flatten()
         tensor([0.5000, 0.5000])
     """
-    x = floating(input, "local_response_norm")
+    x = require_real(floating(input, "local_response_norm"), "local_response_norm")
     if x.ndim < 3:
         fail(
             ShapeError,

@@ -27,6 +27,7 @@ from .common import (
     floating,
     numpy_names,
     one_dim,
+    require_real,
     tensor,
 )
 from .comparison import where
@@ -78,7 +79,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
         >>> sort(tensor([3, 1, 2])).values
         tensor([1, 2, 3])
     """
-    x = tensor(input, "sort")
+    x = require_real(tensor(input, "sort"), "sort")
     dim = one_dim(dim, x.ndim, "sort")
     if not x.ndim:
         return PAIRS["sort"](x, wrap(np.zeros((), np.int64)))
@@ -91,7 +92,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 def ordered_values(x: Tensor, dim: int) -> Tensor:
     """The values of `sort`, without the positions."""
-    dim = one_dim(dim, x.ndim, "sort")
+    dim = one_dim(dim, require_real(x, "sort").ndim, "sort")
     if not x.ndim or array_dtype(x).kind not in "fiu":
         return along(x, ordered_positions(x, dim), dim) if x.ndim else x
     return movedim(apply(sorted_values, movedim(x, dim, -1)), -1, dim)
@@ -119,7 +120,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
         >>> topk(tensor([3, 1, 2]), 2).values
         tensor([3, 2])
     """
-    x = tensor(input, "topk")
+    x = require_real(tensor(input, "topk"), "topk")
     dim = one_dim(dim, x.ndim, "topk")
     extent = x._value.shape[dim] if x.ndim else 1
     if not 0 <= k <= extent:
@@ -137,7 +138,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
         >>> kthvalue(tensor([3, 1, 2]), 2).values
         tensor(2)
     """
-    x = tensor(input, "kthvalue")
+    x = require_real(tensor(input, "kthvalue"), "kthvalue")
     dim = one_dim(dim, x.ndim, "kthvalue")
     if not 1 <= k <= (x._value.shape[dim] if x.ndim else 1):
         fail(DimensionError, f"kthvalue(): selected number k out of range for dimension {dim}: k = {k}")
@@ -168,7 +169,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         >>> median(tensor([3.0, 1.0, 2.0]))
         tensor(2.)
     """
-    x = tensor(input, "median")
+    x = require_real(tensor(input, "median"), "median")
     if dim is None:
         if not x.numel():
             kind = array_dtype(x)
@@ -201,7 +202,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         >>> nanmedian(tensor([3.0, float("nan"), 2.0]))
         tensor(2.)
     """
-    x = tensor(input, "nanmedian")
+    x = require_real(tensor(input, "nanmedian"), "nanmedian")
     if array_dtype(x).kind != "f":
         return median(x, dim, keepdim)
     if dim is None:
@@ -276,7 +277,7 @@ def _quantile(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
             f"{interpolation}",
         )
-    x = floating(input, name)
+    x = require_real(floating(input, name), name)
     dims = all_dims(dim, x.ndim, name)
     merged = flattened(x, dims)
     require_elements(merged, (merged.ndim - 1,), name)

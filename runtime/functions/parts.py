@@ -12,6 +12,7 @@ from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
+from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apart_from, apply, with_own_memory
 from ..values.tensor import Tensor
 from .common import array_dtype, fail, iota, numpy_names, one_dim, own_dim, sizes, tensor
@@ -200,7 +201,7 @@ def _triangle(input: Tensor, diagonal: int, function: str) -> Tensor:
     rows, columns = x._value.shape[-2:]
     offset = iota(columns) - view(iota(rows), rows, 1)
     kept = apply(e.less_equal if function == "tril" else e.greater_equal, offset, operator.index(diagonal))
-    nothing = False if array_dtype(x).kind == "b" else 0.0 if array_dtype(x).kind == "f" else 0
+    nothing = False if array_dtype(x).kind == "b" else 0.0 if array_dtype(x).kind in CONTINUOUS else 0
     return apply(e.where, kept, x, nothing, grad_name=f"{function.capitalize()}Backward0")
 
 

@@ -16,7 +16,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
-from ...tracer.spec import BOOL
+from ...tracer.spec import BOOL, CONTINUOUS
 from ..tape.apply import apart_from, apply
 from ..values.tensor import Tensor
 from .common import (
@@ -81,7 +81,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
         tensor(3.)
     """
     x = tensor(input, "nansum")
-    if array_dtype(x).kind == "f":
+    if array_dtype(x).kind in CONTINUOUS:
         x = apply(e.where, apply(e.isnan, x), 0.0, x, grad_name="NansumBackward0")
     return sum(x, dim, keepdim, dtype=dtype)
 
@@ -106,7 +106,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     x = tensor(input, "mean")
     if dtype is not None:
         x = as_dtype(x, numpy_dtype(dtype))
-    if array_dtype(x).kind != "f":
+    if array_dtype(x).kind not in CONTINUOUS:
         fail(
             DTypeError,
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "

@@ -13,7 +13,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.spec import INT64
 from ..tape.apply import apply
 from ..values.tensor import Tensor
-from .common import array_dtype, as_dtype, floating, iota, numpy_names, one_dim, tensor
+from .common import array_dtype, as_dtype, floating, iota, numpy_names, one_dim, require_real, tensor
 from .declared import isnan
 from .joining import cat
 from .movement import expand_to, reshape_to
@@ -39,7 +39,7 @@ def running_maximum(x: Tensor, dim: int) -> Tensor:
 
 
 def _extreme(input: Tensor, dim: int, name: str, chooses: Operator, precedes: Operator) -> ValuesIndices:
-    x = tensor(input, name)
+    x = require_real(tensor(input, name), name)
     dim = one_dim(dim, x.ndim, name)
     if not x.ndim:
         return PAIRS[name](x, iota(1).reshape(()))

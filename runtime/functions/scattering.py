@@ -12,6 +12,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
 from ...tracer.ops import scattering as s
+from ...tracer.spec import CONTINUOUS
 from ..tape.apply import apply, wrap
 from ..values.tensor import Tensor
 from .common import (
@@ -169,7 +170,7 @@ def _combined(
     if reduce == "mean":
         count = apply(x_ops.scatter_add, ones, *positions, shape=shape)
         count = apply(e.add, count, 1) if include_self else apply(e.maximum, count, filled((), 1, dtype))
-        total = apply(e.divide if dtype.kind == "f" else e.floor_divide, total, count)
+        total = apply(e.divide if dtype.kind in CONTINUOUS else e.floor_divide, total, count)
     return total
 
 

@@ -13,6 +13,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
+from ...tracer.spec import real_dtype
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
@@ -20,6 +21,7 @@ from .common import (
     all_dims,
     array_dtype,
     as_dtype,
+    conjugate,
     elementwise,
     fail,
     floating,
@@ -28,8 +30,10 @@ from .common import (
     one_dim,
     require_broadcast,
     require_float,
+    require_real,
     tensor,
 )  # fmt: skip
+from .complex_numbers import real as real_part
 from .contraction import contracted
 from .conventions import require_elements
 from .declared import amax, amin, sum
@@ -183,7 +187,7 @@ def vector_norm(
         extreme = r.amax if order > 0 else r.amin
         return apply(extreme, apply(e.absolute, values), dims=dims, keepdim=bool(keepdim), grad_name=NORM)
     if order == 0:
-        counted = as_dtype(apply(e.not_equal, values, 0.0), array_dtype(values))
+        counted = as_dtype(apply(e.not_equal, values, 0.0), real_dtype(array_dtype(values)))
         return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim))
     return apply(c.norm, values, dims=dims, keepdim=bool(keepdim), order=order, grad_name=NORM)
 
@@ -289,7 +293,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) 
         tensor([[0.6000, 0.8000]])
     """
     length = apply(e.clamp, vector_norm(input, p, dim, True), float(eps), math.inf)
-    return apply(e.divide, input, length)
+    return apply(e.divide, input, as_dtype(length, array_dtype(input)))
 
 
 @numpy_names
@@ -300,6 +304,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 0.0]]))
         tensor([1.])
     """
+    for one in (x1, x2):
+        require_real(one, "cosine_similarity")
     if x1.shape != x2.shape:
         require_broadcast("cosine_similarity", [x1, x2])
         shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
@@ -311,7 +317,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariance matrix of variables in rows, observed in columns.
+    """The covariance matrix of variables in rows, observed in columns; of complex ones the second conjugated.
 
     Args:
         fweights: how often each observation was made, integers.
@@ -333,7 +339,7 @@ def cov(
         return weighted_cov(rows, correction, fweights, aweights)
     centred = apply(e.subtract, rows, mean(rows, 1, True))
     freedom = max(rows.shape[1] - correction, 0)
-    total = contracted(centred, centred, "ax,bx->ab")
+    total = contracted(centred, conjugate(centred), "ax,bx->ab")
     result = apply(e.multiply, total, share(freedom) if freedom else math.inf)
     return result.squeeze() if rows.shape[0] == 1 else result
 
@@ -362,8 +368,8 @@ def weighted_cov(rows: Tensor, correction: float, fweights: Tensor | None, aweig
     else:
         share = apply(e.divide, sum(apply(e.multiply, weights, given[-1])), total)
         freedom = apply(e.subtract, total, apply(e.multiply, share, float(correction)))
-    products = contracted(apply(e.multiply, centred, weights), centred, "ax,bx->ab")
-    result = apply(e.divide, products, apply(e.maximum, freedom, 0.0))
+    products = contracted(apply(e.multiply, centred, weights), conjugate(centred), "ax,bx->ab")
+    result = apply(e.divide, products, as_dtype(apply(e.maximum, real_part(freedom), 0.0), dtype))
     return result.squeeze() if rows.shape[0] == 1 else result
 
 
@@ -376,8 +382,14 @@ def corrcoef(input: Tensor) -> Tensor:
                 [1., 1.]])
     """
     matrix = cov(input)
-    if not matrix.ndim:
-        return apply(e.divide, matrix, matrix)
-    deviations = apply(e.sqrt, matrix.diagonal())
+    return correlations(matrix) if matrix.ndim else apply(e.divide, matrix, matrix)
+
+
+def correlations(matrix: Tensor) -> Tensor:
+    """Covariances over deviations, held between -1 and 1, which rounding may leave; complex ones by parts."""
+    deviations = as_dtype(apply(e.sqrt, real_part(matrix.diagonal())), array_dtype(matrix))
     scaled = apply(e.divide, apply(e.divide, matrix, deviations.unsqueeze(1)), deviations)
+    if scaled.is_complex():
+        parts = (apply(one, scaled) for one in (e.real, e.imag))
+        return apply(e.complex_of, *(apply(e.clamp, one, -1.0, 1.0) for one in parts))
     return apply(e.clamp, scaled, -1.0, 1.0)

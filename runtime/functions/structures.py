@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -130,9 +130,11 @@ def _tensor(leaf: Any, function: str, label: str) -> Tensor:
     if isinstance(leaf, np.ndarray | np.generic):
         require_supported(leaf.dtype, function, label)
         return standing_for(leaf)
-    if isinstance(leaf, bool | int | float):
+    if isinstance(leaf, bool | int | float | complex):
         made = standing_for(leaf)
-        return made if not is_tracing() else make(constant(leaf, Spec((), made.payload.dtype)), PythonNumber)
+        if not is_tracing():
+            return made
+        return make(constant(cast(float, leaf), Spec((), made.payload.dtype)), PythonNumber)
     if isinstance(leaf, Node):
         return make(leaf, Auxiliary)
     fail(

@@ -10,6 +10,7 @@ from ...tracer.ops import decompositions as d
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
+    conjugate,
     fail,
     floating,
     matrix_named_either_way,
@@ -81,13 +82,13 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The dot products of vectors along a dimension; the others broadcast.
+    """The dot products of vectors along a dimension, those of x conjugated; the others broadcast.
 
     Example:
         >>> vecdot(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
         tensor(11.)
     """
-    products = mul(x, y)
+    products = mul(conjugate(tensor(x, "vecdot", "x")), y)
     return sum_of(products, one_dim(dim, products.ndim, "vecdot"))
 
 

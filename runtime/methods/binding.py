@@ -14,6 +14,7 @@ from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
+from ...tracer.spec import CONTINUOUS
 from ..autograd import autograd
 from ..functions import METHODS, PUBLIC, assignment, movement
 from ..functions.common import array_dtype, is_operand
@@ -24,6 +25,7 @@ from ..numpy_api import (  # noqa: F401
     choosing,
     differences,
     factorisations,
+    fourier,
     indices,
     linear_algebra,
     order_statistics,
@@ -112,7 +114,7 @@ def _data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise ArgumentError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    if self._requires_grad and array_dtype(value).kind != "f":
+    if self._requires_grad and array_dtype(value).kind not in CONTINUOUS:
         raise DTypeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype; found "
             f"{value.dtype}. Convert it, e.g. with .float()."
@@ -211,7 +213,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
 CONVERTERS = {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "long": dtypes.int64,
     "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
-    "bool": dtypes.bool,
+    "bool": dtypes.bool, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }  # fmt: skip
 
 
@@ -334,7 +336,7 @@ def _bind_the_rest() -> None:
         "mT",
         property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
     )
-    _bind("H", property(lambda self: movement.transpose(self, -2, -1), doc="The transpose of a matrix."))
+    _bind("H", property(movement.adjoint, doc="The transpose of a matrix, of complex numbers conjugated."))
 
 
 def _transposed(self: Tensor) -> Tensor:

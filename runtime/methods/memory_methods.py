@@ -163,5 +163,5 @@ METHODS: dict[str, Any] = {
     "is_cpu": True,
     "is_sparse_csr": False,
     "name": None,
-    "mH": property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
+    "mH": property(movement.adjoint, doc="The last two dimensions exchanged, complex numbers conjugated."),
 }

@@ -14,7 +14,7 @@ import numpy as np
 from ...tracer.lost_numbers import note_size_asked
 from ...tracer.ops.elementwise import convert, identity
 from ...tracer.spec import normalised_dim
-from ..functions import METHODS
+from ..functions import METHODS, complex_numbers
 from ..functions.assignment import fill_
 from ..numpy_api.array_creation import FUNCTIONS
 from ..numpy_api.array_methods import Flat
@@ -22,6 +22,7 @@ from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import require_numbers
 from ..values.lost_gradients import refuse_loss
 from ..values.tensor import Tensor
+from ..values.value_kinds import NumpyTensor
 
 
 class Count(int):
@@ -118,14 +119,22 @@ def ptp(self: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     return FUNCTIONS[np.ptp](self, axis, keepdims=keepdims)
 
 
-def itself(self: Tensor) -> Tensor:
-    """The tensor, which is real."""
-    return self
-
-
 def imag(self: Tensor) -> Tensor:
-    """Zeros: tensors are real."""
-    return FUNCTIONS[np.zeros_like](self)
+    """The imaginary part of complex numbers, a view; zeros for an array of real ones.
+
+    Raises:
+        DTypeError: a Tensor is real.
+    """
+    is_zero = isinstance(self, NumpyTensor) and not self.is_complex()
+    return FUNCTIONS[np.zeros_like](self) if is_zero else complex_numbers.imag(self)
+
+
+def _set_real(self: Tensor, value: Any) -> None:
+    complex_numbers.real(self)[...] = value
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    complex_numbers.imag(self)[...] = value
 
 
 def flat(self: Tensor) -> Flat:
@@ -135,8 +144,9 @@ def flat(self: Tensor) -> Flat:
 
 NDARRAY_METHODS: dict[str, Any] = {
     "copy": copy, "astype": astype, "fill": fill, "dot": dot, "transpose": transpose, "round": rounded,
-    "ptp": ptp, "conj": itself, "conjugate": itself, "size": property(size), "real": property(itself),
-    "imag": property(imag), "flat": property(flat), "cumsum": cumulated("cumsum"),
+    "ptp": ptp, "conj": complex_numbers.conj, "conjugate": complex_numbers.conj, "size": property(size),
+    "real": property(complex_numbers.real, _set_real), "imag": property(imag, _set_imag),
+    "flat": property(flat), "cumsum": cumulated("cumsum"),
     "cumprod": cumulated("cumprod"), "std": with_ddof("std"), "var": with_ddof("var"),
     "tobytes": tobytes,
 }  # fmt: skip

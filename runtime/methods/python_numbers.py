@@ -1,6 +1,6 @@
 """Python's numbers in a trace or under a transform: arithmetic among them keeps Python's meaning.
 
-A division by zero and an overflow raise, a root of a negative number turns complex. Whether it comes to that
+A division by zero and an overflow raise, a root of a negative number is complex. Whether it comes to that
 is asked of each call, so in a compiled function it is a guard. Beside an array or a Tensor a number is an
 operand like others, and weak in promotion.
 """
@@ -13,15 +13,19 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...tracer.dims import python_type
-from ...tracer.errors import UnsupportedError
 from ...tracer.graph import Node
+from ...tracer.ops.elementwise import power
 from ...tracer.trace import innermost
 from ..functions import PUBLIC
-from ..functions.common import fail
+from ..functions.common import as_dtype
+from ..tape.apply import apply
+from ..tensors.conversion import tensor_of
 from ..values.lost_gradients import refuse_loss
 from ..values.tensor import Tensor, TorchTensor
-from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, as_kind
 
 Method = Callable[[Any, Any], Any]
 ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod")
@@ -95,11 +99,8 @@ def _power(base: Any, exponent: Any, compute: Callable[[], Any]) -> Any:
     if base == 0 and exponent < 0:
         operator.pow(0.0, -1.0)
     if not _is_whole(exponent) and base < 0 and exponent != PUBLIC["floor"](exponent):
-        fail(
-            UnsupportedError,
-            "a negative Python number to a power that is no integer is a complex number, which pullback does "
-            "not have. Make the base positive, or use numpy.power, which gives nan.",
-        )
+        operands = (as_dtype(tensor_of(one), np.dtype("complex128")) for one in (base, exponent))
+        return as_kind(apply(power, *operands, grad_name="PowBackward1"), PythonNumber)
     result = compute()
     if isinstance(result, Tensor) and result._value.dtype.kind == "f":
         is_finite = PUBLIC["isfinite"]

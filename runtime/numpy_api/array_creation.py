@@ -46,7 +46,7 @@ def full(
     extents = size_of((shape,), "numpy.full")
     if dtype is not None and _dtype(dtype) not in SUPPORTED:
         return np.full(extents, fill_value, _dtype(dtype))
-    if isinstance(fill_value, bool | int | float) and not isinstance(fill_value, Tensor):
+    if isinstance(fill_value, bool | int | float | complex) and not isinstance(fill_value, Tensor):
         return local(np.full(extents, fill_value, None if dtype is None else _dtype(dtype)), NumpyTensor)
     filler = tensor_of(fill_value)
     filler = filler if dtype is None else as_dtype(filler, _dtype(dtype))

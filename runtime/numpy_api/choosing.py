@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError
-from ...tracer.spec import INT64
+from ...tracer.spec import INT64, real_dtype
 from ..functions import PUBLIC, joining, movement, parts, selection, statistics
 from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
 from ..tensors.conversion import tensor_of
@@ -216,8 +216,10 @@ def cov(
     fweights: Any = None, aweights: Any = None, *, dtype: Any = None,
 ) -> Tensor:  # fmt: skip
     """The covariances of variables in rows, or of columns unless `rowvar`; observations may have weights."""
-    kind = np.dtype("float64") if dtype is None else np.dtype(dtype)
-    x = as_dtype(tensor_of(m), kind)
+    given = [tensor_of(one) for one in (m, y) if one is not None]
+    double = np.result_type(np.float64, *map(array_dtype, given))
+    kind = double if dtype is None else np.dtype(dtype)
+    x = as_dtype(given[0], kind)
     x = x.T if x.ndim == 2 and not rowvar and x.shape[0] != 1 else x
     if y is not None:
         other = as_dtype(tensor_of(y), array_dtype(x))
@@ -227,7 +229,7 @@ def cov(
     if fweights is None and aweights is None:
         return statistics.cov(x, correction=freedom)
     repeats = None if fweights is None else _whole(tensor_of(fweights))
-    shares = None if aweights is None else as_dtype(tensor_of(aweights), kind)
+    shares = None if aweights is None else as_dtype(tensor_of(aweights), real_dtype(kind))
     return movement.squeeze(statistics.weighted_cov(movement.atleast_2d(x), freedom, repeats, shares))
 
 
@@ -243,8 +245,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
     matrix = cov(x, y, rowvar)
     if not matrix.ndim:
         return matrix / matrix
-    deviations = PUBLIC["sqrt"](parts.diagonal(matrix))
-    return PUBLIC["clamp"](matrix / deviations[:, None] / deviations, -1.0, 1.0)
+    return statistics.correlations(matrix)
 
 
 @implements(np.bincount)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.spec import CONTINUOUS
 from ..functions import PUBLIC, declared, joining, parts, reduction
-from ..functions.common import array_dtype, as_dtype, fail
+from ..functions.common import array_dtype, as_dtype, conjugate, fail, require_real
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
@@ -51,7 +52,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """Linear between the points (xp, fp), and constant outside of them."""
-    at, places, values = (as_dtype(one, np.dtype("float64")) for one in promoted([x, xp, fp]))
+    at, places, values = (
+        as_dtype(require_real(one, "numpy.interp"), np.dtype("float64")) for one in promoted([x, xp, fp])
+    )
     if places.ndim != 1 or places.shape != values.shape or not places.shape[0]:
         found = f"{tuple(places.shape)} and {tuple(values.shape)}"
         fail(ShapeError, f"numpy.interp: xp and fp must be vectors of one length, not empty; found {found}.")
@@ -110,8 +113,9 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 @implements(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """`convolve` with `v` backwards."""
+    """`convolve` with `v` backwards, and conjugated."""
     x, y = (require_vector(one, "correlate", "an argument") for one in promoted([a, v]))
+    y = conjugate(y)
     if mode == "same" and x.shape[0] < y.shape[0]:
         return convolve(y, x.flip(0), mode).flip(0)
     return convolve(x, y.flip(0), mode)
@@ -124,7 +128,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order central differences inside, one-sided ones at the ends; distances may vary."""
     x = tensor_of(f)
-    x = x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
+    x = x if array_dtype(x).kind in CONTINUOUS else as_dtype(x, np.dtype("float64"))
     axes = axes_of(axis, x, "gradient")
     given = list(varargs) or [1.0]
     if len(given) == 1:

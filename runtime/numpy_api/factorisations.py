@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, UnsupportedError
+from ...tracer.spec import real_dtype
 from ..functions import PUBLIC, decompositions, least_squares, statistics
 from ..functions.common import array_dtype, fail, filled
 from ..functions.linalg import inverse, symmetric
@@ -15,6 +16,7 @@ from ..values.tensor import Tensor
 from .functions import implements
 from .values import averaged, promoted
 
+EigResult = type(np.linalg.eig(np.eye(1)))
 EighResult = type(np.linalg.eigh(np.eye(1)))
 SVDResult = type(np.linalg.svd(np.eye(1)))
 QRResult = type(np.linalg.qr(np.eye(1)))
@@ -30,6 +32,16 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
     return EighResult(*decompositions.eigh(symmetric(averaged(a), UPLO == "L")))  # type: ignore[arg-type]
 
 
+@implements(np.linalg.eig)
+def eig(a: Any) -> Any:
+    """Eigenvalues and eigenvectors, real ones where a real matrix has no others."""
+    values, vectors = decompositions.eig(averaged(a))
+    if not tensor_of(a).is_complex() and not bool(values._detached().imag.any()):
+        values, vectors = values.real, vectors.real
+    return EigResult(values, vectors)  # type: ignore[arg-type]
+
+
+implements(np.linalg.eigvals)(lambda a: eig(a)[0])
 implements(np.linalg.eigvalsh)(lambda a, UPLO="L": eigh(a, UPLO)[0])
 implements(np.linalg.svdvals)(lambda x, /: decompositions.svdvals(averaged(x)))
 
@@ -83,9 +95,11 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tenso
     else:
         found = PUBLIC["matmul"](least_squares.pinv(x, atol=0.0, rtol=cut), table)
     if rank == columns < rows:
-        distances = PUBLIC["sum"](PUBLIC["square"](table - PUBLIC["matmul"](x, found)), 0)
+        distance = table - PUBLIC["matmul"](x, found)
+        distance = PUBLIC["abs"](distance) if x.is_complex() else distance
+        distances = PUBLIC["sum"](PUBLIC["square"](distance), 0)
     else:
-        distances = filled((0,), 0, array_dtype(x))
+        distances = filled((0,), 0, real_dtype(array_dtype(x)))
     return found[:, 0] if y.ndim == 1 else found, distances, rank, values
 
 

@@ -19,7 +19,7 @@ from ...tracer.ops.movement import flip
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
 from ..functions.assignment import copy_
-from ..functions.common import INTEGERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
+from ..functions.common import INTEGERS, NUMBERS, array_dtype, as_dtype, fail, filled, one_dim, scalar_of
 from ..functions.einsum import einsum, multi_dot
 from ..tape.apply import apply, copied_in_order
 from ..tensors.conversion import tensor_of
@@ -340,7 +340,7 @@ def _dot(a: Any, b: Any) -> Tensor:
     return contraction.tensordot(x, y, ([x.ndim - 1], [y.ndim - 2]))
 
 
-implements(np.vdot)(lambda a, b: contraction.dot(*(one.reshape(-1) for one in promoted([a, b]))))
+implements(np.vdot)(lambda a, b: contraction.vdot(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.inner)(lambda a, b: contraction.inner(*promoted([a, b])))
 implements(np.outer)(lambda a, b: contraction.outer(*(one.reshape(-1) for one in promoted([a, b]))))
 implements(np.kron)(lambda a, b: contraction.kron(*promoted([a, b])))
@@ -378,7 +378,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     mask = mask if array_dtype(mask).kind == "b" else PUBLIC["ne"](mask, 0)
     if x is None and y is None:
         return selection.nonzero(mask, as_tuple=True)
-    if all(isinstance(one, bool | int | float) and not isinstance(one, Tensor) for one in (x, y)):
+    if all(isinstance(one, NUMBERS) and not isinstance(one, Tensor) for one in (x, y)):
         dtype = np.result_type(type(x), type(y))
         choices = [filled((), scalar_of(one, dtype), dtype) for one in (x, y)]
     else:
@@ -441,7 +441,10 @@ implements(np.take_along_axis)(
     lambda arr, indices, axis=-1: selection.take_along_dim(tensor_of(arr), tensor_of(indices), axis)
 )
 implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))
-implements(np.real, shares=True)(lambda val: tensor_of(val))
+implements(np.real, shares=True)(lambda val: PUBLIC["real"](tensor_of(val)))
+implements(np.imag, shares=True)(lambda val: tensor_of(val).imag)
+implements(np.isreal)(lambda x: PUBLIC["isreal"](tensor_of(x)))
+implements(np.iscomplex)(lambda x: PUBLIC["logical_not"](PUBLIC["isreal"](tensor_of(x))))
 implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))
 implements(np.isclose)(
     lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: PUBLIC["isclose"](
@@ -461,8 +464,8 @@ implements(np.argwhere)(lambda a: selection.nonzero(tensor_of(a)))
 implements(np.flatnonzero)(lambda a: selection.nonzero(tensor_of(a).reshape(-1), as_tuple=True)[0])
 implements(np.shape)(lambda a: tuple(tensor_of(a).shape))
 implements(np.ndim)(lambda a: tensor_of(a).ndim)
-implements(np.iscomplexobj)(lambda x: False)
-implements(np.isrealobj)(lambda x: True)
+implements(np.iscomplexobj)(lambda x: tensor_of(x).is_complex())
+implements(np.isrealobj)(lambda x: not tensor_of(x).is_complex())
 
 
 @implements(np.size)

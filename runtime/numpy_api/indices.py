@@ -175,18 +175,26 @@ def _broadcasts(a: Any, b: Any) -> bool:
     return True
 
 
-# --- real numbers as complex ones ---------------------------------------------------------------------------
+# --- complex numbers ----------------------------------------------------------------------------------------
 
-implements(np.imag)(lambda val: tensor_of(val) * 0)
-implements(np.real_if_close, shares=True)(lambda a, tol=100: tensor_of(a))
-implements(np.isreal)(lambda x: PUBLIC["eq"](tensor_of(x) * 0, tensor_of(x) * 0) | True)
-implements(np.iscomplex)(lambda x: PUBLIC["ne"](tensor_of(x), tensor_of(x)) & False)
+
+@implements(np.real_if_close, shares=True)
+def real_if_close(a: Any, tol: float = 100) -> Tensor:
+    """The real part where every imaginary one is small."""
+    x = tensor_of(a)
+    if not x.is_complex():
+        return x
+    bound = tol * float(np.finfo(array_dtype(x)).eps) if tol > 1 else tol
+    return x.real if bool((PUBLIC["abs"](x.imag)._detached() < bound).all()) else x
 
 
 @implements(np.angle)
 def angle(z: Any, deg: bool = False) -> Tensor:
-    """0 or pi, by sign."""
+    """Of real numbers 0 or pi, by sign."""
     x = tensor_of(z)
+    if x.is_complex():
+        found = PUBLIC["angle"](x)
+        return found * (180.0 / np.pi) if deg else found
     half = 180.0 if deg else np.pi
     x = averaged(x)
     found = PUBLIC["where"](PUBLIC["signbit"](x), filled((), half, array_dtype(x)), 0.0)

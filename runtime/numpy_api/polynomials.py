@@ -9,7 +9,7 @@ import numpy as np
 
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, joining
-from ..functions.common import array_dtype, as_dtype, fail, is_traced
+from ..functions.common import array_dtype, as_dtype, fail, is_traced, require_real
 from ..functions.linalg import solved
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
@@ -112,7 +112,7 @@ def poly(seq_of_zeros: Any) -> Tensor:
 
 
 def in_double(value: Any) -> Tensor:
-    return as_dtype(tensor_of(value), np.dtype("float64"))
+    return as_dtype(require_real(tensor_of(value), "numpy.polyfit"), np.dtype("float64"))
 
 
 @implements(np.polyfit)

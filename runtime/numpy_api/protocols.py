@@ -19,7 +19,7 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Value, operators
-from ...tracer.spec import SUPPORTED
+from ...tracer.spec import CONTINUOUS, SUPPORTED
 from ...tracer.trace import innermost
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
@@ -36,18 +36,19 @@ from .values import calls_from_scipy, without_tensors
 
 _SAME_NAME = "deg2rad fmax fmin fmod logaddexp2 logit matmul positive rad2deg signbit xlogy"
 _COMPOSED = {name: name for name in _SAME_NAME.split()} | {
-    "conjugate": "positive", "degrees": "rad2deg", "log_expit": "logsigmoid", "radians": "deg2rad",
+    "conjugate": "conj_physical", "sign": "sgn", "degrees": "rad2deg", "radians": "deg2rad",
+    "log_expit": "logsigmoid",
 }  # fmt: skip
 UFUNCS = {name: offered(one) for one in operators() if one.torch for name in (*one.numpy, *one.scipy)} | {
     name: PUBLIC[public] for name, public in _COMPOSED.items()
 }
 """By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
 some that are made of several operators."""
-NUMBERS = (bool, int, float)
+NUMBERS = (bool, int, float, complex)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
 VALUES = (Tensor, *NUMBERS)
-WEAK = {"f": float, "i": int}
+WEAK = {"f": float, "i": int, "c": complex}
 """What a Python number promotes as, by the kind of its dtype; a bool has the dtype of NumPy's."""
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy's function -> what it does on Tensors; see `functions`."""
@@ -66,7 +67,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
 
     Raises:
         UnsupportedError: pullback does not have the ufunc, its method or an option.
-        DTypeError: no loop of the ufunc fits the dtypes, or its result is complex.
+        DTypeError: no loop of the ufunc fits the dtypes, or it orders complex numbers.
 
     Example:
         >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
@@ -153,7 +154,7 @@ def _call_where(
     safe = []
     for one in inputs:
         x = tensor_of(one)
-        number = scalar_of(harmless if array_dtype(x).kind == "f" else True, array_dtype(x))
+        number = scalar_of(harmless if array_dtype(x).kind in CONTINUOUS else True, array_dtype(x))
         is_number = isinstance(one, NUMBERS) and not isinstance(one, Tensor)
         safe.append(one if is_number else PUBLIC["where"](chosen, x, number))
     former = tensor_of(out)
@@ -170,7 +171,7 @@ def _weak(value: Any) -> Any:
         dtype = array_dtype(value)
         return WEAK.get(dtype.kind, dtype) if type(value) is PythonNumber else dtype
     kind = python_type(value)
-    return kind if kind in (int, float) else np.asarray(value).dtype
+    return kind if kind in (int, float, complex) else np.asarray(value).dtype
 
 
 def converted(ufunc: np.ufunc, inputs: Sequence[Any], dtype: Any = None) -> tuple[list[Any], np.dtype]:

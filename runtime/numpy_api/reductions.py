@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ...tracer.operator import Operator, operators
-from ...tracer.spec import BOOL
+from ...tracer.spec import BOOL, CONTINUOUS
 from ..functions import PUBLIC, declared, joining, movement, offered, parts, reduction, statistics
 from ..functions.common import array_dtype, as_dtype, fail, filled, scalar_of
 from ..tensors.conversion import tensor_of
@@ -48,7 +48,7 @@ def _summed(x: Tensor, dtype: Any, ufunc: np.ufunc) -> Tensor:
     """x in the dtype that NumPy adds or multiplies in: small integers become the platform's."""
     if dtype is None:
         kind = array_dtype(x)
-        dtype = kind if kind.kind == "f" else ufunc.reduce(np.zeros(0, kind)).dtype
+        dtype = kind if kind.kind in CONTINUOUS else ufunc.reduce(np.zeros(0, kind)).dtype
     return as_dtype(x, np.dtype(getattr(dtype, "numpy", dtype)))
 
 

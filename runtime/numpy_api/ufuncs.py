@@ -13,9 +13,10 @@ import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
 from ...tracer.operator import operators
+from ...tracer.spec import CONTINUOUS
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, declared, joining, movement, parts
-from ..functions.common import INTEGERS, array_dtype, as_dtype, fail
+from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail
 from ..functions.running import running
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
@@ -90,7 +91,7 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     lengths = [one.shape[axis_of(axis, one, "vecdot")] for one in (x, y)]
     if lengths[0] != lengths[1]:
         fail(ShapeError, f"numpy.vecdot: vectors of one length are expected, found {lengths}.")
-    return declared.sum(movement.movedim(x, axis, -1) * movement.movedim(y, axis, -1), -1)
+    return declared.sum(conjugate(movement.movedim(x, axis, -1)) * movement.movedim(y, axis, -1), -1)
 
 
 def _of_integers(ufunc: np.ufunc) -> Callable[..., Tensor]:
@@ -280,7 +281,7 @@ def at(ufunc: np.ufunc, array: Any, index: Any, *values: Any) -> None:
 def _prepared(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
     x = tensor_of(array) if dtype is None else as_dtype(tensor_of(array), np.dtype(dtype))
     is_float = ufunc.__name__ in ("logaddexp", "logaddexp2", "hypot", "true_divide", "divide")
-    return averaged(x) if is_float and array_dtype(x).kind != "f" else x
+    return averaged(x) if is_float and array_dtype(x).kind not in CONTINUOUS else x
 
 
 def _refuse(ufunc: np.ufunc, method: str, options: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.ops.movement import reshape
+from ...tracer.spec import CONTINUOUS
 from ..functions.common import INTEGERS, fail, own_dim
 from ..tape.apply import apply, of_kind
 from ..tensors.conversion import array_dtype, as_dtype, tensor_of
@@ -85,7 +86,7 @@ def require_choice(value: Any, choices: Sequence[Any], function: str, option: st
 def averaged(value: Any) -> Tensor:
     """In the dtype in which NumPy averages: integers and bools as float64."""
     x = tensor_of(value)
-    return x if array_dtype(x).kind == "f" else as_dtype(x, np.dtype("float64"))
+    return x if array_dtype(x).kind in CONTINUOUS else as_dtype(x, np.dtype("float64"))
 
 
 def calls_from_scipy(frame: FrameType) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, declared, decompositions, linalg
 from ..functions.common import INTEGERS, array_dtype, fail
+from ..numpy_api.fourier import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, promoted
 from ..tensors.conversion import tensor_of
@@ -81,6 +82,8 @@ def solve(
     """The x with a x = b; of a matrix that is said to be symmetric one triangle is read."""
     x, y = (averaged(one) for one in promoted([a, b]))
     if assume_a in SYMMETRIC:
+        if x.is_complex() and assume_a in SYMMETRIC[:2]:
+            fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} with a complex matrix.")
         x = linalg.symmetric(x, lower)
     elif assume_a not in GENERAL:
         fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} is not supported on a Tensor.")
@@ -97,7 +100,7 @@ def solve_triangular(
 ) -> Tensor:
     x, y = (averaged(one) for one in promoted([a, b]))
     if trans in (1, 2, "T", "C"):
-        x, lower = x.mT, not lower
+        x, lower = x.mT if trans in (1, "T") else x.mH, not lower
     right = y[:, None] if y.ndim == 1 else y
     found = linalg.solve_triangular(x, right, upper=not lower, unitriangular=unit_diagonal)
     return found[:, 0] if y.ndim == 1 else found
@@ -106,8 +109,8 @@ def solve_triangular(
 def cho_solve(c_and_lower: Any, b: Any) -> Tensor:
     """The solution, given Cholesky's factor."""
     factor, lower = c_and_lower
-    first = solve_triangular(factor, b, trans=0 if lower else 1, lower=lower)
-    return solve_triangular(factor, first, trans=1 if lower else 0, lower=lower)
+    first = solve_triangular(factor, b, trans=0 if lower else 2, lower=lower)
+    return solve_triangular(factor, first, trans=2 if lower else 0, lower=lower)
 
 
 NORMS_BY_LAPACK = {1: (None, 2), 2: (1, np.inf)}
@@ -145,6 +148,7 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "eigvalsh": _plainly(lambda a, lower=True: eigh(a, lower=lower, eigvals_only=True)),
         "eigh": _plainly(eigh),
     },
+    "scipy.fft": OF_SCIPY,
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),
     },

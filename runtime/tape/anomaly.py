@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tracer.errors import GradientError
 from ...tracer.origin import place_of_caller
+from ...tracer.spec import CONTINUOUS
 from ..values.nodes import GradNode, observers
 from ..values.tensor import Tensor
 
@@ -82,7 +83,7 @@ def require_no_nan(node: GradNode, pulled: Sequence[Any]) -> None:
         return
     for position, value in enumerate(pulled):
         array = value._value if isinstance(value, Tensor) else value
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and np.isnan(array).any():
+        if isinstance(array, np.ndarray) and array.dtype.kind in CONTINUOUS and np.isnan(array).any():
             place = node.metadata.get(PLACE)
             raise GradientError(
                 f"Function '{node.name()}' returned nan values in its {position}th output."

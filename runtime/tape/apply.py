@@ -10,12 +10,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...tracer.errors import LeakedTraceError, LinearAlgebraError, PullbackError
+from ...tracer.errors import DTypeError, LeakedTraceError, LinearAlgebraError, PullbackError
 from ...tracer.graph import Node, lift, make_node
-from ...tracer.operator import Operator
+from ...tracer.operator import HOLOMORPHIC, Operator
 from ...tracer.ops.elementwise import identity, stop_gradient
 from ...tracer.ops.movement import reshape
+from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
@@ -36,7 +38,7 @@ from .local import is_local, local
 
 ndarray = np.ndarray
 COMPUTING = frozenset(
-    ("elementwise", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
+    ("elementwise", "complex", "reduction", "scan", "contraction", "composite", "linalg", "custom", "eager")
 )
 """Families in which NumPy may warn of overflow, division by zero and the like; PyTorch does not."""
 
@@ -54,7 +56,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         attributes: the operator's, normalised.
 
     Raises:
-        ShapeError, DTypeError: what the operator's shape rule finds wrong.
+        ShapeError, DTypeError: what the operator's shape rule finds wrong, or complex numbers.
         LeakedTraceError: an operand is a traced value of a trace that has ended.
 
     Example:
@@ -100,7 +102,12 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
     if kind is not TorchTensor:
         kind = kind_of_result(kind, result.shape, operator.movement.is_view)
     tensor = local(result, kind) if is_known else make(result, kind)
-    if mask and operator.rules and result.dtype.kind == "f" and is_recording():
+    sort = result.dtype.kind
+    if sort != "f" and not operator.of_complex:
+        _require_real(operator, values)
+    if mask and operator.rules and sort in CONTINUOUS and is_recording():
+        if sort == "c" and operator.of_complex == HOLOMORPHIC:
+            _require_no_mixture(operator, values, attributes)
         record(tensor, operator, operands, values, mask, attributes, grad_name)
     if operator.movement.is_view:
         link_view(tensor, operator, operands[0], attributes)
@@ -191,7 +198,7 @@ def _extend_graph(trace: Trace, operator: Operator, values: list[Any], attribute
 
 def cut_off(node: Node) -> Node:
     """The node; where gradients will be taken of the graph and nothing is recorded, without gradient."""
-    if current_trace().differentiable and not is_recording() and node.spec.is_float:
+    if current_trace().differentiable and not is_recording() and node.spec.is_continuous:
         return stop_gradient(node)
     return node
 
@@ -203,9 +210,33 @@ def _explain(operator: Operator, values: list[Any], attributes: dict[str, Any], 
     if isinstance(error, np.linalg.LinAlgError):
         element = _first_failing(operator, values, attributes)
         raise LinearAlgebraError(f"linalg.{operator.name}: {element}{error}.") from error
+    if not operator.of_complex:
+        _require_real(operator, values)
     dtype = next((value.dtype for value in values if isinstance(value, ndarray)), np.dtype("float64"))
     operator.infer(*(spec_of_operand(value, dtype) for value in values), **attributes)
     raise error
+
+
+def _require_no_mixture(operator: Operator, values: list[Any], attributes: dict[str, Any]) -> None:
+    """NumPy computes with real and complex operands together, whose cotangents would not fit: DTypeError."""
+    if any(isinstance(one, ndarray) and one.dtype.kind == "f" for one in values):
+        operator.infer(*(spec_of_operand(value, np.dtype(complex)) for value in values), **attributes)
+
+
+def _require_real(operator: Operator, values: list[Any]) -> None:
+    """DTypeError for complex operands of an operator on real numbers."""
+    for value in values:
+        if isinstance(value, complex) or (isinstance(value, ndarray | Node) and value.dtype.kind == "c"):
+            refuse_complex(operator.public_name)
+
+
+def refuse_complex(function: str) -> NoReturn:
+    """DTypeError: the function is one of real numbers."""
+    fail(
+        DTypeError,
+        f"{function}() is not implemented for complex numbers, and an operand is complex. Take its .real, "
+        ".imag or abs() first.",
+    )
 
 
 def _first_failing(operator: Operator, matrices: list[Any], attributes: dict[str, Any]) -> str:
@@ -226,6 +257,8 @@ def link_view(tensor: Tensor, operator: Operator, operand: Any, attributes: dict
     if type(value) is ndarray and not (
         value.base is source or (source.base is not None and value.base is source.base)
     ):
+        return
+    if type(value) is Node and type(source) is ndarray:  # of an array that the graph has captured
         return
     if operator is reshape and type(value) is Node and not reshaped_in_place(source, value.shape):
         return

@@ -79,7 +79,7 @@ def trace_body(
     stand_ins = []
     for node, one in zip(nodes, inputs):
         stand_in = make(node, one.kind)
-        stand_in._requires_grad = node.spec.is_float and recording
+        stand_in._requires_grad = node.spec.is_continuous and recording
         stand_in._frozen = f"{name}: the body writes into what it is given; write into a clone() of it"
         stand_ins.append(stand_in)
     trace.bodies.append(start)

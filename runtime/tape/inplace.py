@@ -16,8 +16,18 @@ import numpy as np
 from ...tracer.errors import DTypeError, GradientError, MutationError, ShapeError
 from ...tracer.graph import Node
 from ...tracer.operator import Operator
-from ...tracer.ops.elementwise import convert, identity
-from ...tracer.ops.movement import expand, flip, inverse_permutation, permute, reshape, slice_, slice_update
+from ...tracer.ops.elementwise import complex_of, convert, identity, imag, real
+from ...tracer.ops.movement import (
+    expand,
+    flip,
+    inverse_permutation,
+    of_pairs,
+    pairs_of,
+    permute,
+    reshape,
+    slice_,
+    slice_update,
+)
 from ...tracer.origin import at_caller, place_of_caller
 from ...tracer.trace import current_trace, is_tracing
 from ..values.memory_order import in_order_of
@@ -235,6 +245,12 @@ def _written_back(base: Tensor, steps: tuple[Step, ...], value: Tensor) -> Tenso
         return apply(permute, value, dims=inverse_permutation(attributes["dims"]), grad_name="CopySlices")
     if operator is flip:
         return apply(flip, value, grad_name="CopySlices", **attributes)
+    if operator is real:
+        return apply(complex_of, value, apply(imag, base), grad_name="CopySlices")
+    if operator is imag:
+        return apply(complex_of, apply(real, base), value, grad_name="CopySlices")
+    if operator in (pairs_of, of_pairs):
+        return apply(of_pairs if operator is pairs_of else pairs_of, value, grad_name="CopySlices")
     raise GradientError(
         "a write into an expanded tensor: one element of the written-to tensor stands for several. "
         "clone() the tensor before writing."
@@ -282,7 +298,7 @@ def update(target: Tensor, value: Tensor, began: int | None = None) -> Tensor:
         raise ShapeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(value._value.shape)}"
         )
-    if "biuf".index(found.kind.replace("u", "i")) > "biuf".index(dtype.kind.replace("u", "i")):
+    if "biufc".index(found.kind.replace("u", "i")) > "biufc".index(dtype.kind.replace("u", "i")):
         raise DTypeError(
             f"result type {scalar_type(found)} can't be cast to the desired output type {scalar_type(dtype)}"
         )

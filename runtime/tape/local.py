@@ -56,9 +56,13 @@ def into_graph(tensor: Tensor) -> None:
     tensor.refresh()
 
 
+def _signs(array: np.ndarray) -> np.ndarray:
+    return np.signbit(array.real) | np.signbit(array.imag) if array.dtype.kind == "c" else np.signbit(array)
+
+
 def _node(array: np.ndarray) -> Node:
     """One value everywhere needs no memory."""
-    if array.size and (array == array.flat[0]).all() and not np.signbit(array).any():
+    if array.size and (array == array.flat[0]).all() and not _signs(array).any():
         value = traced_number(array.flat[0].item())
         attributes = {"shape": array.shape, "value": value, "dtype": array.dtype}
         return make_node(full, (), attributes)

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from ...tracer.graph import Node, make_node
 from ...tracer.ops.control import Body, ruled
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import current_trace
 from ..values.modes import is_recording
 from ..values.nodes import edge_of
@@ -31,7 +32,7 @@ def apply_ruled(operands: Sequence[Any], body: Body) -> list[Tensor]:
     if is_recording() and any(edge is not None for edge in edges):
         grad_node = GraphBackward([one._value for one in tensors], nodes, edges)
         for number, one in enumerate(tensors):
-            if one._value.dtype.kind == "f":
+            if one._value.dtype.kind in CONTINUOUS:
                 one._grad_fn, one._output_nr, one._requires_grad = grad_node, number, True
     return tensors
 

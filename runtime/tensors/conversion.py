@@ -30,12 +30,12 @@ def as_dtype(x: Tensor, dtype: np.dtype) -> Tensor:
 
 
 def require_numbers(dtype: np.dtype) -> None:
-    """DTypeError for what no Tensor holds: strings, objects, complex numbers, dates."""
-    if dtype.kind not in "biuf":
+    """DTypeError for what no Tensor holds: strings, objects, dates."""
+    if dtype.kind not in "biufc":
         fail(
             DTypeError,
-            f"dtype {dtype} is not supported on a Tensor; expected a bool, integer or real floating dtype. "
-            "Where no gradient is needed, use numpy.asarray(pullback.stop_gradient(x)).",
+            f"dtype {dtype} is not supported on a Tensor; expected a bool, integer, floating or complex "
+            "dtype. Where no gradient is needed, use numpy.asarray(pullback.stop_gradient(x)).",
         )
 
 
@@ -64,10 +64,10 @@ def tensor_of(value: Any) -> Tensor:
     value = joined(value)
     if isinstance(value, Tensor):
         return value
-    if not isinstance(value, bool | int | float | np.generic):
+    if not isinstance(value, bool | int | float | complex | np.generic):
         require_plain_array(value, "an operand")
         value = np.asarray(value)
         require_numbers(value.dtype)
     found = standing_for(value)
-    is_strong = type(found) is PythonNumber and python_type(value) not in (bool, int, float)
+    is_strong = type(found) is PythonNumber and python_type(value) not in (bool, int, float, complex)
     return as_kind(found, NumpyScalar) if is_strong else found

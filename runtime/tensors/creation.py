@@ -18,7 +18,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops import creation as operators
 from ...tracer.ops.elementwise import convert, equal, identity
 from ...tracer.ops.movement import expand, reshape
-from ...tracer.spec import INT64, require_supported
+from ...tracer.spec import CONTINUOUS, INT64, require_supported
 from ...tracer.trace import current_trace, is_tracing
 from ..tape.apply import apply, of_kind, wrap
 from ..values import dtypes
@@ -29,7 +29,7 @@ from ..values.tensor import Device, Tensor, TorchTensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber
 from .conversion import joined
 
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 INTEGER_GRADIENT = "Only Tensors of floating point and complex dtype can require gradients"
 
 
@@ -42,7 +42,7 @@ def finished(tensor: Tensor, requires_grad: bool, device: Any = None) -> Tensor:
     if device is not None:
         Device(device)
     if requires_grad:
-        if tensor._value.dtype.kind != "f":
+        if tensor._value.dtype.kind not in CONTINUOUS:
             raise GradientError(f"{INTEGER_GRADIENT}; this one has dtype {tensor.dtype}. Give dtype=float32.")
         tensor._requires_grad = True
     return tensor
@@ -86,12 +86,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """A tensor with a copy of `data`: numbers, nested lists of them, an ndarray or a Tensor.
 
     Args:
-        dtype: of the result; by default bool, int64 or the default float for Python's numbers, else that
-            of the data.
+        dtype: of the result; by default bool, int64, the default float or complex numbers of such parts for
+            Python's numbers, else that of the data.
         requires_grad: record what is done with it.
 
     Raises:
-        DTypeError: strings, objects, complex numbers, structures. ShapeError: ragged lists.
+        DTypeError: strings, objects, structures. ShapeError: ragged lists.
         GradientError: `requires_grad` for integers or bools.
 
     Example:
@@ -101,12 +101,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     """
     if isinstance(data, Tensor):
         copied = apply(identity, _constant(data, "tensor"))
-        if type(data) is PythonNumber and data.dtype.kind == "f" and dtype is None:
-            dtype = dtypes.default_float()
+        if type(data) is PythonNumber and dtype is None:
+            dtype = _default_of(data.dtype)
         return finished(_converted(copied, dtype, "tensor"), requires_grad, device)
     if _holds_numpy(data):
         return finished(_stacked(data, dtype), requires_grad, device)
-    if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
+    if isinstance(data, dtypes.NUMBERS) and not isinstance(data, np.generic):
         numpy = dtype_or(dtype, dtypes.dtype_of_number(data), "tensor")
         return finished(_full((), data, numpy, "tensor"), requires_grad, device)
     array = array_from(data, dtype, "tensor")
@@ -134,9 +134,16 @@ def _holds_numpy(data: Any) -> bool:
 def _stacked(data: Any, dtype: Any) -> Tensor:
     """Nested lists with such values as one tensor."""
     found = joined(data)
-    if dtype is None and found._value.dtype.kind == "f" and type(_first_leaf(data)) in (float, PythonNumber):
-        dtype = dtypes.default_float()
+    if dtype is None and type(_first_leaf(data)) in (float, complex, PythonNumber):
+        dtype = _default_of(found._value.dtype)
     return _converted(found, dtype, "tensor")
+
+
+def _default_of(dtype: np.dtype) -> np.dtype:
+    """What Python's numbers become that NumPy would hold in a dtype."""
+    if dtype.kind == "c":
+        return dtypes.default_complex()
+    return dtypes.default_float() if dtype.kind == "f" else dtype
 
 
 def array_from(data: Any, dtype: Any, function: str) -> np.ndarray:
@@ -155,13 +162,13 @@ def array_from(data: Any, dtype: Any, function: str) -> np.ndarray:
     except ValueError as error:
         raise ShapeError(f"{function}(): expected sequences of one length at each depth: {error}.") from None
     found = array.dtype
-    if isinstance(first, np.ndarray) and array.size and found.kind in "fiub":
+    if isinstance(first, np.ndarray) and array.size and found.kind in "cfiub":
         found = first.dtype if found.kind == first.dtype.kind else found
-    elif found.kind == "f" and not isinstance(first, np.generic):
-        found = dtypes.default_float()
+    elif found.kind in CONTINUOUS and not isinstance(first, np.generic):
+        found = _default_of(found)
     elif found.kind in "US":
         raise DTypeError(f"{function}(): invalid data type 'str'; numbers expected.")
-    if found.kind not in "fiub":
+    if found.kind not in "cfiub":
         require_supported(found, function, "data")
     return array.astype(dtype_or(dtype, found, function), copy=False)
 
@@ -245,7 +252,7 @@ def scalar_tensor(s: Scalar, *, dtype: Any = None, device: Any = None, requires_
 def _full(shape: tuple[int, ...], value: Scalar, dtype: np.dtype, function: str) -> Tensor:
     try:
         number = dtype.type(value).item()
-    except (OverflowError, ValueError) as error:
+    except (OverflowError, ValueError, TypeError) as error:
         raise DTypeError(f"{function}(): {value!r} is no {dtype}: {error}.") from None
     return created(operators.full, shape=shape, value=number, dtype=dtype)
 

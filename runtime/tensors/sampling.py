@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, EagerOnlyError
-from ...tracer.spec import INT64
+from ...tracer.ops.elementwise import multiply
+from ...tracer.ops.movement import of_pairs
+from ...tracer.spec import CONTINUOUS, INT64, real_dtype
 from ...tracer.trace import current_trace, is_tracing
+from ..tape.apply import apply, refuse_complex
 from ..values import dtypes
 from ..values.tensor import Tensor, make
 from .creation import dtype_or, finished, size_of
@@ -103,7 +107,14 @@ def drawn(draw: Callable[[np.random.Generator], np.ndarray], generator: Generato
 def _floats(
     method: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype, generator: Generator | None
 ) -> Tensor:
-    """What a method of NumPy's generators draws, which knows float32 and float64."""
+    """What a method of NumPy's generators draws, which knows float32 and float64; complex numbers by parts.
+
+    Of normal ones the whole has the variance 1.
+    """
+    if dtype.kind == "c":
+        pairs = _floats(method, (*shape, 2), real_dtype(dtype), generator)
+        share = math.sqrt(0.5) if method is np.random.Generator.standard_normal else 1.0
+        return apply(of_pairs, apply(multiply, pairs, share))
     kind: Any = dtype if dtype.itemsize >= 4 else np.dtype("float32")
     return drawn(lambda rng: np.asarray(method(rng, shape, dtype=kind)).astype(dtype, copy=False), generator)
 
@@ -114,8 +125,10 @@ _normal = functools.partial(_floats, np.random.Generator.standard_normal)
 
 def _float_dtype(dtype: Any, otherwise: np.dtype, function: str) -> np.dtype:
     numpy = dtype_or(dtype, otherwise, function)
-    if numpy.kind != "f":
-        raise ArgumentError(f"{function}(): expected a floating point dtype, found {numpy}. See randint.")
+    if numpy.kind not in CONTINUOUS:
+        raise ArgumentError(
+            f"{function}(): expected a floating point or complex dtype, found {numpy}. See randint."
+        )
     return numpy
 
 
@@ -322,4 +335,6 @@ def _known(x: Tensor, function: str) -> np.ndarray:
             "traced. Call it outside, and pass the result in."
         )
     x.refresh()
+    if x.is_complex():
+        refuse_complex(function)
     return x._value

@@ -68,7 +68,7 @@ def _joined(nodes: Sequence[Node], origins: Mapping[Node, Origin]) -> Node:
             parts.append(node if len(nodes) == 1 else reshape(node, shape=(node.spec.size,)))
     with located_at(origins[nodes[0]]):
         whole = joined(parts, 0)
-        whole = stop_gradient(whole) if whole.spec.is_float else whole
+        whole = stop_gradient(whole) if whole.spec.is_continuous else whole
         if len(parts) > 1:
             return whole.named("guards")
         return whole if whole.name and not whole.is_input else identity(whole).named("guard")

@@ -247,7 +247,7 @@ class Signature:
         if value.dtype not in SUPPORTED and value.dtype.newbyteorder("=") not in SUPPORTED:
             raise DTypeError(
                 f"{self.name}: argument '{call.leaf_name()}' has dtype {value.dtype}; expected a bool, "
-                f"integer or real floating dtype. Convert it first, e.g. with .astype(float)."
+                f"integer, floating or complex dtype. Convert it first, e.g. with .astype(float)."
             )
         if isinstance(leaf, Tensor):
             arrays.append(leaf)
@@ -340,7 +340,7 @@ def conform(value: Any) -> np.ndarray:
     """
     if isinstance(value, Tensor):
         value = value._value
-    if not isinstance(value, np.ndarray | np.generic | float | int):
+    if not isinstance(value, np.ndarray | np.generic | float | int | complex):
         raise LeakedTraceError(
             f"{value!r} is a traced value of a trace that has ended; it has no numbers. A compiled function "
             "must return its results, not store them in globals or attributes."

@@ -39,7 +39,7 @@ from .asked_types import ASKED, class_called
 
 Function = Callable[..., Any]
 MODULES = (
-    np, math, np.linalg, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
+    np, math, np.linalg, np.fft, np.polynomial, np.polynomial.polynomial, np.polynomial.chebyshev,
     np.polynomial.legendre, np.polynomial.hermite, np.polynomial.hermite_e, np.polynomial.laguerre,
     *randomness.MODULES,
 )  # fmt: skip
@@ -130,7 +130,8 @@ def _of_scipy(value: Any) -> Function | None:
     """What stands for a function of SciPy, which is imported by those who use it alone."""
     if type(value).__module__.startswith("scipy.stats."):
         return _distributions().get(id(value))
-    if type(value) is not FunctionType or not (value.__module__ or "").startswith("scipy."):
+    is_function = type(value) is FunctionType or type(value).__module__ == "uarray"  # of scipy.fft
+    if not is_function or not (value.__module__ or "").startswith("scipy."):
         return None
     for module, functions in SCIPY.items():
         if value.__name__ in functions and value.__module__.startswith(module):

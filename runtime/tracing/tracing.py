@@ -309,18 +309,20 @@ class _Run:
         """The nodes of the trace, each variable's name at the last that a call has made for it, with the
         derivatives among them taken."""
         from ...codegen.derivatives.taken import Taken  # not at start
+        from ...codegen.rewriting.split_complex import Split
 
         guards = self.trace.guards
         values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))
         if not pulled.gradients:
             values = self.trace.stack_drawn(self.trace.share_captured(values))
-        taken = Taken(self.name, values)
+        split = Split(values)
+        taken = Taken(self.name, split.outputs)
         self.trace.notes += taken.notes
         found = iter(taken.outputs)
         return (
             [next(found) for _ in outputs],
             replace(pulled, gradients={variable: next(found) for variable in pulled.gradients}),
-            [replace(one, node=next(found), serial=taken.serial(one.serial)) for one in guards],
+            [replace(one, node=next(found), serial=taken.serial(split.serial(one.serial))) for one in guards],
         )
 
     def _identified(self) -> list[Any]:
@@ -476,8 +478,8 @@ class _Run:
             value = np.asarray(value)
             if value.dtype not in SUPPORTED:
                 raise OutputError(
-                    f"{self.name} returns an array of dtype {value.dtype}; expected a bool, integer or real "
-                    "floating dtype. Compute it outside of the compiled function."
+                    f"{self.name} returns an array of dtype {value.dtype}; expected a bool, integer, "
+                    "floating or complex dtype. Compute it outside of the compiled function."
                 )
             value = self.trace.capture(value)
         return identity(value) if value.is_input else value

@@ -21,11 +21,13 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 from ...tracer.graph import Node, constant
-from ...tracer.ops.elementwise import identity, stop_gradient
+from ...tracer.ops.elementwise import complex_of, convert, identity, stop_gradient
 from ...tracer.ops.movement import concatenate, reshape
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
+from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind, standing_for
 from ..tape.derivatives import gradients, jacobians, tangents, values_behind
 from ..tracing.numpy_programs import NumpyProgram
@@ -46,7 +48,9 @@ Argnums = int | str | Sequence[int | str]
 # --- the public functions -------------------------------------------------------------------------------
 
 
-def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def grad(
+    function: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     """The function that computes the gradient of a scalar function.
 
     Args:
@@ -55,6 +59,10 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
         argnums: which arguments to differentiate: a position or name, or several. Each may be nested in
             lists, tuples, dicts, namedtuples and dataclasses.
         has_aux: return (gradient, aux).
+        holomorphic: the function takes complex numbers to a complex one and has a complex derivative: that.
+
+    Of complex arguments the gradient of a real result is PyTorch's: df/dx + i df/dy of an argument x + i y,
+    so that a step against it descends. JAX's and HIPS autograd's are its conjugates.
 
     Returns:
         A function of the same arguments. The gradient has the structure of the argument, a tuple for several
@@ -62,9 +70,9 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
         `function` is compiled, so is the result, as one fused function. Nothing is added to `.grad`.
 
     Raises:
-        DTypeError: a differentiated argument is no float.
+        DTypeError: a differentiated argument is no float, or with `holomorphic` not complex.
         ArgumentError: there is no such argument.
-        OutputError: the result has several elements, or none.
+        OutputError: the result has several elements, or none, or is complex without `holomorphic`.
         GradientError: a value that depends on the argument becomes a plain number or array, as by `float()`;
             `stop_gradient` says that this is meant.
 
@@ -74,7 +82,7 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
     """
 
     def make_gradient(inner: Function) -> Function:
-        evaluate = _value_and_grad(inner, argnums, has_aux)
+        evaluate = _value_and_grad(inner, argnums, has_aux, holomorphic)
 
         def gradient(*args: Any, **kwargs: Any) -> Any:
             value, slope = evaluate(*args, **kwargs)
@@ -85,7 +93,9 @@ def grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Fun
     return _derived(function, make_gradient, "grad", argnums)
 
 
-def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def value_and_grad(
+    function: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     """As `grad`, but the function returns (value, gradient); with `has_aux` ((value, aux), gradient).
 
     Example:
@@ -93,7 +103,10 @@ def value_and_grad(function: Function, argnums: Argnums = 0, has_aux: bool = Fal
         (np.float64(5.0), array([2., 4.]))
     """
     return _derived(
-        function, lambda inner: _value_and_grad(inner, argnums, has_aux), "value_and_grad", argnums
+        function,
+        lambda inner: _value_and_grad(inner, argnums, has_aux, holomorphic),
+        "value_and_grad",
+        argnums,
     )
 
 
@@ -106,7 +119,8 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
     Returns:
         (value, pull): `pull(cotangent)`, of the structure and shapes of the value, gives a tuple with a
-        gradient for each of `primals`. It may be called repeatedly.
+        gradient for each of `primals`. It may be called repeatedly. Of complex numbers it is PyTorch's, the
+        adjoint of the derivative: the cotangent times the conjugate of a complex derivative.
 
     Raises:
         DTypeError: a primal is no float. ShapeError: a cotangent does not fit the value.
@@ -169,8 +183,14 @@ def jvp(
     return (*shown, inputs.shown(aux, False)) if has_aux else shown
 
 
-def jacobian(function: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+def jacobian(
+    function: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     """The function that computes all derivatives of all elements of a result.
+
+    Args:
+        holomorphic: complex results have complex derivatives by complex arguments: those. Without it complex
+            arguments need real results, whose gradients are as in `grad`.
 
     Returns:
         A function of the same arguments. For a result of shape `s` and an argument of shape `a` it gives an
@@ -179,14 +199,15 @@ def jacobian(function: Function, argnums: Argnums = 0, has_aux: bool = False) ->
         else one pull-back for each element of the result.
 
     Raises:
-        DTypeError: a differentiated argument or a result is no float.
+        DTypeError: a differentiated argument or a result is no float, or both are complex without
+            `holomorphic`.
 
     Example:
         >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
         array([[2., 0.],
                [0., 4.]])
     """
-    return _derived(function, lambda f: _jacobian(f, argnums, has_aux), "jacobian", argnums)
+    return _derived(function, lambda f: _jacobian(f, argnums, has_aux, holomorphic), "jacobian", argnums)
 
 
 jacrev = jacobian
@@ -206,7 +227,7 @@ def hessian(function: Function, argnums: Argnums = 0) -> Function:
 # --- from a function to its gradient ----------------------------------------------------------------------
 
 
-def _jacobian(function: Function, argnums: Argnums, has_aux: bool) -> Function:
+def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool) -> Function:
     name = function_name(function)
 
     @functools.wraps(function)
@@ -215,6 +236,7 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool) -> Function:
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         leaves, structure = _flat(value)
         outputs = [_floating_output(name, leaf) for leaf in leaves]
+        inputs.require_complex(outputs, holomorphic)
         keep = inputs.reach_outside(outputs)
         rows = [inputs.results(row, keep) for row in inputs.derivatives(outputs, keep)]
         found = [row if inputs.several else row[0] for row in rows]
@@ -239,7 +261,7 @@ def _derived(
     return derived
 
 
-def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Function:
+def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool) -> Function:
     name = function_name(function)
 
     @functools.wraps(function)  # by which the arrays that the function reaches are found
@@ -247,6 +269,7 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool) -> Func
         inputs = _Inputs(name, function, args, kwargs, argnums)
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         output = _single_output(name, value)
+        inputs.require_complex([output], holomorphic, of_gradient=True)
         scalar = _as_scalar(output)
         keep = inputs.reach_outside([scalar])
         (slopes,) = inputs.derivatives([scalar], keep)
@@ -306,18 +329,18 @@ class _Inputs:
         return aliases[0] if structure is None else unflatten(structure, aliases)
 
     def _alias(self, leaf: Any, label: str) -> Tensor:
-        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int):
+        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int | complex):
             raise ArgumentError(
                 f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
                 f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
             )
         require_plain_array(leaf, f"{self.name}: argument '{label}'")
         tensor = standing_for(leaf)
-        if tensor._value.dtype.kind != "f":
+        if tensor._value.dtype.kind not in CONTINUOUS:
             raise DTypeError(
-                f"{self.name}: argument '{label}' has dtype {tensor._value.dtype}, and only floating "
-                "arguments have a gradient. Convert it first, e.g. with .astype(float), or choose other "
-                "argnums."
+                f"{self.name}: argument '{label}' has dtype {tensor._value.dtype}, and only floating or "
+                "complex arguments have a gradient. Convert it first, e.g. with .astype(float), or choose "
+                "other argnums."
             )
         if self.recording and tensor.requires_grad:
             alias = as_kind(apply(reshape, tensor, shape=tuple(tensor._value.shape)), type(tensor))
@@ -338,9 +361,38 @@ class _Inputs:
         own = identity(value) if self.recording else stop_gradient(value)
         return own.named(value.name)
 
+    def require_complex(
+        self, outputs: Sequence[Tensor], holomorphic: bool, of_gradient: bool = False
+    ) -> None:
+        """Raise where complex numbers do not have the derivatives that are asked for.
+
+        Raises:
+            OutputError: the gradient of a complex result. DTypeError: derivatives of complex results by
+                complex arguments; with `holomorphic` anything real.
+        """
+        if holomorphic:
+            real = [one for one in (*outputs, *self.leaves) if not one.is_complex()]
+            if real:
+                raise DTypeError(
+                    f"{self.name}: holomorphic=True takes complex arguments and complex results, found dtype "
+                    f"{real[0]._value.dtype}. Leave it out for real numbers, or convert them."
+                )
+        elif any(one.is_complex() for one in outputs):
+            if of_gradient:
+                raise OutputError(
+                    f"{self.name}: a gradient is taken of a complex result. Return a real one, as abs(z) or "
+                    "z.real; for the complex derivative of a holomorphic function give holomorphic=True."
+                )
+            if any(one.is_complex() for one in self.leaves):
+                raise DTypeError(
+                    f"{self.name}: a complex result has no single derivative by a complex argument, unless "
+                    "the function is holomorphic: give holomorphic=True. Else differentiate .real and .imag."
+                )
+
     def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
         """All derivatives of each output."""
-        if self._graph_shows(outputs):
+        is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
+        if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
         return [_all_pulled(output, self.leaves, keep) for output in outputs]
 
@@ -368,7 +420,8 @@ class _Inputs:
 
     def _graph_shows(self, outputs: Sequence[Tensor]) -> bool:
         """Whether this is a trace whose graph shows the derivatives."""
-        are_nodes = all(type(one._value) is Node for one in (*outputs, *self.leaves))
+        values = (*outputs, *self.leaves)
+        are_nodes = all(type(one._value) is Node for one in values)
         return are_nodes and not have_own_backward(self._behind)
 
     def _outer(self, outputs: Sequence[Tensor], keep: bool) -> dict[Node, Edge]:
@@ -483,14 +536,14 @@ def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def _floating_output(name: str, leaf: Any) -> Tensor:
-    if isinstance(leaf, float | np.ndarray | np.generic):
+    if isinstance(leaf, float | complex | np.ndarray | np.generic):
         leaf = standing_for(leaf)
     if not isinstance(leaf, Tensor):
         raise OutputError(
             f"{name}: a derivative is taken of a result that is {leaf!r}, of type {type(leaf).__name__}. "
             f"Return floating tensors or arrays, and other results through has_aux=True.{how_to_return(leaf)}"
         )
-    if leaf._value.dtype.kind != "f":
+    if leaf._value.dtype.kind not in CONTINUOUS:
         raise DTypeError(
             f"{name}: a derivative is taken of a result of dtype {leaf._value.dtype}, which has none. Return "
             "a floating result, and others through has_aux=True."
@@ -532,7 +585,15 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     Raises:
         ShapeError: it has another shape.
     """
-    cotangent = given if isinstance(given, Tensor) else standing_for(np.asarray(given, output._value.dtype))
+    dtype = output._value.dtype
+    cotangent = given if isinstance(given, Tensor) else standing_for(np.asarray(given))
+    if cotangent._value.dtype != dtype:
+        if cotangent.is_complex() and dtype.kind != "c":
+            raise DTypeError(
+                f"{name}: a cotangent or tangent of dtype {dtype} expected, found {cotangent._value.dtype}. "
+                "Of a real value it must be real: take its .real."
+            )
+        cotangent = apply(convert, cotangent, dtype=dtype)
     if cotangent._value.shape != output._value.shape:
         raise ShapeError(
             f"{name}: a cotangent or tangent of shape {tuple(output._value.shape)} expected, found "
@@ -546,11 +607,28 @@ def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequenc
 
     None where a number does not depend on an input.
     """
+    if not output.is_complex():
+        return _pulled(output, inputs, keep, 1.0)
+    pulled = [one if one is None else conjugate(one) for one in _pulled(output, inputs, keep, 1.0)]
+    if all(one.is_complex() for one in inputs):
+        return pulled
+    turned = _pulled(output, inputs, keep, 1j)  # the imaginary part of the derivatives by real arguments
+    return [
+        one if one is None or other is None or one.is_complex() else apply(complex_of, one, other)
+        for one, other in zip(pulled, turned)
+    ]
+
+
+def _pulled(
+    output: Tensor, inputs: Sequence[Tensor], keep: bool, direction: complex
+) -> Sequence[Tensor | None]:
+    """What is pulled back of each element of `output`, changed in a direction."""
     shape = tuple(output._value.shape)
     if not shape:
-        return pull_back([output], inputs, [None], create_graph=keep)
+        one = make(np.asarray(direction, output._value.dtype)) if output.is_complex() else None
+        return pull_back([output], inputs, [one], create_graph=keep, retain_graph=output.is_complex() or None)
     size = math.prod(shape)
-    basis = np.eye(size, dtype=output._value.dtype).reshape(size, *shape)
+    basis = (direction * np.eye(size, dtype=output._value.dtype)).reshape(size, *shape)
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
     found: list[Tensor] = []
     for position, variable in enumerate(inputs):

@@ -1,8 +1,8 @@
 """Dtypes under PyTorch's names, the default float, and PyTorch's rules of promotion.
 
 A `DType` stands wherever NumPy takes a dtype (`np.zeros(3, pb.float32)`) and equals NumPy's own. Promotion
-follows torch.Tensor's documented categories: bool < integer < floating; a 0-d tensor decides the category
-only, beside tensors with dimensions, and a Python number only beside nothing of its category.
+follows torch.Tensor's documented categories: bool < integer < floating < complex; a 0-d tensor decides the
+category only, beside tensors with dimensions, and a Python number only beside nothing of its category.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any, cast
 import numpy as np
 
 from ...tracer.errors import DTypeError
-from ...tracer.spec import BOOL, INT64, SUPPORTED
+from ...tracer.spec import BOOL, INT64, SUPPORTED, complex_dtype, real_dtype
 
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
+Number = builtins.bool | builtins.int | builtins.float | builtins.complex
+NUMBERS = (builtins.bool, builtins.int, builtins.float, builtins.complex)
 
 
 class DType:
@@ -26,18 +28,36 @@ class DType:
         (torch.float32, 4, True)
     """
 
-    __slots__ = ("char", "dtype", "is_floating_point", "itemsize", "kind", "name", "numpy")
-    is_complex = False
+    __slots__ = ("char", "dtype", "is_complex", "is_floating_point", "itemsize", "kind", "name", "numpy")
 
     def __init__(self, numpy: np.dtype) -> None:
         self.numpy = self.dtype = numpy  # NumPy reads the attribute `dtype`
         self.name, self.kind, self.char = numpy.name, numpy.kind, numpy.char
         self.itemsize = numpy.itemsize
         self.is_floating_point = numpy.kind == "f"
+        self.is_complex = numpy.kind == "c"
 
     @property
     def is_signed(self) -> builtins.bool:
-        return self.numpy.kind in "if"
+        return self.numpy.kind in "ifc"
+
+    def to_complex(self) -> DType:
+        """The complex dtype whose parts have this one.
+
+        Example:
+            >>> float64.to_complex()
+            torch.complex128
+        """
+        return of(complex_dtype(self.numpy))
+
+    def to_real(self) -> DType:
+        """The dtype of the parts of complex numbers; a real one itself.
+
+        Example:
+            >>> complex64.to_real()
+            torch.float32
+        """
+        return of(real_dtype(self.numpy))
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -80,6 +100,8 @@ uint16 = of(np.dtype("uint16"))
 uint32 = of(np.dtype("uint32"))
 uint64 = of(np.dtype("uint64"))
 bool = of(BOOL)
+complex64 = cfloat = of(np.dtype("complex64"))
+complex128 = cdouble = of(np.dtype("complex128"))
 
 _default = FLOAT32
 
@@ -122,7 +144,7 @@ def as_numpy_dtype(dtype: Any, function: str = "dtype") -> np.dtype:
     The Python type `float` means float64, as in PyTorch (`dtype=float`).
 
     Raises:
-        DTypeError: it means none, or one that tensors cannot have (complex, object, string, structured).
+        DTypeError: it means none, or one that tensors cannot have (object, string, structured).
     """
     if isinstance(dtype, DType):
         return dtype.numpy
@@ -137,8 +159,8 @@ def as_numpy_dtype(dtype: Any, function: str = "dtype") -> np.dtype:
     numpy = numpy.newbyteorder("=")
     if numpy not in SUPPORTED:
         raise DTypeError(
-            f"{function}: dtype {numpy} is not supported; expected a bool, integer or real floating dtype. "
-            f"Convert it first, e.g. with .astype(float)."
+            f"{function}: dtype {numpy} is not supported; expected a bool, integer, floating or complex "
+            f"dtype. Convert it first, e.g. with .astype(float)."
         )
     return numpy
 
@@ -150,14 +172,14 @@ def is_floating_point(tensor: Any) -> builtins.bool:
 
 # --- promotion ----------------------------------------------------------------------------------------
 
-_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
+_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 def _promote_pair(a: np.dtype, b: np.dtype) -> np.dtype:
     if a == b:
         return a
     rank_a, rank_b = _CATEGORY[a.kind], _CATEGORY[b.kind]
-    if rank_a != rank_b:
+    if rank_a != rank_b and rank_a + rank_b < 5:  # else complex numbers beside real ones with as many digits
         return a if rank_a > rank_b else b
     promoted = np.promote_types(a, b)
     if promoted.kind == "f" and rank_a == 1:
@@ -197,7 +219,7 @@ def can_cast(from_: Any, to: Any) -> builtins.bool:
         >>> can_cast(float64, float32), can_cast(float32, int64)
         (True, False)
     """
-    kinds = "biuf"
+    kinds = "biufc"
     first, second = as_numpy_dtype(from_).kind, as_numpy_dtype(to).kind
     both_integers = first in "iu" and second in "iu"
     return both_integers or kinds.index(first) <= kinds.index(second)
@@ -223,7 +245,7 @@ def common_dtype(*operands: Any) -> np.dtype:
         return np.result_type(*(one._value.dtype if hasattr(one, "_value") else one for one in numbers))
     for operand in operands:
         value = getattr(operand, "_value", operand)
-        if isinstance(value, builtins.bool | builtins.int | builtins.float):
+        if isinstance(value, NUMBERS):
             priority, dtype = 2, dtype_of_number(value)
         elif is_number(operand):
             priority, dtype = 2, dtype_of_number(value.dtype.type(0).item())
@@ -236,7 +258,7 @@ def common_dtype(*operands: Any) -> np.dtype:
         if candidate is None:
             continue
         if result is None or _CATEGORY[candidate.kind] > _CATEGORY[result.kind]:
-            result = candidate
+            result = candidate if result is None else _raised(result, candidate)
     if result is None:
         raise DTypeError("result_type: at least one tensor or number expected")
     return result
@@ -245,13 +267,25 @@ def common_dtype(*operands: Any) -> np.dtype:
 def is_number(operand: Any) -> builtins.bool:
     """Whether PyTorch's promotion takes an operand for a Python number."""
     known = getattr(operand, "_is_number", None)
-    return isinstance(operand, builtins.bool | builtins.int | builtins.float) if known is None else known
+    return isinstance(operand, NUMBERS) if known is None else known
 
 
-def dtype_of_number(value: builtins.bool | builtins.int | builtins.float) -> np.dtype:
-    """bool, int64 or the default float."""
+def _raised(dtype: np.dtype, to: np.dtype) -> np.dtype:
+    """A dtype raised to a higher category, by numbers or what has no dimensions: floats keep their digits."""
+    return complex_dtype(dtype) if to.kind == "c" and dtype.kind == "f" else to
+
+
+def default_complex() -> np.dtype:
+    """What Python's complex numbers become: their parts have the default dtype."""
+    return complex_dtype(_default)
+
+
+def dtype_of_number(value: Number) -> np.dtype:
+    """bool, int64, the default float, or complex numbers of such."""
     if isinstance(value, builtins.bool):
         return BOOL
+    if isinstance(value, builtins.complex):
+        return default_complex()
     return INT64 if isinstance(value, builtins.int) else _default
 
 

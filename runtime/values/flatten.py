@@ -153,7 +153,7 @@ class Results:
     def _take_apart(self, value: Any, path: Path) -> str:
         if isinstance(value, Tensor | np.ndarray | np.generic):
             return self._leaf(value)
-        if value is None or python_type(value) in (bool, int, float):
+        if value is None or python_type(value) in (bool, int, float, complex):
             return self._constant(plain(value))
         kind = type(value)
         if kind in (list, tuple, deque):

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...tracer.graph import Node
+from ...tracer.ops.elementwise import imag, real
 from ...tracer.ops.movement import (
     inverse_permutation,
+    of_pairs,
+    pairs_of,
     permute,
     reshape,
     slice_update,
@@ -22,7 +25,7 @@ from ...tracer.ops.movement import (
 from ...tracer.trace import current_trace
 
 Strides = tuple[int, ...]
-FOLLOWING = frozenset(("elementwise", "reduction", "scan", "movement"))
+FOLLOWING = frozenset(("elementwise", "complex", "reduction", "scan", "movement"))
 """Families of operators whose results lie as their operands do."""
 BYTE = np.zeros(1, np.int8)
 
@@ -86,6 +89,12 @@ def _strides(node: Node, known: dict[Node, Strides]) -> Strides:
     if not asked:
         return _in_order(node.shape)
     operand, steps = asked[0], known[asked[0]]
+    if node.operator is pairs_of:
+        return (*(2 * step for step in steps), 1)
+    if node.operator is of_pairs:
+        return tuple(step // 2 for step in steps[:-1])
+    if node.operator in (real, imag):
+        return steps
     if node.operator is slice_update:
         return steps
     if node.operator is reshape:

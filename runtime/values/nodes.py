@@ -296,6 +296,7 @@ def overwritten_message(value: np.ndarray, edge: Edge | None, cell: Cell, versio
 _LEGACY_TYPES = {
     "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte",
     "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 
 

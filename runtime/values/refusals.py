@@ -47,6 +47,7 @@ REMEDIES = {
         "gradient of a solution of f(r, x) = 0: r - f(r, x) / df_dr"
     ),
     "scipy.interpolate.": "numpy.interp takes tensors, and so does basis @ coefficients",
+    "scipy.fft.": "Outside of transforms use pullback.fft or numpy.fft, which take tensors",
     "scipy.sparse.": "Use a dense matrix, as of matrix.toarray()",
     "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
     "scipy.signal.": "Write it with numpy.convolve or pullback.nn.functional.conv1d",

@@ -20,7 +20,7 @@ from ...tracer.errors import ArgumentError, DTypeError, GradientError, MutationE
 from ...tracer.lost_numbers import note_size_asked
 from ...tracer.operator import Operator
 from ...tracer.origin import at_caller, file_name, user_frame
-from ...tracer.spec import normalised_dim
+from ...tracer.spec import CONTINUOUS, normalised_dim
 from ...tracer.trace import innermost
 from . import dtypes
 from .asked import Asked
@@ -249,7 +249,7 @@ class Tensor(Asked):
         return self._value.dtype.kind == "f"
 
     def is_complex(self) -> bool:
-        return False
+        return self._value.dtype.kind == "c"
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements lie between neighbours, of each dimension or of one."""
@@ -285,8 +285,8 @@ class Tensor(Asked):
         Raises:
             GradientError: for integers and bools, and to stop where it was computed from what requires grad.
         """
-        if requires_grad and self._value.dtype.kind != "f":
-            raise GradientError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self._value.dtype.kind not in CONTINUOUS:
+            raise GradientError("only Tensors of floating point and complex dtype can require gradients")
         if not requires_grad and self.grad_fn is not None:
             raise GradientError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed "

@@ -31,7 +31,7 @@ from .lost_gradients import refusal
 from .tensor import Tensor, TorchTensor
 
 ndarray = np.ndarray
-PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float}
+PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _set_class = object.__dict__["__class__"].__set__
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import signal, special
 
 import pullback as pb
+from pullback.autograd import gradcheck
 from pullback.errors import ArgumentError, GradientError, OutputError
 from pullback.testing import check_rules
 
@@ -454,6 +455,19 @@ def test_check_rules_wants_float64():
         check_rules(np.sin, (3,))
 
 
+@pytest.mark.parametrize(
+    ("function", "args"), [(np.abs, (POINT * 1j,)), (lambda x: x * 1j, (POINT,)), (np.abs, (1j,))]
+)
+def test_checks_of_complex_values_are_refused(function, args):
+    with pytest.raises(ArgumentError, match="complex"):
+        check_rules(function, args)
+
+
+def test_a_check_of_complex_outputs_is_refused():
+    with pytest.raises(ArgumentError, match="an output is complex"):
+        gradcheck(lambda x: x * 1j, pb.tensor(POINT, requires_grad=True))
+
+
 class Tenfold(pb.autograd.Function):
     """Multiplies by 2; the gradient is 10 times the cotangent and the input."""
 
@@ -534,3 +548,47 @@ class TestFunctionsInTraces:
 
         slope = pb.compile(pb.grad(lambda x: (Doubled.apply(x * 1.0) * POINT).sum()))
         np.testing.assert_allclose(slope(POINT), 2.0 * POINT)
+
+
+def cubed(z):
+    return z * z * np.conj(z)
+
+
+def with_rules() -> dict:
+    """`cubed` with each form of a rule."""
+    by_vjp, by_jvp = pb.custom_vjp(cubed), pb.custom_jvp(cubed)
+    pulled, pushed = pb.primitive(cubed), pb.primitive(cubed)
+
+    def pull(z, g):
+        return 2 * z * np.conj(z) * g + z * z * np.conj(g)
+
+    def push(z, t):
+        return 2 * z * np.conj(z) * t + z * z * np.conj(t)
+
+    by_vjp.defvjp(lambda z: (cubed(z), z), lambda z, g: (pull(z, g),))
+    by_jvp.defjvp(lambda primals, tangents: (cubed(*primals), push(*primals, *tangents)))
+    pb.defvjp(pulled, lambda y, z: lambda g: pull(z, g))
+    pb.defjvp(pushed, lambda t, y, z: push(z, t))
+    return {"custom_vjp": by_vjp, "custom_jvp": by_jvp, "defvjp": pulled, "defjvp": pushed}
+
+
+@pytest.mark.parametrize("form", ["custom_vjp", "custom_jvp", "defvjp", "defjvp"])
+def test_rules_of_complex_values(form):
+    """Cotangents are gradients as PyTorch has them, so a rule gives what the tape finds without it."""
+    point = POINT + 1j * POINT[::-1] ** 2
+
+    def loss(function):
+        return lambda z: (np.abs(function(z) + z) ** 2).sum()
+
+    def of_real(function):
+        return lambda x: loss(function)(x * np.exp(1j * x))
+
+    ruled = with_rules()[form]
+    np.testing.assert_allclose(pb.grad(loss(ruled))(point), pb.grad(loss(cubed))(point))
+    np.testing.assert_allclose(pb.hessian(of_real(ruled))(POINT), pb.hessian(of_real(cubed))(POINT))
+    z = pb.tensor(point, requires_grad=True)
+    loss(ruled)(z).backward()
+    np.testing.assert_allclose(z.grad.numpy(), pb.grad(loss(cubed))(point))
+    with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in ruled\(\)"):
+        found = pb.compile(pb.grad(of_real(ruled)))(POINT)
+    np.testing.assert_allclose(found, pb.grad(of_real(cubed))(POINT))

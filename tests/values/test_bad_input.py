@@ -46,14 +46,13 @@ def test_shapes_that_do_not_fit_name_the_line_and_leave_no_trace_behind() -> Non
         (np.array(["a", "b"]), "<U1"),
         (np.array([{}, None], dtype=object), "object"),
         (np.zeros(2, dtype=[("a", float)]), r"\[\('a', '<f8'\)\]"),
-        (np.ones(2, complex), "complex128"),
         (np.array(["2020-01-01"], "datetime64[D]"), r"datetime64\[D\]"),
     ],
-    ids=["string", "object", "structured", "complex", "date"],
+    ids=["string", "object", "structured", "date"],
 )
 def test_dtypes_that_are_not_supported(array: np.ndarray, dtype: str) -> None:
     with pytest.raises(
-        DTypeError, match=rf"loss: argument 'x' has dtype {dtype}; expected a bool, integer or real"
+        DTypeError, match=rf"loss: argument 'x' has dtype {dtype}; expected a bool, integer, floating or"
     ):
         loss(np.ones(2), array)
 
@@ -123,7 +122,7 @@ def test_gradients_through_results_without_one() -> None:
 
 
 def test_integer_arguments_have_no_gradient() -> None:
-    with pytest.raises(DTypeError, match="loss: argument 'w' has dtype int64, and only floating arguments"):
+    with pytest.raises(DTypeError, match="loss: argument 'w' has dtype int64, and only floating or complex"):
         pb.grad(loss)(np.arange(4), X)
 
 

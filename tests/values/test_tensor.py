@@ -101,7 +101,6 @@ def test_tensors_in_lists() -> None:
     [
         (lambda: pb.tensor("abc"), DTypeError, r"tensor\(\): invalid data type 'str'"),
         (lambda: pb.tensor(np.array([object()])), DTypeError, "tensor: data has dtype object"),
-        (lambda: pb.tensor([1j]), DTypeError, "tensor: data has dtype complex128"),
         (lambda: pb.from_numpy(np.zeros(1, [("a", int)])), DTypeError, "from_numpy: data has dtype"),
         (lambda: pb.from_numpy(np.array(["a"])), DTypeError, "from_numpy: data has dtype <U1"),
         (lambda: pb.from_numpy([1]), TypeError, r"expected np.ndarray \(got list\)"),
@@ -111,7 +110,7 @@ def test_tensors_in_lists() -> None:
         (lambda: pb.zeros(float("nan")), TypeError, "a size of integers expected"),
         (lambda: pb.arange(0, 5, 0), RuntimeError, "step must be nonzero"),
         (lambda: pb.arange(0, 5, -1), RuntimeError, "inconsistent with step sign"),
-        (lambda: pb.ones(2, dtype=complex), DTypeError, "ones: dtype complex128 is not supported"),
+        (lambda: pb.ones(2, dtype=object), DTypeError, "ones: dtype object is not supported"),
         (lambda: pb.ones(2, dtype="nothing"), DTypeError, "is no dtype"),
         (
             lambda: pb.ones(2, dtype=pb.int64, requires_grad=True),

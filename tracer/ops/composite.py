@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..dims import share
-from ..operator import Array, Operator, declare
-from ..spec import Spec, reduced_shape
+from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, declare
+from ..spec import Spec, real_dtype, reduced_shape
 from .elementwise import (
     absolute,
     clamp,
+    conjugate,
+    convert,
     equal,
     exp,
+    is_complex,
     log,
     multiply,
+    real,
+    real_part,
+    scaled,
+    sgn,
     sign,
     sqrt,
     where,
@@ -46,6 +53,10 @@ def _same(x: Spec, **attributes: Any) -> Spec:
 
 def _reduced(x: Spec, dims: tuple[int, ...], keepdim: bool, **attributes: Any) -> Spec:
     return x.with_shape(reduced_shape(x.shape, dims, keepdim))
+
+
+def _real_reduced(x: Spec, **attributes: Any) -> Spec:
+    return _reduced(x, **attributes).with_dtype(real_dtype(x.dtype))
 
 
 def _spec(x: Array) -> Spec:
@@ -75,6 +86,7 @@ mean = composite(
             _over(restore_dims(g, x_spec, dims), count_of(x_spec, dims)), shape=x_spec.shape
         )
     },
+    of_complex=HOLOMORPHIC,
     doc="the mean; nan of nothing",
 )
 
@@ -82,24 +94,31 @@ mean = composite(
 def _variance(x: Array, dims: tuple[int, ...], keepdim: bool, correction: float) -> Array:
     centred = x - _mean(x, dims, True)
     freedom = max(count_of(_spec(x), dims) - correction, 0)
-    return _over(sum_(centred * centred, dims=dims, keepdim=keepdim), freedom)
+    return _over(sum_(_squared_size(centred), dims=dims, keepdim=keepdim), freedom)
+
+
+def _squared_size(x: Array) -> Array:
+    """|x| ** 2"""
+    return real(x * conjugate(x)) if is_complex(x) else x * x
 
 
 def _variance_cotangent(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...], correction: float) -> Array:
     freedom = max(count_of(x_spec, dims) - correction, 0)
-    return restore_dims(_over(g, freedom, 2.0), x_spec, dims) * (x - mean(x, dims=dims, keepdim=True))
+    return scaled(restore_dims(_over(g, freedom, 2.0), x_spec, dims), x - mean(x, dims=dims, keepdim=True))
 
 
 var = composite(
     "var",
-    infer=_reduced,
+    infer=_real_reduced,
+    of_complex=OWN_RULES,
     body=_variance,
     vjp={"x": _variance_cotangent},
     doc="the variance: squared deviations over n - correction",
 )
 std = composite(
     "std",
-    infer=_reduced,
+    infer=_real_reduced,
+    of_complex=OWN_RULES,
     needs_own_rule=True,
     body=lambda x, dims, keepdim, correction: sqrt(_variance(x, dims, keepdim, correction)),
     vjp={
@@ -113,8 +132,10 @@ std = composite(
 
 def _shifted_exp(x: Array, dims: tuple[int, ...]) -> tuple[Array, Array, Array]:
     """exp(x - shift), its sum, and the shift: the largest, or what `finite` makes of it."""
-    largest = amax(x, dims=dims, keepdim=True)
+    largest = amax(real_part(x), dims=dims, keepdim=True)
     shift = finite(largest)
+    if is_complex(x):
+        shift = convert(shift, dtype=_spec(x).dtype)
     exponentials = exp(x - shift)
     return exponentials, sum_(exponentials, dims=dims, keepdim=True), shift
 
@@ -142,6 +163,7 @@ logsumexp = composite(
     "logsumexp",
     infer=_reduced,
     needs_own_rule=True,
+    of_complex=HOLOMORPHIC,
     body=_logsumexp,
     vjp={
         "x": lambda g, x, y, x_spec, dims: (
@@ -192,7 +214,7 @@ def _zero_at(y: Array, g: Array) -> Array:
 
 def _norm(x: Array, dims: tuple[int, ...], keepdim: bool, order: float) -> Array:
     if order == 2:
-        return sqrt(sum_(x * x, dims=dims, keepdim=keepdim))
+        return sqrt(sum_(_squared_size(x), dims=dims, keepdim=keepdim))
     if order == 1:
         return sum_(absolute(x), dims=dims, keepdim=keepdim)
     return sum_(absolute(x) ** order, dims=dims, keepdim=keepdim) ** (1.0 / order)
@@ -200,21 +222,23 @@ def _norm(x: Array, dims: tuple[int, ...], keepdim: bool, order: float) -> Array
 
 def _norm_cotangent(g: Array, x: Array, y: Array, x_spec: Spec, dims: tuple[int, ...], order: float) -> Array:
     g = restore_dims(g, x_spec, dims)
+    direction = sgn if is_complex(x) else sign
     if order == 1:
-        return g * sign(x)
+        return scaled(g, direction(x))
     y = restore_dims(y, x_spec, dims)
     if order == 2:
-        return _zero_at(y, g) * x
+        return scaled(_zero_at(y, g), x)
     if order < 1:
         at_zero = equal(y, 0.0)
         share = where(at_zero, 0.0, g / where(at_zero, 1.0, y) ** (order - 1.0))
-        return share * sign(x) * where(equal(x, 0.0), 1.0, absolute(x)) ** (order - 1.0)
-    return _zero_at(y ** (order - 1.0), g) * sign(x) * absolute(x) ** (order - 1.0)
+        return scaled(scaled(share, direction(x)), where(equal(x, 0.0), 1.0, absolute(x)) ** (order - 1.0))
+    return scaled(scaled(_zero_at(y ** (order - 1.0), g), direction(x)), absolute(x) ** (order - 1.0))
 
 
 norm = composite(
     "norm",
-    infer=_reduced,
+    infer=_real_reduced,
+    of_complex=OWN_RULES,
     needs_own_rule=True,
     body=_norm,
     grad_fn="LinalgVectorNorm",
@@ -244,5 +268,5 @@ def _layer(g: Array, specs: tuple[Spec, ...], index: int, dim: int) -> Array:
 stack = declare(
     "stack", "composite", "*xs", infer=_infer_stack, body=_stack,
     evaluate=lambda *xs, dim: np.stack(xs, axis=dim),
-    vjp={"xs": _layer}, doc="arrays of one shape side by side along a new dimension",
+    vjp={"xs": _layer}, of_complex=HOLOMORPHIC, doc="arrays of one shape side by side along a new dimension",
 )  # fmt: skip

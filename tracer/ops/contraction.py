@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dims import equated
 from ..errors import ShapeError
-from ..operator import Array, declare
+from ..operator import HOLOMORPHIC, Array, declare
 from ..spec import Spec
 from .elementwise import ADDITION, common_dtype
 
@@ -110,6 +110,7 @@ contract = declare(
     evaluate=_evaluate,
     grad_fn="Mm",
     vjp={"a": _left_rule, "b": _right_rule},
+    of_complex=HOLOMORPHIC,
     noun="product",
     doc="the sum over shared indices of the product of two arrays",
 )

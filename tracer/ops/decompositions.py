@@ -17,13 +17,36 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import GradientError, ShapeError
 from ..lapack import ROUTINES
-from ..operator import Array, Operator, WholeCall, declare
-from ..spec import Spec
-from .elementwise import absolute, equal, exp, greater, logical_and, multiply, where, zeros_like
+from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, declare
+from ..spec import Spec, complex_dtype, real_dtype
+from .elementwise import (
+    absolute,
+    conjugate,
+    convert,
+    equal,
+    exp,
+    greater,
+    is_complex,
+    logical_and,
+    multiply,
+    real,
+    returned,
+    where,
+    zeros_like,
+)
 from .lazy import scipy_linalg
-from .linalg import in_lower_half, lower_half, product, transposed, triangular_solve, unit_like
+from .linalg import (
+    adjoint,
+    in_lower_half,
+    lower_half,
+    product,
+    solve,
+    transposed,
+    triangular_solve,
+    unit_like,
+)
 from .movement import between, concatenate, reshape
 
 
@@ -35,19 +58,21 @@ def matrix(
     evaluate: Callable[..., np.ndarray],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     square: bool = False,
+    positions: bool = False,
     converges: bool = False,
     **fields: Any,
 ) -> Operator:
     """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by `function`.
 
-    Without planes it makes (..., m + 1, n), the last row of which counts. `converges`: LAPACK's iteration
-    does so, or not, as of nan and inf.
+    Without planes it makes (..., m + 1, n), the last row of which counts. Those that hold `positions` are
+    real, also of complex matrices. `converges`: LAPACK's iteration does so, or not, as of nan and inf.
     """
 
     def infer(a: Spec, **attributes: Any) -> Spec:
         _require_matrix(name, a, square)
         *batch, rows, columns = a.shape
-        return a.with_shape((*batch, planes, rows, columns) if planes else (*batch, rows + 1, columns))
+        shape = (*batch, planes, rows, columns) if planes else (*batch, rows + 1, columns)
+        return Spec(shape, real_dtype(a.dtype) if positions else a.dtype)
 
     refusal = (f"linalg.{name}", NOT_CONVERGING.removeprefix("is not ")) if converges else None
     return declare(
@@ -74,11 +99,16 @@ def _converged(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _by_column(a: np.ndarray) -> np.ndarray:
-    """A copy of the matrices whose columns lie side by side: the transposed; of finite numbers."""
-    if not np.isfinite(a).all():  # there LAPACK may give numbers, or go on for ever
+def _finite(a: np.ndarray) -> np.ndarray:
+    """The matrices, if all their numbers are finite: of others LAPACK may give numbers, or go on for ever."""
+    if not np.isfinite(a).all():
         raise np.linalg.LinAlgError(f"a matrix {NOT_CONVERGING}")
-    return np.array(np.swapaxes(a, -1, -2), order="C")
+    return a
+
+
+def _by_column(a: np.ndarray) -> np.ndarray:
+    """A copy of the matrices, finite ones, whose columns lie side by side: the transposed."""
+    return np.array(np.swapaxes(_finite(a), -1, -2), order="C")
 
 
 def _last_row(values: np.ndarray, rows: int) -> np.ndarray:
@@ -113,6 +143,22 @@ def rows_of(x: Array, start: int, stop: int) -> Array:
 
 def columns_of(x: Array, start: int, stop: int) -> Array:
     return transposed(rows_of(transposed(x), start, stop))
+
+
+def _require_free_phase(part: Array, function: str) -> None:
+    """Complex vectors may be turned by any phase: a known cotangent that depends on it has no gradient.
+
+    Raises:
+        GradientError: it does: the imaginary part of the diagonal is not 0.
+    """
+    known = getattr(part, "payload", part)
+    if isinstance(known, np.ndarray) and known.size:
+        turned = np.diagonal(known, 0, -2, -1).imag
+        if np.abs(turned).max() > 0.01 * max(1.0, np.abs(known).max()):
+            raise GradientError(
+                f"{function}: complex vectors are given up to a factor of size 1, and the value that is "
+                "differentiated depends on that factor. Take what does not, as abs() of the vectors."
+            )
 
 
 def is_number(a: Array) -> bool:
@@ -163,23 +209,29 @@ def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.nd
 
 
 def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
+    if a.dtype.kind == "c":
+        values, vectors = np.linalg.eigh(_finite(np.tril(a)))
+        return _planes(a, vectors, values[..., None, :])
     values, across = _symmetric_by_lapack(a, "eigenvectors")
     return _planes(a, np.swapaxes(across, -1, -2), values[..., None, :])
 
 
 def _eigh_cotangent(g: Array, y: Array) -> Array:
-    """Symmetric, as the matrix is."""
+    """Symmetric, or Hermitian, as the matrix is."""
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
     of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
-    inside = _quotient(product(transposed(vectors), of_vectors), _differences(values))
+    inside = product(adjoint(vectors), of_vectors)
+    if is_complex(inside):
+        _require_free_phase(inside, "linalg.eigh")
+    inside = _quotient(inside, _differences(values))
     unit = unit_like(inside)
-    inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + transposed(inside)))
-    return product(product(vectors, inside), transposed(vectors))
+    inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + adjoint(inside)))
+    return product(product(vectors, inside), adjoint(vectors))
 
 
 eigh = matrix(
     "eigh", planes=2, square=True, function="eigen_symmetric", evaluate=_evaluate_eigh,
-    vjp={"a": _eigh_cotangent}, converges=True, grad_fn="LinalgEigh",
+    vjp={"a": _eigh_cotangent}, converges=True, grad_fn="LinalgEigh", of_complex=OWN_RULES,
     doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
 )  # fmt: skip
 
@@ -196,10 +248,45 @@ eigvalsh = matrix(
     doc="eigenvalues alone, in the last row",
 )  # fmt: skip
 
+# --- general matrices: the same, of complex numbers ---------------------------------------------------------
+
+
+def _infer_eig(a: Spec) -> Spec:
+    _require_matrix("eig", a, True)
+    return Spec((*a.shape[:-2], 2, *a.shape[-2:]), complex_dtype(a.dtype))
+
+
+def _evaluate_eig(a: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eig(a)
+    return _planes(a.astype(complex_dtype(a.dtype), copy=False), vectors, values[..., None, :])
+
+
+def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
+    """Boeddeker et al., "On the computation of complex-valued gradients" (2017), for vectors of length 1."""
+    vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
+    of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    across = adjoint(vectors)
+    inside = product(across, of_vectors)
+    _require_free_phase(inside, "linalg.eig")
+    lengths = convert(real(_diagonal_of(inside)), dtype=complex_dtype(a_spec.dtype))
+    inside = _quotient(inside - product(product(across, vectors), lengths), conjugate(_differences(values)))
+    inside = where(equal(unit_like(inside), 1.0), multiply(unit_like(inside), of_values), inside)
+    return returned(solve(across, product(inside, across)), a_spec.dtype)
+
+
+eig = declare(
+    "eig", "eager", "a", infer=_infer_eig, evaluate=_evaluate_eig, vjp={"a": _eig_cotangent},
+    grad_fn="LinalgEig", of_complex=OWN_RULES,
+    doc="eigenvectors and eigenvalues of a square matrix, which are complex",
+)  # fmt: skip
+
 # --- singular values of tall matrices: U, a row of values, V ------------------------------------------------
 
 
 def _evaluate_svd(a: np.ndarray) -> np.ndarray:
+    if a.dtype.kind == "c":
+        left, values, right = np.linalg.svd(_finite(a), full_matrices=False)
+        return _planes(a, left, values[..., None, :], np.conjugate(np.swapaxes(right, -1, -2)))
     rows, size = a.shape[-2:]
     across, values = _by_column(a), np.empty((*a.shape[:-2], size), a.dtype)
     left, right = np.empty_like(across), np.empty((*a.shape[:-2], size, size), a.dtype)
@@ -221,21 +308,25 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     # differences of squares as products: of close values they are more exact
     sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
     gaps = multiply(_differences(values), sums)
-    left_part, right_part = product(transposed(left), of_left), product(transposed(right), of_right)
-    inside = multiply(_quotient(left_part - transposed(left_part), gaps), values)
-    inside = inside + multiply(transposed(values), _quotient(right_part - transposed(right_part), gaps))
+    left_part, right_part = product(adjoint(left), of_left), product(adjoint(right), of_right)
+    left_part, right_part = left_part - adjoint(left_part), right_part - adjoint(right_part)
+    inside = multiply(_quotient(left_part, gaps), values)
+    inside = inside + multiply(transposed(values), _quotient(right_part, gaps))
     inside = inside + multiply(unit_like(inside), of_values)
-    result = product(product(left, inside), transposed(right))
+    if is_complex(inside):
+        _require_free_phase(left_part + right_part, "linalg.svd")
+        inside = inside + _quotient(_diagonal_of(left_part), 2.0 * values + zeros_like(left_part))
+    result = product(product(left, inside), adjoint(right))
     if rows > size:
         outside = _quotient(of_left, values + zeros_like(of_left))
-        outside = outside - product(left, product(transposed(left), outside))
-        result = result + product(outside, transposed(right))
+        outside = outside - product(left, product(adjoint(left), outside))
+        result = result + product(outside, adjoint(right))
     return result
 
 
 svd = matrix(
     "svd", planes=3, function="singular", evaluate=_evaluate_svd, vjp={"a": _svd_cotangent},
-    converges=True, grad_fn="LinalgSvd",
+    converges=True, grad_fn="LinalgSvd", of_complex=OWN_RULES,
     doc="singular values and vectors of a matrix with at least as many rows as columns",
 )  # fmt: skip
 
@@ -257,6 +348,8 @@ svdvals = matrix(
 
 def _evaluate_qr(a: np.ndarray) -> np.ndarray:
     """A matrix by row is the transpose of one by column, so what LAPACK finds is the L and the Q of that."""
+    if a.dtype.kind == "c":
+        return _planes(a, *np.linalg.qr(a))
     size, q = a.shape[-1], np.array(a, order="C")
     factors = np.empty((*a.shape[:-2], size), a.dtype)
     _computed("reflections", q, *a.shape[-2:], factors)
@@ -265,19 +358,26 @@ def _evaluate_qr(a: np.ndarray) -> np.ndarray:
     return _planes(a, q, r)
 
 
+def _solved_above(r: Array, b: Array) -> Array:
+    return triangular_solve(r, b, lower=False, transposed=False)
+
+
 def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     size = a_spec.shape[-1]
     q, r = plane_of(y, 0), rows_of(plane_of(y, 1), 0, size)
     of_q, of_r = plane_of(g, 0), rows_of(plane_of(g, 1), 0, size)
-    inside = _upper(product(of_r, transposed(r)) - product(transposed(q), of_q))
-    symmetric = inside + transposed(inside) - _diagonal_of(inside)
+    inside = _upper(product(of_r, adjoint(r)) - product(adjoint(q), of_q))
+    diagonal = _diagonal_of(inside)
+    if is_complex(diagonal):
+        diagonal = convert(real(diagonal), dtype=a_spec.dtype)
+    symmetric = inside + adjoint(inside) - diagonal
     total = of_q + product(q, symmetric)
-    return transposed(triangular_solve(r, transposed(total), lower=False, transposed=False))
+    return adjoint(solve(r, adjoint(total)) if is_complex(r) else _solved_above(r, transposed(total)))
 
 
 qr = matrix(
     "qr", planes=2, function="orthogonal_triangular", evaluate=_evaluate_qr, vjp={"a": _qr_cotangent},
-    grad_fn="LinalgQr",
+    grad_fn="LinalgQr", of_complex=OWN_RULES,
     doc="orthonormal columns and a triangle with that product, of a matrix with no more columns than rows",
 )  # fmt: skip
 
@@ -285,7 +385,7 @@ qr = matrix(
 
 
 def _evaluate_exchanges(a: np.ndarray) -> np.ndarray:
-    result = np.zeros((*a.shape[:-2], 3, *a.shape[-2:]), a.dtype)
+    result = np.zeros((*a.shape[:-2], 3, *a.shape[-2:]), real_dtype(a.dtype))
     for place in np.ndindex(a.shape[:-2]) if a.size else ():
         _, pivots = scipy_linalg().lu_factor(a[place], check_finite=False)
         order = np.arange(a.shape[-2])
@@ -298,7 +398,8 @@ def _evaluate_exchanges(a: np.ndarray) -> np.ndarray:
 
 
 row_exchanges = matrix(
-    "row_exchanges", planes=3, function="exchanged_rows", evaluate=_evaluate_exchanges,
+    "row_exchanges", planes=3, function="exchanged_rows", evaluate=_evaluate_exchanges, positions=True,
+    of_complex=HOLOMORPHIC,
     doc="the order of rows, and the pivots, with which elimination divides by the largest",
 )  # fmt: skip
 
@@ -325,7 +426,7 @@ def _lu_cotangent(g: Array, y: Array) -> Array:
 
 lu = matrix(
     "lu", planes=1, square=True, function="triangles", evaluate=_evaluate_lu, vjp={"a": _lu_cotangent},
-    grad_fn="LinalgLu",
+    grad_fn="LinalgLu", of_complex=HOLOMORPHIC,
     doc="the triangles whose product a square matrix is, the lower one with a diagonal of ones",
 )  # fmt: skip
 
@@ -344,7 +445,7 @@ def _exp_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
 exponentials = matrix(
     "exponentials", planes=6, square=True, function="exponential",
     evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
-    vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)},
+    vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)}, of_complex=HOLOMORPHIC,
     doc="the exponential of a matrix, and room to compute it in",
 )  # fmt: skip
 
@@ -355,13 +456,15 @@ def _infer_square(a: Spec) -> Spec:
 
 
 def _expm(a: np.ndarray) -> np.ndarray:
-    return np.asarray(scipy_linalg().expm(a.astype(np.float64))).astype(a.dtype) if a.size else np.array(a)
+    double = np.result_type(a.dtype, np.float64)
+    return np.asarray(scipy_linalg().expm(a.astype(double))).astype(a.dtype) if a.size else np.array(a)
 
 
 matrix_exp = declare(
     "matrix_exp", "composite", "a", infer=_infer_square, evaluate=_expm,
     body=lambda a: exp(a) if is_number(a) else plane_of(exponentials(a), 0),
-    vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", doc="the sum of the powers a ** k / k!",
+    vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", of_complex=HOLOMORPHIC,
+    doc="the sum of the powers a ** k / k!",
 )  # fmt: skip
 
 
@@ -373,7 +476,9 @@ def _evaluate_pinv(a: np.ndarray, tolerance: Any, hermitian: bool) -> np.ndarray
 
 def _symmetric(a: np.ndarray) -> np.ndarray:
     lower = np.tril(a)
-    return lower + np.swapaxes(np.tril(a, -1), -1, -2)
+    if a.dtype.kind == "c":
+        lower = lower - 1j * np.tril(np.triu(lower.imag))  # a Hermitian matrix has a real diagonal
+    return lower + np.conjugate(np.swapaxes(np.tril(a, -1), -1, -2))
 
 
 def _pinv(a: Array, tolerance: Any, hermitian: bool) -> Array:
@@ -402,7 +507,7 @@ def _infer_pinv(a: Spec, tolerance: Any, hermitian: bool) -> Spec:
 
 
 def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
-    across, inverse = transposed(g), transposed(y)
+    across, inverse = adjoint(g), adjoint(y)
     inner = product(y, inverse)
     outer = product(inverse, y)
     left = product(product(inverse, g), inverse)
@@ -413,6 +518,6 @@ def _pinv_cotangent(g: Array, a: Array, y: Array) -> Array:
 
 pinv = declare(
     "pinv", "composite", "a", infer=_infer_pinv, evaluate=_evaluate_pinv, body=_pinv,
-    vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True,
+    vjp={"a": _pinv_cotangent}, grad_fn="LinalgPinv", needs_own_rule=True, of_complex=OWN_RULES,
     doc="the pseudo-inverse of a matrix; the derivative is that of matrices of the same rank",
 )  # fmt: skip

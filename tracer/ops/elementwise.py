@@ -12,8 +12,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..operator import WRITTEN_OUT, Array, Monoid, Operator, declare, names_in_numpy
-from ..spec import BOOL, Spec, broadcast_shapes
+from ..operator import (
+    HOLOMORPHIC,
+    OWN_RULES,
+    WRITTEN_OUT,
+    Array,
+    Monoid,
+    Movement,
+    Operator,
+    declare,
+    names_in_numpy,
+)
+from ..spec import BOOL, Spec, broadcast_shapes, complex_dtype, real_dtype
 from .lazy import scipy_special
 
 CHEAP, DIVISION, TRANSCENDENTAL = 1, 4, 20
@@ -52,6 +62,7 @@ def elementwise(
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     predicate: bool = False,
     masked: bool = False,
+    real: bool = False,
     torch: str = "",
     arguments: str = "real",
     in_place: bool = True,
@@ -60,18 +71,22 @@ def elementwise(
 ) -> Operator:
     """Declare an elementwise operator; a `predicate` gives bools, a `masked` one has a bool operand first.
 
+    A `real` one gives real numbers, also for complex ones.
     With names of `torch` it is offered under these, under what NumPy calls `numpy`, and `also` under others.
     """
+
+    def of_result(dtype: np.dtype) -> np.dtype:
+        return BOOL if predicate else real_dtype(dtype) if real else dtype
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         common = None if masked else widest(specs)
         if common is not None:
-            return common.with_dtype(BOOL) if predicate else common
+            return common.with_dtype(of_result(common.dtype)) if predicate or real else common
         dtype = common_dtype(name, specs[1:] if masked else specs)
         if masked and specs[0].dtype != BOOL:
             raise DTypeError(f"{name}: the condition must be bool, found {specs[0]}.")
         shape = broadcast_shapes(*(spec.shape for spec in specs), function=name)
-        return Spec(shape, BOOL if predicate else dtype)
+        return Spec(shape, of_result(dtype))
 
     return declare(
         name, "elementwise", operands, infer=infer, evaluate=numpy, scalar=scalar, vjp=vjp, torch=torch,
@@ -79,22 +94,44 @@ def elementwise(
     )  # fmt: skip
 
 
+def is_complex(x: Array) -> bool:
+    """Whether a value, or a number, is complex."""
+    return isinstance(x, complex) if isinstance(x, int | float | complex) else x.dtype.kind == "c"
+
+
+def _sigmoid(x: np.ndarray) -> Any:
+    if not is_complex(x):
+        return scipy_special().expit(x)
+    is_left = x.real < 0
+    small = np.exp(np.where(is_left, x, -x))
+    return np.where(is_left, small, 1.0) / (1.0 + small)
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    if not is_complex(a) and not is_complex(b):
+        return np.logaddexp(a, b)
+    first = np.real(a) >= np.real(b)
+    larger = np.where(first, a, b)
+    return larger + np.log1p(np.exp(np.where(first, b, a) - larger))
+
+
 # --- arithmetic -------------------------------------------------------------------------------------
 
 add = elementwise(
     "add", "a b", numpy=np.add, scalar="{a} + {b}", noun="total",
     vjp={"a": lambda g: g, "b": lambda g: g}, is_associative=True,
-    torch="add", arguments=WRITTEN_OUT, doc="a + b",
+    of_complex=HOLOMORPHIC, torch="add", arguments=WRITTEN_OUT, doc="a + b",
 )  # fmt: skip
 ADDITION = Monoid(add, lambda dtype: 0)
 subtract = elementwise(
     "subtract", "a b", numpy=np.subtract, scalar="{a} - {b}", grad_fn="Sub", noun="difference",
     vjp={"a": lambda g: g, "b": lambda g: -g},
-    torch="sub subtract", arguments=WRITTEN_OUT, doc="a - b",
+    of_complex=HOLOMORPHIC, torch="sub subtract", arguments=WRITTEN_OUT, doc="a - b",
 )  # fmt: skip
 multiply = elementwise(
     "multiply", "a b", numpy=np.multiply, scalar="{a} * {b}", grad_fn="Mul", noun="product",
     vjp={"a": lambda g, b: g * b, "b": lambda g, a: g * a}, is_associative=True,
+    of_complex=HOLOMORPHIC,
     torch="mul multiply", arguments="number", example=("tensor([1.0, 2.0]), 3", "tensor([3., 6.])"),
     doc="a * b",
 )  # fmt: skip
@@ -103,21 +140,24 @@ divide = elementwise(
     "divide", "a b", numpy=np.true_divide, scalar="{a} / {b}", grad_fn="Div", cost=DIVISION,
     vjp={"a": lambda g, b: g / b, "b": lambda g, a, b: -g * (a / b / b)},  # not by y: it may be written to
     domain=(0.5, 3.0), noun="quotient",
-    torch="div divide", arguments=WRITTEN_OUT, doc="a / b",
+    of_complex=HOLOMORPHIC, torch="div divide", arguments=WRITTEN_OUT, doc="a / b",
 )  # fmt: skip
 negative = elementwise(
     "negative", numpy=np.negative, scalar="-{x}", grad_fn="Neg", noun="opposite",
     vjp={"x": lambda g: -g},
-    torch="neg negative", arguments=WRITTEN_OUT, doc="-x",
+    of_complex=HOLOMORPHIC, torch="neg negative", arguments=WRITTEN_OUT, doc="-x",
 )  # fmt: skip
 power = elementwise(
     "power", "a b", numpy=np.power, scalar="power({a}, {b})", grad_fn="Pow",
     cost=2 * TRANSCENDENTAL,
     vjp={
         "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
-        "b": lambda g, a, b, y: g * where(logical_and(equal(a, 0.0), greater_equal(b, 0.0)), 0.0, y * log(a)),
+        "b": lambda g, a, b, y: (
+            g * where(logical_and(equal(a, 0.0), greater_equal(real_part(b), 0.0)), 0.0, y * log(a))
+        ),
     },
     domain=(0.2, 2.5), noun="powered",
+    of_complex=HOLOMORPHIC,
     torch="pow", also="float_power", arguments=WRITTEN_OUT, doc="a to the power b; 0 ** 0 is 1",
 )  # fmt: skip
 power_constant = elementwise(
@@ -128,16 +168,16 @@ power_constant = elementwise(
             zeros_like(g) if exponent == 0 else g * (exponent * _power(x, exponent - 1))
         )
     },
-    domain=(0.2, 2.5), noun="powered", doc="x to a constant power, known when traced",
+    domain=(0.2, 2.5), noun="powered", of_complex=HOLOMORPHIC, doc="x to a constant power, known when traced",
 )  # fmt: skip
 reciprocal = elementwise(
     "reciprocal", numpy=np.reciprocal, scalar="1.0 / {x}", cost=DIVISION,
     vjp={"x": lambda g, y: -g * y * y}, domain=(0.5, 3.0), noun="inverse",
-    torch="reciprocal", doc="1 / x",
+    of_complex=HOLOMORPHIC, torch="reciprocal", doc="1 / x",
 )  # fmt: skip
 absolute = elementwise(
-    "absolute", numpy=np.absolute, scalar="abs({x})", grad_fn="Abs",
-    vjp={"x": lambda g, x: g * sign(x)},
+    "absolute", numpy=np.absolute, scalar="abs({x})", grad_fn="Abs", real=True,
+    vjp={"x": lambda g, x: scaled(g, sgn(x)) if is_complex(x) else g * sign(x)}, of_complex=OWN_RULES,
     torch="abs absolute", also="fabs", arguments="number",
     example=("tensor([-1.0, 2.0])", "tensor([1., 2.])"), doc="|x|; the derivative at 0 is 0",
 )  # fmt: skip
@@ -193,12 +233,12 @@ clamp = elementwise(
 sqrt = elementwise(
     "sqrt", numpy=np.sqrt, scalar="sqrt({x})", cost=DIVISION, vjp={"x": lambda g, y: 0.5 * g / y},
     domain=(0.2, 3.0), noun="root",
-    torch="sqrt", note="nan for negative numbers.", doc="the square root",
+    of_complex=HOLOMORPHIC, torch="sqrt", note="nan for negative numbers.", doc="the square root",
 )  # fmt: skip
 rsqrt = elementwise(
     "rsqrt", numpy=lambda x: np.reciprocal(np.sqrt(x)), scalar="rsqrt({x})", cost=2 * DIVISION,
     vjp={"x": lambda g, y: -0.5 * g * y * y * y}, domain=(0.2, 3.0),
-    torch="rsqrt", doc="1 / sqrt(x)",
+    of_complex=HOLOMORPHIC, torch="rsqrt", doc="1 / sqrt(x)",
 )  # fmt: skip
 cbrt = elementwise(
     "cbrt", numpy=np.cbrt, scalar="cbrt({x})", cost=TRANSCENDENTAL,
@@ -208,44 +248,44 @@ cbrt = elementwise(
 square = elementwise(
     "square", numpy=np.square, scalar="{x} * {x}", grad_fn="Pow",
     vjp={"x": lambda g, x: g * (2.0 * x)},
-    torch="square", arguments=WRITTEN_OUT, doc="x * x",
+    of_complex=HOLOMORPHIC, torch="square", arguments=WRITTEN_OUT, doc="x * x",
 )  # fmt: skip
 exp = elementwise(
     "exp", numpy=np.exp, scalar="exp({x})", cost=TRANSCENDENTAL, vjp={"x": lambda g, y: g * y},
-    torch="exp", doc="e ** x",
+    of_complex=HOLOMORPHIC, torch="exp", doc="e ** x",
 )  # fmt: skip
 exp2 = elementwise(
     "exp2", numpy=np.exp2, scalar="exp2({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (y * LOG_2)},
-    torch="exp2 special.exp2", doc="2 ** x",
+    of_complex=HOLOMORPHIC, torch="exp2 special.exp2", doc="2 ** x",
 )  # fmt: skip
 expm1 = elementwise(
     "expm1", numpy=np.expm1, scalar="expm1({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (y + 1.0)},
-    torch="expm1 special.expm1", doc="e ** x - 1, exact near 0",
+    of_complex=HOLOMORPHIC, torch="expm1 special.expm1", doc="e ** x - 1, exact near 0",
 )  # fmt: skip
 log = elementwise(
     "log", numpy=np.log, scalar="log({x})", cost=TRANSCENDENTAL, vjp={"x": lambda g, x: g / x},
     domain=(0.2, 3.0),
-    torch="log", note="-inf at 0, nan below.", doc="the natural logarithm",
+    of_complex=HOLOMORPHIC, torch="log", note="-inf at 0, nan below.", doc="the natural logarithm",
 )  # fmt: skip
 log2 = elementwise(
     "log2", numpy=np.log2, scalar="log2({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g / (x * LOG_2)}, domain=(0.2, 3.0),
-    torch="log2", doc="the logarithm to base 2",
+    of_complex=HOLOMORPHIC, torch="log2", doc="the logarithm to base 2",
 )  # fmt: skip
 log10 = elementwise(
     "log10", numpy=np.log10, scalar="log10({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g / (x * LOG_10)}, domain=(0.2, 3.0),
-    torch="log10", doc="the logarithm to base 10",
+    of_complex=HOLOMORPHIC, torch="log10", doc="the logarithm to base 10",
 )  # fmt: skip
 log1p = elementwise(
     "log1p", numpy=np.log1p, scalar="log1p({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g / (x + 1.0)}, domain=(-0.7, 3.0), grad_fn="Log1P",
-    torch="log1p special.log1p", doc="log(1 + x), exact near 0",
+    of_complex=HOLOMORPHIC, torch="log1p special.log1p", doc="log(1 + x), exact near 0",
 )  # fmt: skip
 logaddexp = elementwise(
-    "logaddexp", "a b", numpy=np.logaddexp, cost=3 * TRANSCENDENTAL,
+    "logaddexp", "a b", numpy=_logaddexp, also="logaddexp", cost=3 * TRANSCENDENTAL, of_complex=HOLOMORPHIC,
     scalar="{a} if {a} == {b} and abs({a}) == inf else maximum({a}, {b}) + log1p(exp(-abs({a} - {b})))",
     vjp={"a": lambda g, a, b: g * sigmoid(a - b), "b": lambda g, a, b: g * sigmoid(b - a)},
     is_associative=True,
@@ -257,32 +297,32 @@ logaddexp = elementwise(
 
 sin = elementwise(
     "sin", numpy=np.sin, scalar="sin({x})", cost=TRANSCENDENTAL, vjp={"x": lambda g, x: g * cos(x)},
-    torch="sin", doc="the sine, of radians",
+    of_complex=HOLOMORPHIC, torch="sin", doc="the sine, of radians",
 )  # fmt: skip
 cos = elementwise(
     "cos", numpy=np.cos, scalar="cos({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: -g * sin(x)},
-    torch="cos", doc="the cosine, of radians",
+    of_complex=HOLOMORPHIC, torch="cos", doc="the cosine, of radians",
 )  # fmt: skip
 tan = elementwise(
     "tan", numpy=np.tan, scalar="tan({x})", cost=2 * TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (1.0 + y * y)}, domain=(-1.2, 1.2),
-    torch="tan", doc="the tangent, of radians",
+    of_complex=HOLOMORPHIC, torch="tan", doc="the tangent, of radians",
 )  # fmt: skip
 asin = elementwise(
     "asin", numpy=np.arcsin, scalar="asin({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9),
-    torch="asin arcsin", doc="the arc sine, in radians",
+    of_complex=HOLOMORPHIC, torch="asin arcsin", doc="the arc sine, in radians",
 )  # fmt: skip
 acos = elementwise(
     "acos", numpy=np.arccos, scalar="acos({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: -g * rsqrt(1.0 - x * x)}, domain=(-0.9, 0.9),
-    torch="acos arccos", doc="the arc cosine, in radians",
+    of_complex=HOLOMORPHIC, torch="acos arccos", doc="the arc cosine, in radians",
 )  # fmt: skip
 atan = elementwise(
     "atan", numpy=np.arctan, scalar="atan({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g / (1.0 + x * x)},
-    torch="atan arctan", doc="the arc tangent, in radians",
+    of_complex=HOLOMORPHIC, torch="atan arctan", doc="the arc tangent, in radians",
 )  # fmt: skip
 atan2 = elementwise(
     "atan2", "a b", numpy=np.arctan2, scalar="atan2({a}, {b})", cost=TRANSCENDENTAL,
@@ -297,32 +337,33 @@ atan2 = elementwise(
 sinh = elementwise(
     "sinh", numpy=np.sinh, scalar="sinh({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * cosh(x)},
-    torch="sinh", doc="the hyperbolic sine",
+    of_complex=HOLOMORPHIC, torch="sinh", doc="the hyperbolic sine",
 )  # fmt: skip
 cosh = elementwise(
     "cosh", numpy=np.cosh, scalar="cosh({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * sinh(x)},
-    torch="cosh", doc="the hyperbolic cosine",
+    of_complex=HOLOMORPHIC, torch="cosh", doc="the hyperbolic cosine",
 )  # fmt: skip
 tanh = elementwise(
     "tanh", numpy=np.tanh, scalar="tanh({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (1.0 - y * y)},
-    torch="tanh nn.functional.tanh", doc="the hyperbolic tangent",
+    of_complex=HOLOMORPHIC, torch="tanh nn.functional.tanh", doc="the hyperbolic tangent",
 )  # fmt: skip
 asinh = elementwise(
     "asinh", numpy=np.arcsinh, scalar="asinh({x})", cost=2 * TRANSCENDENTAL,
     vjp={"x": lambda g, x: g * rsqrt(x * x + 1.0)},
-    torch="asinh arcsinh", doc="the inverse hyperbolic sine",
+    of_complex=HOLOMORPHIC, torch="asinh arcsinh", doc="the inverse hyperbolic sine",
 )  # fmt: skip
 acosh = elementwise(
     "acosh", numpy=np.arccosh, scalar="acosh({x})", cost=2 * TRANSCENDENTAL,
-    vjp={"x": lambda g, x: g * rsqrt(x * x - 1.0)}, domain=(1.2, 4.0),
-    torch="acosh arccosh", doc="the inverse hyperbolic cosine",
+    vjp={"x": lambda g, x: g * (rsqrt(x - 1.0) * rsqrt(x + 1.0) if is_complex(x) else rsqrt(x * x - 1.0))},
+    domain=(1.2, 4.0),
+    of_complex=HOLOMORPHIC, torch="acosh arccosh", doc="the inverse hyperbolic cosine",
 )  # fmt: skip
 atanh = elementwise(
     "atanh", numpy=np.arctanh, scalar="atanh({x})", cost=2 * TRANSCENDENTAL,
     vjp={"x": lambda g, x: g / (1.0 - x * x)}, domain=(-0.9, 0.9),
-    torch="atanh arctanh", doc="the inverse hyperbolic tangent",
+    of_complex=HOLOMORPHIC, torch="atanh arctanh", doc="the inverse hyperbolic tangent",
 )  # fmt: skip
 hypot = elementwise(
     "hypot", "a b", numpy=np.hypot, scalar="hypot({a}, {b})", cost=2 * DIVISION,
@@ -335,9 +376,9 @@ hypot = elementwise(
 # --- activations and special functions -------------------------------------------------------------------
 
 sigmoid = elementwise(
-    "sigmoid", numpy=lambda x: scipy_special().expit(x), scalar="sigmoid({x})", cost=TRANSCENDENTAL,
+    "sigmoid", numpy=_sigmoid, scalar="sigmoid({x})", cost=TRANSCENDENTAL,
     vjp={"x": lambda g, y: g * (y * (1.0 - y))},
-    torch="sigmoid pullback.expit special.expit nn.functional.sigmoid", scipy="expit",
+    of_complex=HOLOMORPHIC, torch="sigmoid pullback.expit special.expit nn.functional.sigmoid", scipy="expit",
     doc="1 / (1 + exp(-x))",
 )  # fmt: skip
 softplus = elementwise(
@@ -387,10 +428,11 @@ round_half_even = elementwise(
 # --- comparison and logic -----------------------------------------------------------------------------
 
 
-def _comparison(name: str, symbol: str, torch: str, number: int, result: str) -> Operator:
+def _comparison(name: str, symbol: str, torch: str, number: int, result: str, **fields: Any) -> Operator:
     return elementwise(
         name, "a b", numpy=getattr(np, name), scalar=f"{{a}} {symbol} {{b}}", predicate=True, torch=torch,
         arguments="number", example=(f"tensor([1, 2]), {number}", f"tensor({result})"), doc=f"a {symbol} b",
+        **fields,
     )  # fmt: skip
 
 
@@ -401,22 +443,23 @@ def _connective(name: str, symbol: str, doc: str, *, is_logical: bool) -> Operat
     )  # fmt: skip
 
 
-equal = _comparison("equal", "==", "eq", 2, "[False,  True]")
-not_equal = _comparison("not_equal", "!=", "ne not_equal", 2, "[ True, False]")
+equal = _comparison("equal", "==", "eq", 2, "[False,  True]", of_complex=HOLOMORPHIC)
+not_equal = _comparison("not_equal", "!=", "ne not_equal", 2, "[ True, False]", of_complex=HOLOMORPHIC)
 less = _comparison("less", "<", "lt less", 2, "[ True, False]")
 less_equal = _comparison("less_equal", "<=", "le less_equal", 1, "[ True, False]")
 greater = _comparison("greater", ">", "gt greater", 1, "[False,  True]")
 greater_equal = _comparison("greater_equal", ">=", "ge greater_equal", 2, "[False,  True]")
 isnan = elementwise(
     "isnan", numpy=np.isnan, scalar="{x} != {x}", predicate=True,
-    torch="isnan", arguments="test", in_place=False, doc="whether x is nan",
+    of_complex=HOLOMORPHIC, torch="isnan", arguments="test", in_place=False, doc="whether x is nan",
 )  # fmt: skip
 isinf = elementwise(
     "isinf", numpy=np.isinf, scalar="abs({x}) == inf", predicate=True,
-    torch="isinf", arguments="test", in_place=False, doc="whether x is infinite",
+    of_complex=HOLOMORPHIC, torch="isinf", arguments="test", in_place=False, doc="whether x is infinite",
 )  # fmt: skip
 isfinite = elementwise(
     "isfinite", numpy=np.isfinite, scalar="abs({x}) < inf", predicate=True,
+    of_complex=HOLOMORPHIC,
     torch="isfinite", arguments="test", in_place=False, doc="neither infinite nor nan",
 )  # fmt: skip
 logical_and = _connective("logical_and", "&", "both, of bools", is_logical=True)
@@ -440,7 +483,7 @@ where = elementwise(
         "a": lambda g, condition: where(condition, g, 0.0),
         "b": lambda g, condition: where(condition, 0.0, g),
     },
-    noun="chosen", doc="a where the condition holds, else b",
+    noun="chosen", of_complex=HOLOMORPHIC, doc="a where the condition holds, else b",
 )  # fmt: skip
 
 # --- dtype and identity --------------------------------------------------------------------------------
@@ -449,8 +492,8 @@ convert = declare(
     "convert", "elementwise", "x",
     infer=lambda x, dtype: Spec(x.shape, dtype),
     evaluate=lambda x, dtype: np.asarray(x).astype(dtype),
-    scalar="{dtype}({x})", grad_fn="ToCopy", noun="converted",
-    vjp={"x": lambda g, x_spec: convert(g, dtype=x_spec.dtype)},
+    scalar="{dtype}({x})", grad_fn="ToCopy", noun="converted", of_complex=OWN_RULES,
+    vjp={"x": lambda g, x_spec: returned(g, x_spec.dtype)},
     doc="x in another dtype",
 )  # fmt: skip
 identity = elementwise(
@@ -459,11 +502,14 @@ identity = elementwise(
     scalar="{x}",
     grad_fn="Clone",
     vjp={"x": lambda g: g},
+    of_complex=HOLOMORPHIC,
     doc="x itself, as a new value",
 )
-zeros_like = elementwise("zeros_like", numpy=np.zeros_like, scalar="0.0", doc="zero, of x's shape")
+zeros_like = elementwise(
+    "zeros_like", numpy=np.zeros_like, scalar="0.0", of_complex=HOLOMORPHIC, doc="zero, of x's shape"
+)
 stop_gradient = elementwise(
-    "stop_gradient", numpy=np.copy, scalar="{x}", doc="x, with no gradient through it"
+    "stop_gradient", numpy=np.copy, scalar="{x}", of_complex=HOLOMORPHIC, doc="x, with no gradient through it"
 )
 
 
@@ -480,3 +526,91 @@ def _power(x: Array, exponent: float) -> Array:
     if exponent == 1:
         return x
     return multiply(x, x) if exponent == 2 else power_constant(x, exponent=exponent)
+
+
+# --- complex numbers ------------------------------------------------------------------------------------
+
+
+def _of_parts(
+    name: str, operands: str = "x", *, dtype: Callable[[np.dtype], np.dtype], **fields: Any
+) -> Operator:
+    """Declare an operator on the parts of complex numbers; `dtype` is that of its result."""
+
+    def infer(*specs: Spec) -> Spec:
+        shape = broadcast_shapes(*(spec.shape for spec in specs), function=name)
+        return Spec(shape, dtype(common_dtype(name, specs)))
+
+    return declare(name, "complex", operands, infer=infer, of_complex=OWN_RULES, **fields)
+
+
+real = _of_parts(
+    "real", dtype=real_dtype, evaluate=lambda x: x.real, vjp={"x": lambda g: complex_of(g, zeros_like(g))},
+    movement=Movement(is_view=True), doc="the real part",
+)  # fmt: skip
+imag = _of_parts(
+    "imag", dtype=real_dtype, evaluate=lambda x: x.imag, vjp={"x": lambda g: complex_of(zeros_like(g), g)},
+    movement=Movement(is_view=True), doc="the imaginary part",
+)  # fmt: skip
+
+
+def _complex_of(re: Any, im: Any) -> np.ndarray:
+    re, im = np.broadcast_arrays(re, im)
+    result = np.empty(re.shape, complex_dtype(re.dtype))
+    result.real, result.imag = re, im
+    return result
+
+
+complex_of = _of_parts(
+    "complex_of", "re im", dtype=complex_dtype, evaluate=_complex_of, grad_fn="Complex",
+    vjp={"re": lambda g: real(g), "im": lambda g: imag(g)}, doc="the complex numbers with these parts",
+)  # fmt: skip
+conjugate = _of_parts(
+    "conjugate", dtype=complex_dtype, evaluate=np.conjugate, grad_fn="Conj",
+    vjp={"x": lambda g: conjugate(g)}, doc="the conjugate of a complex number",
+)  # fmt: skip
+sgn = _of_parts(
+    "sgn", dtype=complex_dtype, evaluate=np.sign, vjp={"x": lambda g, x, y: _turned(g, x, y)},
+    doc="x / |x| of a complex number, 0 of 0",
+)  # fmt: skip
+angle = _of_parts(
+    "angle", dtype=real_dtype, evaluate=np.angle,
+    vjp={"x": lambda g, x: scaled(g, 1j * x / where(equal(x, 0.0), 1.0, x * conjugate(x)))},
+    doc="the angle of a complex number, in radians; the derivative at 0 is 0",
+)  # fmt: skip
+
+
+def real_part(x: Array) -> Array:
+    """The real part of what may be complex, or a number."""
+    if isinstance(x, int | float | complex):
+        return x.real
+    return real(x) if is_complex(x) else x
+
+
+def conjugated(x: Array) -> Array:
+    """The conjugate of what may be complex."""
+    return conjugate(x) if is_complex(x) else x
+
+
+def scaled(a: Array, b: Array) -> Array:
+    """a * b, of which one may be complex and the other real."""
+    if is_complex(a) and not is_complex(b):
+        b = convert(b, dtype=_dtype_of(a))
+    elif is_complex(b) and not is_complex(a):
+        a = convert(a, dtype=_dtype_of(b))
+    return a * b
+
+
+def returned(g: Array, dtype: np.dtype) -> Array:
+    """A cotangent in the dtype of what it belongs to: of real numbers the real part alone counts."""
+    return convert(g if dtype.kind == "c" else real_part(g), dtype=dtype)
+
+
+def _dtype_of(x: Array) -> np.dtype:
+    return np.dtype(getattr(x.dtype, "numpy", x.dtype))
+
+
+def _turned(g: Array, x: Array, y: Array) -> Array:
+    """What changes the angle alone: a change along x leaves its direction."""
+    size, along = absolute(x), real(g * conjugate(y))
+    is_nothing = equal(size, 0.0)
+    return scaled(g - scaled(along, y), where(is_nothing, 0.0, 1.0 / where(is_nothing, 1.0, size)))

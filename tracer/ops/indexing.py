@@ -115,7 +115,7 @@ index_update = declare(
 )
 placed = declare(
     "placed", "composite", "x updates *indices", infer=_infer_index_update, evaluate=_evaluate_index_update,
-    body=index_update, grad_fn="MaxUnpool2D",
+    body=index_update, grad_fn="MaxUnpool2D", of_complex="holomorphic",
     vjp={
         "x": lambda g, indices: index_update(g, zeros_like(gather(g, *indices)), *indices),
         "updates": lambda g, indices: gather(g, *indices),

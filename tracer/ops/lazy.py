@@ -13,3 +13,9 @@ def scipy_linalg() -> ModuleType:
     import scipy.linalg
 
     return scipy.linalg
+
+
+def scipy_fft() -> ModuleType:
+    import scipy.fft
+
+    return scipy.fft

@@ -11,18 +11,23 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import make_node
-from ..operator import Array, declare
-from ..spec import INT64, Spec
+from ..operator import HOLOMORPHIC, OWN_RULES, Array, declare
+from ..spec import INT64, Spec, real_dtype
 from .contraction import contract
 from .creation import iota
 from .elementwise import (
     absolute,
+    conjugate,
+    conjugated,
     convert,
     equal,
     greater,
     greater_equal,
+    imag,
+    is_complex,
     log,
     multiply,
+    scaled,
     where,
     zeros_like,
 )  # fmt: skip
@@ -56,6 +61,11 @@ def transposed(x: Array) -> Array:
 _swapped = transposed  # where a parameter has the name
 
 
+def adjoint(x: Array) -> Array:
+    """The transposed matrices, of complex numbers conjugated."""
+    return conjugated(transposed(x))
+
+
 def product(a: Array, b: Array) -> Array:
     """Matrices times matrices, of one batch."""
     batch = BATCH[: len(a.shape) - 2]
@@ -85,12 +95,13 @@ def in_lower_half(x: Array) -> Array:
 unit_like = declare(
     "unit_like", "composite", "x", infer=lambda x: x, body=_unit_like,
     evaluate=lambda x: np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape).copy(),
-    vjp={"x": lambda g: zeros_like(g)}, doc="the unit matrix for every matrix of x",
+    vjp={"x": lambda g: zeros_like(g)}, of_complex=HOLOMORPHIC, doc="the unit matrix for every matrix of x",
 )  # fmt: skip
 lower_half = declare(
     "lower_half", "composite", "x", infer=lambda x: x, body=in_lower_half,
     evaluate=lambda x: np.tril(x, -1) + np.tril(np.triu(x)) * np.asarray(0.5, x.dtype),
-    vjp={"x": lambda g: lower_half(g)}, doc="the lower triangle, with half of the diagonal",
+    vjp={"x": lambda g: lower_half(g)}, of_complex=HOLOMORPHIC,
+    doc="the lower triangle, with half of the diagonal",
 )  # fmt: skip
 
 
@@ -135,7 +146,7 @@ def _infer_number(a: Spec) -> Spec:
 
 solve = declare(
     "solve", "composite", "a b", infer=_infer_solve, evaluate=np.linalg.solve,
-    body=_solution, grad_fn="LinalgSolveEx",
+    body=_solution, grad_fn="LinalgSolveEx", of_complex=HOLOMORPHIC,
     vjp={
         "a": lambda g, a, y: -1.0 * product(solve(transposed(a), g), transposed(y)),
         "b": lambda g, a: solve(transposed(a), g),
@@ -151,7 +162,7 @@ def _factored_cotangent(g: Array, a: Array, factors: Array, y: Array, transposed
 
 
 solve_factored = declare(
-    "solve_factored", "composite", "a factors b", needs_own_rule=True,
+    "solve_factored", "composite", "a factors b", needs_own_rule=True, of_complex=HOLOMORPHIC,
     infer=lambda a, factors, b, transposed: require_sides("solve", a, b),
     evaluate=lambda a, factors, b, transposed: eliminated_solution(factors, b, transposed=transposed),
     body=lambda a, factors, b, transposed: eliminated_solution(factors, b, transposed=transposed),
@@ -175,23 +186,33 @@ det = declare(
     "det", "composite", "a", infer=_infer_number, evaluate=np.linalg.det, grad_fn="LinalgDet",
     body=lambda a: prod(_pivots(a), dims=(len(a.shape) - 2,), keepdim=False),
     vjp={"a": lambda g, a, y: multiply(_for_each_matrix(multiply(g, y), a), _inverse_transposed(a))},
-    needs_own_rule=True,
+    needs_own_rule=True, of_complex=HOLOMORPHIC,
     doc="the determinant; the derivative needs an inverse",
 )  # fmt: skip
 logabsdet = declare(
-    "logabsdet", "composite", "a", infer=_infer_number, evaluate=lambda a: np.linalg.slogdet(a)[1],
+    "logabsdet", "composite", "a", evaluate=lambda a: np.linalg.slogdet(a)[1], of_complex=OWN_RULES,
+    infer=lambda a: _infer_number(a).with_dtype(real_dtype(a.dtype)),
     body=lambda a: sum_(log(absolute(_pivots(a))), dims=(len(a.shape) - 2,), keepdim=False),
     grad_fn="LinalgSlogdet", needs_own_rule=True,
-    vjp={"a": lambda g, a: multiply(_for_each_matrix(g, a), _inverse_transposed(a))},
+    vjp={"a": lambda g, a: scaled(_for_each_matrix(g, a), _inverse_transposed(conjugated(a)))},
     doc="the logarithm of the determinant's size, without overflow",
 )  # fmt: skip
 sign_of_det = declare(
     "sign_of_det", "composite", "a", infer=_infer_number, evaluate=lambda a: np.linalg.slogdet(a)[0],
     body=lambda a: prod(sign_of(_pivots(a)), dims=(len(a.shape) - 2,), keepdim=False),
-    grad_fn="LinalgSlogdet", needs_own_rule=True,
-    vjp={"a": lambda a: zeros_like(a)},
-    doc="the sign of the determinant",
+    grad_fn="LinalgSlogdet", needs_own_rule=True, of_complex=OWN_RULES,
+    vjp={"a": lambda g, a, y: _sign_cotangent(g, a, y)},
+    doc="the sign of the determinant, det / |det|",
 )  # fmt: skip
+
+
+def _sign_cotangent(g: Array, a: Array, y: Array) -> Array:
+    """That of exp(i angle): a real determinant keeps its sign."""
+    if not is_complex(a):
+        return zeros_like(a)
+    turned = imag(g * conjugate(y))
+    return 1j * scaled(_for_each_matrix(turned, a), _inverse_transposed(conjugate(a)))
+
 
 # --- triangles ----------------------------------------------------------------------------------------------
 
@@ -204,7 +225,8 @@ def _triangle(x: Array, lower: bool) -> Array:
 triangle = declare(
     "triangle", "composite", "x", infer=lambda x, lower: x, body=_triangle,
     evaluate=lambda x, lower: np.tril(x) if lower else np.triu(x),
-    vjp={"x": lambda g, lower: triangle(g, lower=lower)}, doc="the lower or upper triangle of every matrix",
+    vjp={"x": lambda g, lower: triangle(g, lower=lower)}, of_complex=HOLOMORPHIC,
+    doc="the lower or upper triangle of every matrix",
 )  # fmt: skip
 
 
@@ -229,7 +251,7 @@ triangular_solve = declare(
     evaluate=lambda a, b, lower, transposed: of_each_matrix(
         lambda a, b: solve_one_triangular(a, b, lower, transposed), a, b
     ),
-    grad_fn="LinalgSolveTriangular", needs_own_rule=True,
+    grad_fn="LinalgSolveTriangular", needs_own_rule=True, of_complex=HOLOMORPHIC,
     vjp={
         "a": _triangle_cotangent,
         "b": lambda g, a, lower, transposed: triangular_solve(a, g, lower=lower, transposed=not transposed),
@@ -241,20 +263,20 @@ triangular_solve = declare(
 
 
 def _solved_with(y: Array, b: Array) -> Array:
-    return triangular_solve(y, b, lower=True, transposed=True)
+    return triangular_solve(conjugated(y), b, lower=True, transposed=True)
 
 
 def _cholesky_cotangent(g: Array, y: Array) -> Array:
-    """With half of the diagonal of the lower triangle of y' g; symmetric, as a is."""
-    middle = lower_half(product(transposed(y), g))
-    across = _solved_with(y, transposed(_solved_with(y, transposed(middle))))
-    return 0.5 * (across + transposed(across))
+    """With half of the diagonal of the lower triangle of y' g; symmetric, or Hermitian, as a is."""
+    middle = lower_half(product(adjoint(y), g))
+    across = _solved_with(y, adjoint(_solved_with(y, adjoint(middle))))
+    return 0.5 * (across + adjoint(across))
 
 
 cholesky = declare(
     "cholesky", "composite", "a", infer=infer_square("cholesky"), evaluate=np.linalg.cholesky,
     body=cholesky_factor,
-    vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx",
+    vjp={"a": lambda g, y: _cholesky_cotangent(g, y)}, grad_fn="LinalgCholeskyEx", of_complex=OWN_RULES,
     needs_own_rule=True,
     doc="the lower triangular L with L L' = a, of whose lower triangle alone it is read",
 )  # fmt: skip

@@ -11,8 +11,20 @@ import numpy as np
 
 from ..dims import Dim, equated, equated_shapes, part_of
 from ..errors import DTypeError, ShapeError
-from ..operator import Array, Movement, Operator, Part, Parts, PartsOf, Scalar, Walk, Walks, declare
-from ..spec import Spec, broadcast_shapes, reshape_groups
+from ..operator import (
+    OWN_RULES,
+    Array,
+    Movement,
+    Operator,
+    Part,
+    Parts,
+    PartsOf,
+    Scalar,
+    Walk,
+    Walks,
+    declare,
+)
+from ..spec import Spec, broadcast_shapes, complex_dtype, real_dtype, reshape_groups
 from .elementwise import zeros_like
 
 
@@ -71,6 +83,41 @@ permute = movement(
     is_view=True,
     walks=lambda x, dims: tuple(map(Walk, inverse_permutation(dims))),
     doc="the dimensions in another order",
+)
+
+# --- complex numbers as pairs -------------------------------------------------------------------------
+
+
+def _evaluate_of_pairs(x: np.ndarray) -> np.ndarray:
+    dtype = complex_dtype(x.dtype)
+    if x.strides[-1] != x.itemsize or any(step % dtype.itemsize for step in x.strides[:-1]):
+        x = np.ascontiguousarray(x)
+    return x.view(dtype)[..., 0]
+
+
+pairs_of = declare(
+    "pairs_of",
+    "complex",
+    "x",
+    infer=lambda x: Spec((*x.shape, 2), real_dtype(x.dtype)),
+    evaluate=lambda x: x[..., None].view(real_dtype(x.dtype)),
+    grad_fn="ViewAsReal",
+    vjp={"x": lambda g: of_pairs(g)},
+    movement=Movement(is_view=True),
+    of_complex=OWN_RULES,
+    doc="complex numbers as pairs of real ones",
+)
+of_pairs = declare(
+    "of_pairs",
+    "complex",
+    "x",
+    infer=lambda x: Spec(x.shape[:-1], complex_dtype(x.dtype)),
+    evaluate=_evaluate_of_pairs,
+    grad_fn="ViewAsComplex",
+    vjp={"x": lambda g: pairs_of(g)},
+    movement=Movement(is_view=True),
+    of_complex=OWN_RULES,
+    doc="pairs of real numbers as complex ones",
 )
 
 # --- expand -------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..operator import Array, Monoid, Operator, Scalar, Search, declare, names_in_numpy
+from ..errors import ArgumentError, DTypeError
+from ..operator import HOLOMORPHIC, Array, Monoid, Operator, Scalar, Search, declare, names_in_numpy
 from ..spec import BOOL, INT64, Spec, reduced_shape
 from .elementwise import (
     ADDITION,
@@ -107,8 +107,14 @@ def _product_of_others(g: Array, x: Array, x_spec: Spec, dims: tuple[int, ...]) 
     return restore_dims(g, x_spec, dims) * permute(others, dims=back)
 
 
+def _require_order(dtype: np.dtype) -> None:
+    if dtype.kind == "c":
+        raise DTypeError("complex numbers have no order, so there is no largest. Take abs(), .real or .imag.")
+
+
 def lowest(dtype: np.dtype) -> Scalar:
     """What no element is below."""
+    _require_order(dtype)
     if dtype.kind == "b":
         return False
     return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
@@ -116,20 +122,21 @@ def lowest(dtype: np.dtype) -> Scalar:
 
 def highest(dtype: np.dtype) -> Scalar:
     """What no element is above."""
+    _require_order(dtype)
     if dtype.kind == "b":
         return True
     return np.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
 sum_ = reduction(
-    "sum", numpy=np.sum, same_dtype=True, monoid=ADDITION, noun="total",
+    "sum", numpy=np.sum, same_dtype=True, monoid=ADDITION, noun="total", of_complex=HOLOMORPHIC,
     vjp={"x": lambda g, x_spec, dims: expand(restore_dims(g, x_spec, dims), shape=x_spec.shape)},
     torch="sum", arguments="accumulated",
     example=("tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0", "tensor([4., 6.])"), doc="the sum; 0 of nothing",
 )  # fmt: skip
 prod = reduction(
     "prod", numpy=np.prod, same_dtype=True, monoid=MULTIPLICATION, noun="product",
-    vjp={"x": _product_of_others},
+    vjp={"x": _product_of_others}, of_complex=HOLOMORPHIC,
     torch="prod", arguments="accumulated", example=("tensor([1.0, 2.0, 3.0])", "tensor(6.)"),
     doc="the product; 1 of nothing; the derivative is exact with zeros among the factors",
 )  # fmt: skip
@@ -189,7 +196,7 @@ cumsum = declare(
     "cumsum", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype),
-    monoid=ADDITION, noun="running_total",
+    monoid=ADDITION, noun="running_total", of_complex=HOLOMORPHIC,
     vjp={"x": _reversed_cumsum},
     torch="cumsum", in_place=True, arguments="running", numpy=("cumsum",),
     example=("tensor([1.0, 2.0, 3.0]), dim=0", "tensor([1., 3., 6.])"), doc="running sums along a dimension",
@@ -198,7 +205,7 @@ cumprod = declare(
     "cumprod", "scan", "x",
     infer=lambda x, dim: x,
     evaluate=lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype),
-    monoid=MULTIPLICATION,
+    monoid=MULTIPLICATION, of_complex=HOLOMORPHIC,
     vjp={
         "x": lambda g, x, y, x_spec, dim: (
             _shifted(y, x_spec, dim, 1.0) * _reversed_recurrence(g, x, x_spec, dim)
@@ -229,7 +236,7 @@ linear_recurrence = declare(
     "linear_recurrence", "scan", "factor x",
     infer=lambda factor, x, dim: x,
     evaluate=_evaluate_recurrence,
-    recurrence="{x} + {factor} * {before}",
+    recurrence="{x} + {factor} * {before}", of_complex=HOLOMORPHIC,
     vjp={
         "factor": lambda g, factor, y, factor_spec, dim: (
             _shifted(y, factor_spec, dim, 0.0) * _reversed_recurrence(g, factor, factor_spec, dim)

@@ -1,0 +1,219 @@
+"""Complex values inside of compiled functions: kernels compute their parts, with the values of eager code."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(0.2, 1.5, (3, 4))
+TABLE = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
+
+
+def wave(x: Any) -> Any:
+    return np.exp(1j * x) * (x + 0.5j) - TABLE[:3]
+
+
+INSIDE: dict[str, Callable[[Any], Any]] = {
+    "products and quotients": lambda x: (np.abs(wave(x) / (2 + 1j * x)) ** 2).sum(),
+    "sizes and angles": lambda x: (np.abs(wave(x)) * np.angle(wave(x))).sum(),
+    "sizes that are zero": lambda x: np.abs((x - x) * 1j + (x > 1) * wave(x)).sum(),
+    "parts": lambda x: (wave(x).real ** 2 - wave(x).imag).sum() + np.conj(wave(x)).imag.sum(),
+    "roots": lambda x: np.sqrt(wave(x)).real.sum() + (np.sqrt(wave(x)).imag ** 3).sum(),
+    "logarithms": lambda x: np.log(wave(x)).imag.sum() + (np.log2(wave(x)) * np.log10(wave(x))).real.sum(),
+    "circular functions": lambda x: np.abs(np.sin(wave(x)) + np.cos(wave(x)) * 1j).sum(),
+    "hyperbolic functions": lambda x: np.abs(np.sinh(wave(x)) - np.cosh(wave(x)) + np.tanh(wave(x))).sum(),
+    "powers": lambda x: (wave(x) ** 3).imag.sum() + (wave(x) ** -2).real.sum() + (wave(x) ** 0.7).real.sum(),
+    "reciprocals": lambda x: np.reciprocal(wave(x)).real.sum() + (1 / wave(x)).imag.sum(),
+    "sums and means": lambda x: np.abs(wave(x).sum(0)).sum() + np.abs(np.mean(wave(x))),
+    "running sums": lambda x: np.abs(wave(x).cumsum(1)).sum(),
+    "norms": lambda x: np.linalg.norm(wave(x)) + np.linalg.norm(wave(x), axis=1).sum(),
+    "spreads": lambda x: np.var(wave(x)) + np.var(wave(x), axis=0).sum(),
+    "contractions": lambda x: np.abs(wave(x) @ TABLE @ wave(x).conj().T).sum() + np.abs(x @ TABLE).sum(),
+    "inner products": lambda x: np.vdot(wave(x), TABLE[:3]).real + np.abs(np.vdot(1j * x, x)),
+    "sums of products": lambda x: np.abs(np.einsum("ij,kj->", 1j * x, TABLE)),
+    "movement": lambda x: np.abs(np.roll(wave(x).T, 1, 0)[::2].reshape(-1) * np.arange(6)).sum(),
+    "joining": lambda x: np.abs(np.concatenate([wave(x), TABLE]) @ TABLE).sum(),
+    "choices": lambda x: np.abs(np.where(x > 0.7, wave(x), 2j)).sum() + (wave(x) == wave(x)).sum(),
+    "gathers": lambda x: np.abs(wave(x)[np.array([0, 2, 2])] * 1j).sum(),
+    "writes": lambda x: filled(x),
+    "integers and reals": lambda x: np.abs(np.arange(4) * 1j * x + TABLE[0].real).sum(),
+    "a loop": lambda x: evolved(x),
+}  # fmt: skip
+
+
+def filled(x: Any) -> Any:
+    waves = np.zeros((3, 4), complex)
+    waves[0] = x[0] * 1j
+    waves[1:, 2] = np.exp(1j * x[1:, 2])
+    return (np.abs(waves + 1) ** 2).sum()
+
+
+def evolved(x: Any) -> Any:
+    state = x[0] + 0j
+    for _ in range(30):
+        state = state * np.exp(-0.1j * (np.abs(state) ** 2 + x[1]))
+        state = state + 0.01j * (np.roll(state, 1) - 2 * state + np.roll(state, -1))
+    return (np.abs(state) ** 2 * np.arange(4)).sum()
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_values_and_gradients_are_those_of_eager_code(name: str) -> None:
+    function = INSIDE[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, slope = pb.compile(pb.value_and_grad(function))(X)
+        np.testing.assert_allclose(pb.compile(function)(X), function(X), rtol=1e-12)
+    wanted = pb.value_and_grad(function)(X)
+    np.testing.assert_allclose(value, wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(slope, wanted[1], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["products and quotients", "roots", "contractions"])
+def test_second_derivatives(name: str) -> None:
+    function = INSIDE[name]
+    found = pb.compile(pb.hessian(function))(X)
+    np.testing.assert_allclose(found, pb.hessian(function)(X), rtol=1e-8, atol=1e-9)
+
+
+def test_roots_on_the_cut() -> None:
+    """The sign of zero decides, as in NumPy."""
+    re, im = np.array([-4.0, -4.0, 4.0, 0.0, 0.0, -0.0]), np.array([0.0, -0.0, -0.0, 0.0, 9.0, -9.0])
+
+    def parts(a: Any, b: Any) -> Any:
+        root = pb.sqrt(pb.complex(a, b))
+        return root.real, root.imag
+
+    found = pb.compile(parts)(pb.tensor(re), pb.tensor(im))
+    wanted = np.sqrt([complex(*one) for one in zip(re, im)])
+    np.testing.assert_allclose(found[0].numpy(), wanted.real, atol=1e-15)
+    np.testing.assert_allclose(found[1].numpy(), wanted.imag, atol=1e-15)
+
+
+def test_the_source_computes_parts() -> None:
+    @pb.compile
+    def energy(x: Any) -> Any:
+        z = np.exp(1j * x) * x
+        return (np.abs(z) ** 2).sum()
+
+    source = energy.source(np.ones(5))
+    assert "hypot" not in source and "cos(x[i])" in source and "sin(x[i])" in source
+
+
+def test_what_has_no_form_runs_uncompiled() -> None:
+    def function(x: Any) -> Any:
+        return np.abs(np.linalg.inv(wave(x)[:, :3])).sum()
+
+    with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in unit_like\(\)"):
+        np.testing.assert_allclose(pb.compile(function)(X), function(X))
+
+
+def size(z: Any) -> Any:
+    return (np.abs(z**2 + np.exp(1j * z)) ** 2).sum()
+
+
+def turned(z: Any) -> Any:
+    return z**2 * np.exp(z)
+
+
+def pulled(x: Any) -> list[Any]:
+    value, pull = pb.vjp(turned, x + 1j * x)
+    return [np.abs(one) for one in pull(value * (1 - 1j))]
+
+
+DERIVATIVES: dict[str, Callable[[Any], Any]] = {
+    "of sizes": lambda x: np.abs(pb.grad(size)(x * np.exp(1j * x))).sum(),
+    "of derivatives": pb.grad(lambda x: np.abs(pb.grad(size)(x * np.exp(1j * x))).sum()),
+    "by values whose imaginary part is zero": lambda x: np.abs(pb.grad(size)(x + 0j)),
+    "by complex values and real ones": lambda x: [
+        np.abs(one) for one in pb.grad(lambda z, y: (np.abs(z) * y).sum(), (0, 1))(x * 1j + x, x)
+    ],
+    "along directions": lambda x: [
+        np.abs(one) for one in pb.jvp(turned, (x + 1j * x,), (x * (2 - 1j),))
+    ],
+    "of real values along complex directions": lambda x: pb.jvp(size, (x + 1j * x,), (x * (2 - 1j),)),
+    "along real directions": lambda x: [np.abs(one) for one in pb.jvp(lambda y: np.exp(1j * y), (x,), (x,))],
+    "of complex values": pulled,
+    "of complex values, differentiated": pb.grad(lambda x: pulled(x)[0].sum()),
+    "that decide": lambda x: x if np.abs(pb.grad(size)(x * 1j + x)).sum() > 1 else 2 * x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_in_a_trace(name: str) -> None:
+    function = DERIVATIVES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pb.compile(function)(X[0])
+    np.testing.assert_allclose(found, function(X[0]), rtol=1e-9)
+
+
+def on_the_tape(x: Any, create_graph: bool) -> Any:
+    z = pb.complex(x, x * x)
+    (slope,) = pb.autograd.grad((z.abs() ** 2 * z.real).sum(), z, create_graph=create_graph)
+    return (slope.abs() ** 2).sum()
+
+
+def by_its_parts(x: Any) -> Any:
+    z = pb.complex(x, x * x)
+    part = z.real
+    return pb.autograd.grad((z.abs() * part).sum(), part)[0]
+
+
+def from_a_leaf(x: Any) -> Any:
+    leaf = x.detach().clone().requires_grad_()
+    z = pb.complex(leaf, leaf * leaf)
+    (z * z).abs().sum().backward()
+    return leaf.grad
+
+
+def without_history(x: Any) -> Any:
+    z = x * 1j
+    with pb.no_grad():
+        other = z * z + 1
+    return pb.autograd.grad((other * z).abs().sum(), x)[0]
+
+
+TAPED: dict[str, Callable[[Any], Any]] = {
+    "of a value whose parts depend on each other": lambda x: on_the_tape(x, False),
+    "of a derivative": lambda x: pb.autograd.grad(on_the_tape(x, True), x)[0],
+    "by a part alone": by_its_parts,
+    "of a leaf": from_a_leaf,
+    "without what is not recorded": without_history,
+}
+
+
+@pytest.mark.parametrize("name", TAPED)
+def test_derivatives_on_the_tape_of_a_trace(name: str) -> None:
+    x = pb.tensor(X[0], requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pb.compile(TAPED[name])(x)
+    np.testing.assert_allclose(found.detach().numpy(), TAPED[name](x).detach().numpy(), rtol=1e-9)
+
+
+def test_parts_that_are_arguments_keep_their_names() -> None:
+    def function(x: Any, y: Any) -> Any:
+        z = pb.complex(x, y)
+        along = z.real
+        return (along * z.abs()).sum()
+
+    x, y = pb.tensor(X[0]), pb.tensor(X[1])
+    np.testing.assert_allclose(pb.compile(function)(x, y).item(), function(x, y).item())
+
+
+@pytest.mark.parametrize("carry", [1.0, 1j])
+def test_loops_with_complex_values_inside_run_uncompiled(carry: complex) -> None:
+    def function(x: Any) -> Any:
+        def step(state: Any, _: Any) -> tuple[Any, Any]:
+            return np.abs(state * np.exp(1j * x)) * carry, np.abs(state)
+
+        state, sizes = pb.scan(step, x * carry, None, length=3)
+        return np.abs(state).sum() + sizes.sum()
+
+    with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in loop\(\)"):
+        np.testing.assert_allclose(pb.compile(function)(X[0]), function(X[0]))

@@ -1,0 +1,145 @@
+"""Compiled functions with complex arguments and results: their parts are what programs take and give."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+RNG = np.random.default_rng(9)
+Z = RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3))
+
+
+@pytest.fixture(autouse=True)
+def compiled() -> Iterator[None]:
+    """Nothing runs uncompiled, unless a test says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        yield
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "elements": lambda z: np.exp(z) * np.conj(z) + 2,
+    "products": lambda z: z @ z.conj().T,
+    "numbers": lambda z: z.sum(),
+    "real results": lambda z: np.abs(z) ** 2,
+    "several results": lambda z: (z[0], {"size": np.abs(z).sum(), "parts": [z.real, z.imag * 1j]}),
+    "the argument itself": lambda z: z,
+    "transposes": lambda z: z.T,
+    "a choice of Python's": lambda z: z * 2 if z.real.sum() > 0 else z.sum(0).real,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_those_of_the_plain_function(name: str) -> None:
+    function = FUNCTIONS[name]
+    compiled = pb.compile(function)
+    for z in (Z, -Z, Z.T, Z.astype(np.complex64), Z[:, ::-1], Z[:2]):
+        if name == "products" and z.shape != (3, 3):
+            continue
+        found, wanted = compiled(z), function(z)
+        same = partial(np.testing.assert_allclose, rtol=1e-5 if z.itemsize == 8 else 1e-12)
+        if name == "several results":
+            same(found[0], wanted[0])
+            same(found[1]["size"], wanted[1]["size"])
+            same(found[1]["parts"][1], wanted[1]["parts"][1])
+            continue
+        same(found, wanted)
+        assert type(found) is type(wanted) and found.dtype == wanted.dtype
+    if name == "elements":
+        assert not np.shares_memory(compiled(Z), Z)
+
+
+def test_gradients_of_complex_arguments() -> None:
+    def loss(z: Any, x: Any) -> Any:
+        return (np.abs(np.sin(z) * x + z**2) ** 2).sum()
+
+    x = RNG.standard_normal(3)
+    wanted = pb.value_and_grad(loss, argnums=(0, 1))(Z, x)
+    both = (0, 1)
+    for function in (pb.compile(pb.value_and_grad(loss, both)), pb.value_and_grad(pb.compile(loss), both)):
+        value, slopes = function(Z, x)
+        np.testing.assert_allclose(value, wanted[0])
+        for found, expected in zip(slopes, wanted[1]):
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_tensors_have_histories() -> None:
+    z = pb.tensor(Z, requires_grad=True)
+    compiled = pb.compile(lambda z: pb.exp(z) * z)
+    out = compiled(z)
+    assert isinstance(out, pb.Tensor) and out.dtype == pb.complex128
+    abs(out).sum().backward()
+    assert z.grad is not None
+    np.testing.assert_allclose(z.grad.numpy(), pb.grad(lambda z: abs(np.exp(z) * z).sum())(Z))
+
+
+def test_complex_results_of_real_arguments() -> None:
+    x = np.arange(3.0)
+    np.testing.assert_allclose(pb.compile(lambda x: np.exp(1j * x))(x), np.exp(1j * x))
+    found = pb.compile(pb.jacobian(lambda x: np.exp(1j * x)))(x)
+    np.testing.assert_allclose(found, np.diag(1j * np.exp(1j * x)), atol=1e-15)
+
+
+def test_writes_into_complex_arguments() -> None:
+    @pb.compile
+    def write(z: Any) -> Any:
+        z[0] = z[1] * 1j
+        return z.sum()
+
+    for z in (Z.copy(), Z.copy().T, Z.repeat(2, axis=1)[:, ::2].copy()):
+        wanted = z.copy()
+        wanted[0] = wanted[1] * 1j
+        assert write(z) == pytest.approx(wanted.sum())
+        np.testing.assert_allclose(z, wanted)
+
+
+def test_arrays_that_a_function_reaches() -> None:
+    phases = np.exp(1j * np.arange(3.0))
+    function = pb.compile(lambda z: z * phases)
+    np.testing.assert_allclose(function(Z), Z * phases)
+    phases[0] = 5j
+    np.testing.assert_allclose(function(Z), Z * phases)
+
+
+def test_what_has_no_form_runs_uncompiled() -> None:
+    function = pb.compile(lambda z: np.linalg.inv(z))
+    with pytest.warns(UserWarning, match="runs uncompiled: complex numbers have no form"):
+        np.testing.assert_allclose(function(Z), np.linalg.inv(Z))
+
+
+def test_a_split_step_solver() -> None:
+    """A Schroedinger equation in a matrix basis, with a loop in the code."""
+
+    def last(psi: Any, potential: Any) -> Any:
+        for _ in range(20):
+            psi = psi * np.exp(-0.05j * (potential + np.abs(psi) ** 2))
+            psi = psi + 0.05j * (np.roll(psi, 1) - 2 * psi + np.roll(psi, -1))
+        return psi
+
+    psi, potential = Z.reshape(-1), RNG.standard_normal(9)
+    np.testing.assert_allclose(pb.compile(last)(psi, potential), last(psi, potential), rtol=1e-11)
+
+    def loss(psi: Any, potential: Any) -> Any:
+        return (np.abs(last(psi, potential)) ** 2 * np.arange(9)).sum()
+
+    found = pb.compile(pb.grad(loss, argnums=(0, 1)))(psi, potential)
+    wanted = pb.grad(loss, argnums=(0, 1))(psi, potential)
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_the_source_of_a_complex_call() -> None:
+    @pb.compile
+    def energy(z: Any) -> Any:
+        return np.abs(np.exp(z)) ** 2
+
+    source = energy.source(Z)
+    assert "exp(" in source and "cos(" in source
+    np.testing.assert_allclose(energy(Z), np.abs(np.exp(Z)) ** 2)
+    assert energy.source(Z) == source
