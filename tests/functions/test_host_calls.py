@@ -73,9 +73,31 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: (function(x * 1.01) * 1.5 + x, pb.grad(total)(x), pb.grad(of_gradient)(x))
 
 
+OF_COMPLEX = {"eig", "fourier", "real_fourier", "hermitian_inverse"}
+"""What takes or gives complex numbers is not called from code, which has none: it runs uncompiled."""
+OWN_TESTS = {"foreign"}  # tests/gradients/test_custom_rules.py
+
+
+def called_from_code() -> list[Any]:
+    return [one for one in operators("eager") if one.name not in OF_COMPLEX | OWN_TESTS]
+
+
 def test_every_operator_without_a_form_is_here() -> None:
-    own_tests = {"foreign"}  # tests/gradients/test_custom_rules.py
-    assert {one.name for one in operators("eager")} - own_tests <= {*PROGRAMS}
+    assert {one.name for one in called_from_code()} <= {*PROGRAMS}
+
+
+@pytest.mark.parametrize("name", sorted(OF_COMPLEX))
+def test_operators_of_complex_numbers_run_uncompiled(name: str) -> None:
+    programs: dict[str, Callable[[Any], Any]] = {
+        "eig": lambda x: abs(pb.linalg.eigvals(x)).sum(),
+        "fourier": lambda x: abs(pb.fft.fft(x * 1j)).sum(),
+        "real_fourier": lambda x: abs(pb.fft.rfft(x)).sum(),
+        "hermitian_inverse": lambda x: pb.fft.irfft(x * (1 + 1j)).sum(),
+    }
+    x = pb.tensor(X[:3])
+    with pytest.warns(UserWarning, match=rf"complex numbers have no form in compiled code in {name}\(\)"):
+        found = pb.compile(programs[name])(x)
+    np.testing.assert_allclose(found.item(), programs[name](x).item())
 
 
 @programs
@@ -337,5 +359,4 @@ def test_other_numbers_of_different_elements() -> None:
 def test_the_documentation_lists_them() -> None:
     text = (Path(__file__).parents[2] / "docs" / "host_calls.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \| `([\w.()=\", ]+)` \|", text, re.MULTILINE)
-    named = [one for one in operators("eager") if one.name != "foreign"]
-    assert listed == [(one.name, one.fills or f'HostCall("{one.name}")') for one in named]
+    assert listed == [(one.name, one.fills or f'HostCall("{one.name}")') for one in called_from_code()]
