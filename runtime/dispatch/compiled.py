@@ -15,6 +15,7 @@ from ..tracing.signature import Signature
 from ..values import dtypes
 from .dispatcher import Dispatcher
 from .inspection import Inspection, Known
+from .paired import Paired
 from .paths import Paths
 from .table import STALE
 
@@ -133,6 +134,8 @@ class CompiledFunction(Inspection):
             return None
         if isinstance(known, Paths):
             return Known.of_path(known, known.paths[-1])
+        if isinstance(known, Paired):
+            return known.newest()
         if known is not None:
             return Known.of_variant(known)
         if any(one.default is one.empty and one.kind not in variadic for one in parameters):

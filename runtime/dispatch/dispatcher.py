@@ -133,7 +133,7 @@ class Dispatcher(TracedFunction):
 
     def _enter_paired(self, call: Call) -> Paired:
         """Complex arguments and results are those of a compiled function of their parts."""
-        paired = Paired(self.function, call, self._compiled)
+        paired = self.newest = Paired(self.function, call, self._compiled)
         self.table.enter(call, paired)
         self.misses += 1
         return paired

@@ -75,6 +75,10 @@ class Paired(Runs):
         """What such a call would run."""
         return self.function._known_for(*self._arguments(leaves))
 
+    def newest(self) -> Known | None:
+        """What the latest call has run."""
+        return self.function._newest_known(0)
+
     def _arguments(self, leaves: Sequence[Any]) -> Any:
         call = self.call.with_arrays(leaves)
         given, structure = flatten(call.rebuild(call.leaves))

@@ -143,3 +143,10 @@ def test_the_source_of_a_complex_call() -> None:
     assert "exp(" in source and "cos(" in source
     np.testing.assert_allclose(energy(Z), np.abs(np.exp(Z)) ** 2)
     assert energy.source(Z) == source
+
+
+def test_the_source_of_the_latest_call_is_shown_without_arguments() -> None:
+    compiled = pb.compile(lambda z: np.exp(z))
+    compiled(Z)
+    assert compiled.source() == compiled.source(Z)
+    assert "exp(" in compiled.source()
