@@ -65,11 +65,15 @@ class LostNumbers:
             frame = frame.f_back
 
 
-def note_size_asked() -> None:
-    """Note that the function which is traced has asked for a size, if it was the user's code that did."""
+def note_size_asked(depth: int = 2) -> None:
+    """Note that the function which is traced has asked for a size, if it was the user's code that did.
+
+    Args:
+        depth: how many calls the code that asked is away.
+    """
     numbers = current.get()
     if numbers is not None and not numbers.sizes_are_asked:
-        numbers.sizes_are_asked = not is_own(sys._getframe(2).f_code)
+        numbers.sizes_are_asked = not is_own(sys._getframe(depth).f_code)
 
 
 def traced_number(number: Any) -> Any:

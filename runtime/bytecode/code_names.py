@@ -84,14 +84,14 @@ def names_of(code: CodeType) -> CodeNames:
 def _compared_objects(instructions: Sequence[dis.Instruction]) -> Iterator[tuple[str, ...]]:
     """What `is` has on its right: a global variable or attributes of one, else nothing that has a name.
 
-    None and other constants, and what is built in, are left out.
+    None and other constants, and classes that are built in, are left out.
     """
     for position, one in enumerate(instructions):
         former = instructions[position - 1]
         if one.opname != "IS_OP" or former.opname == "LOAD_CONST":
             continue
         path = _dotted_name(instructions[:position])
-        if not (len(path) == 1 and path[0] in vars(builtins)):
+        if not (len(path) == 1 and isinstance(vars(builtins).get(path[0]), type)):
             yield path
 
 

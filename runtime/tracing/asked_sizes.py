@@ -11,6 +11,35 @@ from ...tracer.lost_numbers import note_size_asked
 from ..values.tensor import Tensor
 
 
+class Called:
+    """What is called in place of a function of Python's, and else is that: as a key, where it is compared."""
+
+    def __init__(self, real: Callable[..., Any], call: Callable[..., Any], is_of_sizes: bool = False) -> None:
+        self._real = real
+        self._call = call
+        self.is_of_sizes = is_of_sizes
+        """Whether `tracer/number_origins.py` may call it again."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._real)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._call(*arguments, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self._real
+
+    def __hash__(self) -> int:
+        return hash(self._real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def __repr__(self) -> str:
+        return repr(self._real)
+
+
 def of_sizes(real: Callable[..., Any], name: str, other: Callable[..., Any]) -> Callable[..., Any]:
     """A function of `dims.FUNCTIONS` for sizes, `other` for all else; the one that stands for `real`."""
 
@@ -25,20 +54,17 @@ def of_sizes(real: Callable[..., Any], name: str, other: Callable[..., Any]) -> 
     return call
 
 
-@functools.wraps(len)
 def _length(x: Any) -> int:
     count = len(x)
     if not isinstance(x, Tensor):
         return count
-    note_size_asked()
+    note_size_asked(depth=3)  # behind `Called`
     return x.shape[0]
 
 
 SIZED: dict[str, Callable[..., Any]] = {
-    "len": _length,
-    "max": of_sizes(max, "maximum", max),
-    "min": of_sizes(min, "minimum", min),
+    "len": Called(len, _length, is_of_sizes=True),
+    "max": Called(max, of_sizes(max, "maximum", max), is_of_sizes=True),
+    "min": Called(min, of_sizes(min, "minimum", min), is_of_sizes=True),
 }
 """By name, what is called in place of Python's functions."""
-for stand_in in SIZED.values():
-    vars(stand_in)["is_of_sizes"] = True  # for `tracer/number_origins.py`, which calls them again

@@ -8,7 +8,6 @@ threads and libraries among them, they are Python's.
 from __future__ import annotations
 
 import builtins
-import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from ..captures.containers import Written
 from ..captures.randomness import TracedStream
 from ..captures.state import Counted
 from ..values.value_kinds import NumpyTensor
-from .asked_sizes import SIZED
+from .asked_sizes import SIZED, Called
 
 
 def class_called(real: type, call: Callable[..., Any]) -> Any:
@@ -76,7 +75,7 @@ def _has(value: Any, name: str) -> bool:
     return hasattr(value, name)
 
 
-ASKED: dict[str, Any] = {"type": TYPE, "hasattr": functools.wraps(hasattr)(_has)}
+ASKED: dict[str, Any] = {"type": TYPE, "hasattr": Called(hasattr, _has)}
 """By name, what is called in place of Python's functions that ask what a value is."""
 BUILT_IN: dict[str, Any] = ASKED | SIZED
 """By name, all that is called in place of Python's functions where code is traced."""

@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import re
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -360,3 +361,22 @@ def test_sizes_that_a_function_keeps_are_plain_numbers() -> None:
     kept = (model.seen, model.last, model.share, log[0])
     assert kept == (10, 2, 0.5, 2)
     assert [type(one) for one in kept] == [int, int, float, int]
+
+
+KEYED = {len: 1.0, max: -0.29, min: 3.0, hasattr: 2.0, type: 4.0}
+
+
+@pytest.mark.parametrize("function", [
+    lambda y: KEYED[max] * y + KEYED[len] + KEYED[min] * y + KEYED[hasattr] + KEYED[type],
+    lambda y, other=max: y * (1.0 if other is max else 2.0),
+    lambda y, other=max: y * (1.0 if max is other else 2.0) * (3.0 if other is min else 5.0),
+    lambda y, other=min: y * (1.0 if other == min else 2.0),
+    lambda y: y * (1.0 if isinstance(max, types.BuiltinFunctionType) else 2.0) * len(max.__name__),
+    lambda y: sorted([[1], [2, 3]], key=len)[-1][0] * y + max(1, 2, key=lambda one: -one) + max([1, 2]),
+])  # fmt: skip
+def test_functions_that_keep_sizes_are_pythons_own_otherwise(function: Any) -> None:
+    y = np.array([1.0, 2.0])
+    np.testing.assert_allclose(pb.compile(function)(y), function(y))
+    np.testing.assert_allclose(
+        pb.compile(pb.grad(lambda y: function(y).sum()))(y), pb.grad(lambda y: function(y).sum())(y)
+    )
