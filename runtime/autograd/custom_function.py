@@ -262,6 +262,7 @@ def _in_graph(function: type[Function], inputs: tuple[Any, ...], options: dict[s
             forward,
             backward,
             lambda: call_of(function.__dict__.get(COPIED_FROM, function)),
+            (*needs, *(one for pair in options.items() for one in pair)),
         )
 
     result = call_ruled(call_of(function))

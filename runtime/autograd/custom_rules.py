@@ -60,13 +60,19 @@ class _WithRule(HasParts):
         raise NotImplementedError
 
     def _ruled(
-        self, args: tuple[Any, ...], given: Sequence[Any], run: Function, forward: Function, pull: Function
+        self,
+        args: tuple[Any, ...],
+        given: Sequence[Any],
+        fixed: Sequence[Any],
+        run: Function,
+        forward: Function,
+        pull: Function,
     ) -> RuledCall:
         def outside() -> RuledCall:
             found: RuledCall = self.original._call(args)
             return found
 
-        return RuledCall(self.original, self._name, tuple(given), run, forward, pull, outside)
+        return RuledCall(self.original, self._name, tuple(given), run, forward, pull, outside, tuple(fixed))
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults.
@@ -170,7 +176,7 @@ class custom_vjp(_WithRule):
         def pull(residuals: Any, cotangent: Any) -> Sequence[Any]:
             return backward(*fixed, residuals, cotangent)
 
-        return self._ruled(args, [args[place] for place in places], run, with_residuals, pull)
+        return self._ruled(args, [args[place] for place in places], fixed, run, with_residuals, pull)
 
 
 class custom_jvp(_WithRule):
@@ -238,7 +244,7 @@ class custom_jvp(_WithRule):
                 self._name, lambda *tangents: rule(*fixed, primals, tangents), primals, cotangent
             )
 
-        return self._ruled(args, [args[place] for place in places], run, with_residuals, pull)
+        return self._ruled(args, [args[place] for place in places], fixed, run, with_residuals, pull)
 
 
 def _in_order(places: Sequence[int], fixed: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -359,7 +365,10 @@ class primitive(_WithRule):
 
         known = self._vjps or self._jvps
         missing = frozenset(position for position in range(len(args)) if position not in known)
-        return RuledCall(self.original, self._name, args, run, with_residuals, pull, outside, missing)
+        options = tuple(one for pair in kwargs.items() for one in pair)
+        return RuledCall(
+            self.original, self._name, args, run, with_residuals, pull, outside, options, missing
+        )
 
     def _pulled(
         self, result: Any, args: tuple[Any, ...], cotangent: Any, kwargs: dict[str, Any]

@@ -54,6 +54,7 @@ class RuledCall:
         forward: from them to the result and residuals.
         backward: from residuals, and a cotangent of the structure of the result, to one for each argument.
         outside: the same call of the functions as they are outside of traces.
+        fixed: what else the functions are given, arguments without gradient and options.
         missing: the positions of the arguments that the rule does not speak of.
     """
 
@@ -64,6 +65,7 @@ class RuledCall:
     forward: Callable[..., tuple[Any, Any]]
     backward: Callable[[Any, Any], Sequence[Any]]
     outside: Callable[[], RuledCall]
+    fixed: tuple[Any, ...] = ()
     missing: frozenset[int] = frozenset()
 
     def missing_leaves(self, structure: Any) -> set[int]:
@@ -445,10 +447,10 @@ class _Traced:
             _refuse_outside(self.call)
         return leaf.payload
 
-    def _fixed(self) -> Any:
+    def _fixed(self, *more: Any) -> tuple[Any, ...]:
         """What tells calls apart besides their arrays."""
         others = [leaf for place, leaf in enumerate(self.leaves) if place not in self.places]
-        return tuple((type(one), repr(one)) for one in others)
+        return tuple(map(_identity_of, (*self.call.fixed, *others, *more)))
 
     def _with(self, tensors: Sequence[Tensor]) -> list[Any]:
         values = list(self.leaves)
@@ -517,7 +519,8 @@ class _Traced:
             outside_of_traces(run, *map(sample_of, operands))
         except Exception as error:
             raise error from reason
-        key = ("rule", self._residual_structure, self.structure, tuple(kinds), self._fixed())
+        fixed = self._fixed(*(leaf for leaf in self._residuals if not isinstance(leaf, _Place)))
+        key = ("rule", self._residual_structure, self.structure, tuple(kinds), fixed)
         label = f"{self.call.name}_rule"
         gradients: list[Tensor | None] = [None] * len(self.leaves)
         for place, one in zip(wanted, call_python(self.call.owner, key, label, run, operands, specs)):
@@ -569,6 +572,13 @@ def _plain(array: np.ndarray, kind: type[Tensor]) -> Any:
     """What foreign code is given for an array; it must not write into it."""
     array.flags.writeable = False
     return plain(make(array, kind))
+
+
+def _identity_of(value: Any) -> Any:
+    """What equal values share for which calls are alike; of what may change nothing else has it."""
+    if isinstance(value, str | bytes | bool | int | float | complex | type | None):
+        return type(value), repr(value)  # as text: 0.0 is not -0.0
+    return object()
 
 
 def _is_value(leaf: Any, call: RuledCall) -> bool:

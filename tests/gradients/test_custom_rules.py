@@ -351,6 +351,28 @@ class TestForeign:
         with pytest.raises(OutputError, match=r"gave float64\[1\], and float64\[2\] when it was traced"):
             function(-POINT)
 
+    def test_calls_that_differ_in_what_has_no_gradient_are_two(self):
+        ordered = pb.custom_vjp(lambda n, x: special.jv(n, np.asarray(x)), nondiff_argnums=0)
+        ordered.defvjp(
+            lambda n, x: (special.jv(n, np.asarray(x)), x),
+            lambda n, x, g: (g * special.jvp(n, np.asarray(x)),),
+        )
+        scaled = pb.primitive(lambda x, scale=1.0: np.asarray(memoryview(x)) * scale)
+        scaled.defvjp(lambda y, x, scale=1.0: lambda g: np.asarray(memoryview(g)) * scale)
+        weighted = pb.custom_vjp(lambda x, n: special.jv(n, np.asarray(x)))
+        weighted.defvjp(
+            lambda x, n: (special.jv(n, np.asarray(x)), (x, f"{n}")),
+            lambda residuals, g: (g * special.jvp(int(residuals[1]), np.asarray(residuals[0])), None),
+        )
+        for function in (
+            lambda x: (ordered(0, x) + 10 * ordered(1, x)).sum(),
+            lambda x: (scaled(x, scale=2.0) + 10 * scaled(x, scale=3.0)).sum(),
+            lambda x: (weighted(x, 0) + 10 * weighted(x, 1)).sum(),
+        ):
+            value, slope = pb.compile(pb.value_and_grad(function))(POINT)
+            np.testing.assert_allclose(value, function(POINT))
+            np.testing.assert_allclose(slope, pb.grad(function)(POINT))
+
     def test_an_error_in_it_is_raised_with_the_line(self):
         @pb.primitive
         def refusing(x):
