@@ -30,9 +30,7 @@ def sort_floats(keys: np.ndarray, out: np.ndarray) -> None:
 
     >>> sort_floats(x[i], values[i])
     """
-    for place in range(keys.shape[0]):
-        out[place] = keys[place]
-    sort(out)
+    sort_integers(keys, out)
     first = 0  # the place of the first zero
     stop = keys.shape[0]
     while first < stop:

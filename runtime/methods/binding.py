@@ -25,7 +25,7 @@ from ..numpy_api import (  # noqa: F401
     choosing,
     differences,
     factorisations,
-    fourier,
+    fft,
     indices,
     linear_algebra,
     order_statistics,

@@ -14,7 +14,7 @@ import numpy as np
 from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC, declared, decompositions, linalg
 from ..functions.common import INTEGERS, array_dtype, fail
-from ..numpy_api.fourier import OF_SCIPY
+from ..numpy_api.fft import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, promoted
 from ..tensors.conversion import tensor_of
