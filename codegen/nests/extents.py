@@ -330,6 +330,12 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     return result
 
 
+def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
+    """Rows, or such and what is looked for in each."""
+    *batch, _ = operands[0]
+    return (*map(unify, batch, operands[-1]), operands[-1][-1])
+
+
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
@@ -430,7 +436,7 @@ _RULES: dict[str, Rule] = {
     "scatter_prod": _scattered_into,
     "reduction": _reduced,
     "scan": _scan,
-    "ordering": _broadcast,
+    "ordering": _ordering,
     "matrix": _matrix,
     "decomposition": _decomposition,
     "reshape": _reshape,
