@@ -395,6 +395,11 @@ def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
     return x
 
 
+def _sides(node: Node, operands: list[Symbols]) -> Symbols:
+    """Solutions of equations have the shape of their sides, the last operand."""
+    return operands[-1]
+
+
 def _slice_at(node: Node, extents: Extents) -> Symbols:
     symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
     for dim, symbol in extents.ragged(node, node).items():
@@ -434,6 +439,10 @@ _RULES: dict[str, Rule] = {
     "foreign": _fresh,
     "scatter_extreme": _scattered_into,
     "scatter_prod": _scattered_into,
+    "least_squares": _fresh,
+    "sylvester": _sides,
+    "banded_solution": _sides,
+    "definite_banded_solution": _sides,
     "reduction": _reduced,
     "scan": _scan,
     "ordering": _ordering,

@@ -468,19 +468,23 @@ lu = matrix(
 # --- functions of matrices ----------------------------------------------------------------------------------
 
 
-def _exp_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
-    """The upper right part of exp([[a', g], [0, a']])."""
-    size, across = a_spec.shape[-1], transposed(a)
-    above = concatenate(across, g, dim=a_spec.ndim - 1)
-    below = concatenate(zeros_like(across), across, dim=a_spec.ndim - 1)
-    whole = matrix_exp(concatenate(above, below, dim=a_spec.ndim - 2))
+def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) -> Array:
+    """The derivative of a function of matrices: the upper right part of that of [[a, direction], [0, a]]."""
+    rank, size = len(a.shape), a.shape[-1]
+    above = concatenate(a, direction, dim=rank - 1)
+    below = concatenate(zeros_like(a), a, dim=rank - 1)
+    whole = function(concatenate(above, below, dim=rank - 2))
     return columns_of(rows_of(whole, 0, size), size, 2 * size)
+
+
+def _exp_cotangent(g: Array, a: Array) -> Array:
+    return of_blocks(matrix_exp, transposed(a), g)
 
 
 exponentials = matrix(
     "exponentials", planes=6, square=True, function="exponential",
     evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
-    vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)}, of_complex=HOLOMORPHIC,
+    vjp={"a": lambda g, a: _exp_cotangent(plane_of(g, 0), a)}, of_complex=HOLOMORPHIC,
     doc="the exponential of a matrix, and room to compute it in",
 )  # fmt: skip
 
