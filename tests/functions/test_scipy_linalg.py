@@ -67,6 +67,8 @@ PROGRAMS: dict[str, Program] = {
     "some of eigh": (lambda a: scipy.linalg.eigh(a + a.T, subset_by_index=[1, 2])[0], (A,)),
     "solve triangular": (lambda a, b: scipy.linalg.solve(a, b, assume_a="upper triangular"), (A, B)),
     "solve diagonal": (lambda a, b: scipy.linalg.solve(a, b, assume_a="tridiagonal"), (A, B)),
+    "inv symmetric": (lambda a: scipy.linalg.inv(definite(a), assume_a="sym"), (A,)),
+    "inv triangular": (lambda a: scipy.linalg.inv(a, assume_a="lower triangular"), (A,)),
     "toeplitz": (lambda a, b: scipy.linalg.toeplitz(a[0], b[:, 0]) @ scipy.linalg.toeplitz(a[1]), (A, B)),
     "hankel": (lambda a, b: scipy.linalg.hankel(a[0], b[:, 0]) @ scipy.linalg.hankel(a[1]), (A, B)),
     "circulant": (lambda a: scipy.linalg.circulant(a[0]) ** 2, (A,)),
@@ -206,3 +208,18 @@ def test_what_is_not_finite_is_scipys_or_refused_as_there(function: Any, number:
         np.testing.assert_array_equal(pb.compile(function)(a), wanted)
     with pytest.raises(ValueError):
         pb.grad(lambda a: function(a).sum())(a)
+
+
+def test_functions_of_scipy_are_compiled_as_they_are() -> None:
+    for function, arrays in (
+        (scipy.linalg.solve, (A, B)),
+        (scipy.linalg.inv, (A,)),
+        (scipy.linalg.det, (A,)),
+        (scipy.linalg.expm, (A,)),
+        (scipy.linalg.svdvals, (TALL,)),
+        (scipy.linalg.solve_sylvester, (A, A.T, Q)),
+    ):
+        for _ in range(2):
+            assert_close(pb.compile(function)(*arrays), function(*arrays))
+            assert len(pb.vjp(function, *arrays)[1](np.asarray(function(*arrays)))) == len(arrays)
+    assert_close(pb.compile(lambda a: scipy.linalg.svd(a, True, False))(TALL), scipy.linalg.svdvals(TALL))
