@@ -1,6 +1,7 @@
 """Complex numbers, Fourier transforms, eigenvalues: what physics and signal processing are written with.
 
-All parameters are real, so each library's gradients are the same numbers whatever its convention for complex ones.
+All parameters are real, so each library's gradients are the same numbers whatever its convention for complex
+ones.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import numpy as np
 
 from ..workload import Inputs, Workload
 
-# --- a wave packet in a potential ---------------------------------------------------------------------------
+# --- a wave packet in a potential -----------------------------------------------------------------------
 
 TIME_STEP = 0.01
 
 
 def transmitted(xp, potential, start_real, start_imag, wave_numbers_squared, target, steps=100):
-    """How much of a wave packet is at the target after some steps, by Strang's splitting of Schroedinger's equation.
+    """How much of a wave packet is at the target after some steps, by Strang's splitting of Schroedinger's
+    equation.
 
     M. D. Feit, J. A. Fleck, A. Steiger, Solution of the Schrödinger equation by a spectral method, Journal of
     Computational Physics 47 (1982).
@@ -61,7 +63,7 @@ def _make_wave(rng: np.random.Generator, n: int) -> Inputs:
     return barrier, envelope * np.cos(5.0 * along), envelope * np.sin(5.0 * along), squared, target
 
 
-# --- an image from the magnitudes of its transform ------------------------------------------------------------
+# --- an image from the magnitudes of its transform ------------------------------------------------------
 
 
 def magnitude_misfit(xp, image_real, image_imag, masks_real, masks_imag, magnitudes):
@@ -86,7 +88,7 @@ def _make_image(rng: np.random.Generator, n: int, masks: int = 4) -> Inputs:
     return np.real(start).copy(), np.imag(start).copy(), np.cos(phases), np.sin(phases), magnitudes
 
 
-# --- a Kalman filter that watches eigenvalues -------------------------------------------------------------------
+# --- a Kalman filter that watches eigenvalues -----------------------------------------------------------
 
 SMALLEST_VARIANCE = 1e-3
 STABLE_RADIUS = 0.95
@@ -163,7 +165,7 @@ def _make_track(rng: np.random.Generator, steps: int, states: int = 6, sensors: 
     return transition, np.log([0.1, 0.05]), np.array(track), observation
 
 
-# --- a variational quantum circuit --------------------------------------------------------------------------------
+# --- a variational quantum circuit ----------------------------------------------------------------------
 
 
 def energy(xp, angles, couplings, qubits=8):
@@ -207,7 +209,7 @@ def _make_circuit(rng: np.random.Generator, layers: int, qubits: int = 8) -> Inp
     return rng.uniform(-np.pi, np.pi, (layers, qubits, 2)), couplings
 
 
-# --- a filter fitted by its response --------------------------------------------------------------------------------
+# --- a filter fitted by its response --------------------------------------------------------------------
 
 
 def filter_misfit(xp, gains, widths, delay, signals, frequencies, wanted):
@@ -241,7 +243,7 @@ def _make_signals(rng: np.random.Generator, signals: int, n: int, resonances: in
     )
 
 
-# --- sensors that listen in one direction -----------------------------------------------------------------------------
+# --- sensors that listen in one direction ---------------------------------------------------------------
 
 
 def beam_power(xp, positions, log_loading, covariances_real, covariances_imag, wave_numbers, direction):
@@ -283,7 +285,7 @@ def _make_sensors(rng: np.random.Generator, frequencies: int, sensors: int = 16)
 
 
 _OPERATOR_BY_OPERATOR = dict.fromkeys(("pytensor", "torch-compile", "torch-compile-func"), None)
-"""Whom no complex numbers are given: PyTensor has no complex gradients; torch.compile generates no code for complex numbers, and says so."""
+"""Who gets no complex numbers: PyTensor has no gradients of them, `torch.compile` no code, as it says."""
 
 WORKLOADS = (
     Workload(
@@ -307,7 +309,7 @@ WORKLOADS = (
         partial(_make_track, steps=100),
         filter_with_eigenvalues,
         (0, 1),
-        variants={"jax": filter_with_scan, "autograd": None, **_OPERATOR_BY_OPERATOR},  # has no rule for eigvals
+        variants={"jax": filter_with_scan, "autograd": None, **_OPERATOR_BY_OPERATOR},
         small_calls=True,
         tolerance=1e-8,
         tolerance_reason="gradients of eigenvectors divide by the gaps between eigenvalues",
