@@ -178,6 +178,11 @@ def _differences(row: Array) -> Array:
     return where(equal(unit_like(difference), 1.0), 1.0, difference)
 
 
+def _real_values(g: Array) -> Array:
+    """The cotangent of a row of values, which are real, also among complex numbers."""
+    return convert(real(g), dtype=g.dtype) if is_complex(g) else g
+
+
 def _upper(x: Array) -> Array:
     """The upper triangle, with its diagonal."""
     lower = lower_half(transposed(x))
@@ -219,7 +224,7 @@ def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
 def _eigh_cotangent(g: Array, y: Array) -> Array:
     """Symmetric, or Hermitian, as the matrix is."""
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
-    of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_vectors, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     inside = product(adjoint(vectors), of_vectors)
     if is_complex(inside):
         _require_free_phase(inside, "linalg.eigh")
@@ -303,7 +308,7 @@ def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, size = a_spec.shape[-2:]
     left, values, right = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1), rows_of(plane_of(y, 2), 0, size)
-    of_left, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_left, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     of_right = rows_of(plane_of(g, 2), 0, size)
     # differences of squares as products: of close values they are more exact
     sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
@@ -367,10 +372,7 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     q, r = plane_of(y, 0), rows_of(plane_of(y, 1), 0, size)
     of_q, of_r = plane_of(g, 0), rows_of(plane_of(g, 1), 0, size)
     inside = _upper(product(of_r, adjoint(r)) - product(adjoint(q), of_q))
-    diagonal = _diagonal_of(inside)
-    if is_complex(diagonal):
-        diagonal = convert(real(diagonal), dtype=a_spec.dtype)
-    symmetric = inside + adjoint(inside) - diagonal
+    symmetric = inside + adjoint(inside) - _real_values(_diagonal_of(inside))
     total = of_q + product(q, symmetric)
     return adjoint(solve(r, adjoint(total)) if is_complex(r) else _solved_above(r, transposed(total)))
 
