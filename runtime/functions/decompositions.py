@@ -31,7 +31,7 @@ from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
 from .movement import adjoint, reshape_to, transpose
-from .parts import part, selected, tril
+from .parts import part, selected, tril, triu
 from .selection import values_of
 
 __all__ = ["qr", "svd"]
@@ -208,7 +208,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         return Svd(adjoint(right), values, adjoint(left))
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
-        left = wrap(np.array(whole)) if full_matrices else a
+        left = matmul(a, adjoint(a)) + wrap(np.array(whole)) if full_matrices else a
         return Svd(left, real_part(sum_of(a, -2)), part(a, a.ndim - 2, 0, 0))
     if d.is_number(a) and not a.is_complex():
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
@@ -333,8 +333,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"tau has elements: found {tuple(a.shape)} and {tuple(factors.shape)}.",
         )
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
-    unit, found = wrap(identity), wrap(identity)
+    unit = wrap(identity)
     vectors = tril(a, -1) + unit
+    found = unit if count else triu(vectors)
     for place in reversed(range(count)):
         vector = part(vectors, a.ndim - 1, place, place + 1)
         weight = part(factors, factors.ndim - 1, place, place + 1).unsqueeze(-1)

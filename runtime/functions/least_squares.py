@@ -9,6 +9,7 @@ import numpy as np
 from ...tracer.errors import ShapeError
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
+from ...tracer.spec import real_dtype
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
@@ -140,7 +141,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     found = matmul(pinv(a, rtol=rcond), sides)
     rows, columns = a.shape[-2:]
-    nothing = filled((0,), 0, array_dtype(a))
+    nothing = filled((0,), 0, real_dtype(array_dtype(a)))
     rank = filled((0,), 0, np.dtype("int64")) if driver == "gels" else matrix_rank(a, rtol=rcond)
     residuals = nothing
     if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):

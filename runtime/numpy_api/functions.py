@@ -354,9 +354,15 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 @implements(np.cross)
-def _cross(a: Any, b: Any, axis: int = -1) -> Tensor:
-    x, y = (one[(None,) * (max(np.ndim(a), np.ndim(b)) - one.ndim)] for one in promoted([a, b]))
-    return contraction.cross(x, y, axis)
+def _cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = (movement.movedim(one, place, -1) for one, place in zip(promoted([a, b]), (axisa, axisb)))
+    rank = max(x.ndim, y.ndim)
+    x, y = (one[(None,) * (rank - one.ndim)] for one in (x, y))
+    return movement.movedim(contraction.linalg_cross(x, y), -1, axisc)
 
 
 @implements(np.einsum, shares=True)
