@@ -16,7 +16,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from ...tracer.spec import CONTINUOUS
 from ..autograd import autograd
-from ..functions import METHODS, PUBLIC, assignment, movement
+from ..functions import METHODS, PUBLIC, assignment, complex_numbers, movement
 from ..functions.common import array_dtype, is_operand
 from ..functions.conventions import OFFERED
 from ..functions.methods import BINARY
@@ -337,7 +337,7 @@ def _bind_the_rest() -> None:
         "mT",
         property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
     )
-    _bind("H", property(movement.adjoint, doc="The transpose of a matrix, of complex numbers conjugated."))
+    _bind("H", property(complex_numbers.adjoint, doc="The transpose of a matrix, of complex numbers conjugated."))
 
 
 def _transposed(self: Tensor) -> Tensor:

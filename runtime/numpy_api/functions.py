@@ -411,6 +411,8 @@ def _clip(
 @implements(np.round, np.around)
 def _round(a: Any, decimals: int = 0) -> Tensor:
     x = tensor_of(a)
+    if x.is_complex():
+        return PUBLIC["complex"](*(PUBLIC["round"](one, decimals=decimals) for one in (x.real, x.imag)))
     if array_dtype(x).kind == "f":
         return PUBLIC["round"](x, decimals=decimals)
     if decimals >= 0 or array_dtype(x).kind == "b":
@@ -448,7 +450,14 @@ implements(np.take_along_axis)(
 )
 implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))
 implements(np.real, shares=True)(lambda val: PUBLIC["real"](tensor_of(val)))
-implements(np.imag, shares=True)(lambda val: tensor_of(val).imag)
+
+
+@implements(np.imag, shares=True)
+def _imag(val: Any) -> Tensor:
+    x = tensor_of(val)
+    return x.imag if x.is_complex() else filled(tuple(x.shape), 0, array_dtype(x))
+
+
 implements(np.isreal)(lambda x: PUBLIC["isreal"](tensor_of(x)))
 implements(np.iscomplex)(lambda x: PUBLIC["logical_not"](PUBLIC["isreal"](tensor_of(x))))
 implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))

@@ -19,6 +19,7 @@ from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, promoted
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from .matrix_functions import MATRICES
 
 # --- scipy.special ------------------------------------------------------------------------------------------
 
@@ -130,6 +131,12 @@ def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
     return values if eigvals_only else (values, vectors)
 
 
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """U, the singular values in descending order, and V transposed; or the values alone."""
+    x = averaged(a)
+    return tuple(decompositions.linalg_svd(x, full_matrices)) if compute_uv else decompositions.svdvals(x)
+
+
 # --- all ----------------------------------------------------------------------------------------------------
 
 SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
@@ -142,11 +149,11 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "det": _plainly(lambda a: linalg.det(averaged(a))), "cholesky": _plainly(cholesky),
         "cho_factor": _plainly(lambda a, lower=False: (cholesky(a, lower), lower)),
         "cho_solve": _plainly(cho_solve), "solve_triangular": _plainly(solve_triangular),
-        "norm": _plainly(norm), "expm": lambda A: PUBLIC["matrix_exp"](averaged(A)),
+        "norm": _plainly(norm),
         "svdvals": _plainly(lambda a: decompositions.svdvals(averaged(a))),
-        "svd": _plainly(lambda a, full_matrices=True: decompositions.linalg_svd(averaged(a), full_matrices)),
+        "svd": _plainly(svd),
         "eigvalsh": _plainly(lambda a, lower=True: eigh(a, lower=lower, eigvals_only=True)),
-        "eigh": _plainly(eigh),
+        "eigh": _plainly(eigh), **{name: _plainly(one) for name, one in MATRICES.items()},
     },
     "scipy.fft": OF_SCIPY,
     "scipy.integrate": {

@@ -144,6 +144,23 @@ def test_indexing_joining_and_writing() -> None:
         x += 1j
 
 
+@pytest.mark.parametrize("function", [pb.conj, pb.adjoint, lambda z: z.mH, lambda z: z.H[0], lambda z: z.conj()])
+def test_conjugates_are_not_written_to(function: Callable[[Any], Any]) -> None:
+    """In PyTorch the tensor itself would change."""
+    z = pb.tensor(M)
+    conjugates = function(z)
+    for write in (lambda: conjugates.mul_(2), lambda: conjugates.real.zero_()):
+        with pytest.raises(errors.MutationError, match="not to be written to.*conj_physical"):
+            write()
+    np.testing.assert_array_equal(z.numpy(), M)
+    for own in (conjugates.clone(), conjugates.resolve_conj(), conjugates * 1, pb.conj_physical(z)):
+        own[0] = 7.0
+    np.testing.assert_array_equal(np.asarray(function(z)), np.asarray(function(pb.tensor(M))))
+    x = pb.ones(2, 2)
+    pb.conj(x)[0] = x.mH[1] = 5.0
+    assert x.tolist() == [[5, 5], [1, 5]]
+
+
 CUTS = np.array([complex(a, b) for a in (-2.0, -1.0, -0.5, 0.0, 0.5, 2.0) for b in (-1.0, -0.0, 0.0, 1.0)])
 
 
