@@ -64,8 +64,8 @@ from pullback.runtime.functions.statistics import (
     var_mean, vector_norm,
 )  # fmt: skip
 from pullback.runtime.functions.movement import (
-    adjoint, atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, expand, expand_as, flatten,
-    moveaxis, movedim, permute, ravel, repeat, reshape, reshape_as, squeeze, swapaxes,
+    atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, expand, expand_as, flatten, moveaxis,
+    movedim, permute, ravel, repeat, reshape, reshape_as, squeeze, swapaxes,
     swapdims, t, tile, transpose, unflatten, unsqueeze, view, view_as,
 )  # fmt: skip
 from pullback.runtime.functions.parts import (
@@ -107,8 +107,8 @@ from pullback.runtime.functions.scattering import (
     scatter_reduce, select_scatter, slice_scatter,
 )  # fmt: skip
 from pullback.runtime.functions.complex_numbers import (
-    angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg, view_as_complex,
-    view_as_real,
+    adjoint, angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg,
+    view_as_complex, view_as_real,
 )  # fmt: skip
 from pullback.runtime.functions.kinds import (
     alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, fill, is_complex, is_conj,

@@ -34,7 +34,7 @@ from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
 from .movement import adjoint, reshape_to, transpose
-from .parts import part, selected, sliced, tril
+from .parts import part, selected, sliced, tril, triu
 from .selection import values_of
 
 __all__ = ["orgqr", "ormqr", "qr", "svd"]
@@ -221,7 +221,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         return Svd(adjoint(right), values, adjoint(left))
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
-        left = wrap(np.array(whole)) if full_matrices else a
+        left = matmul(a, adjoint(a)) + wrap(np.array(whole)) if full_matrices else a
         return Svd(left, real_part(sum_of(a, -2)), part(a, a.ndim - 2, 0, 0))
     if d.is_number(a) and not a.is_complex():
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
@@ -346,6 +346,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"tau has elements: found {tuple(a.shape)} and {tuple(factors.shape)}.",
         )
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
+    if not count:
+        return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
     return _reflected(a, factors, wrap(identity), reversed(range(count)))
 
 

@@ -1,6 +1,7 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
 from . import (
+    bessel,
     composite,
     contraction,
     control,
@@ -9,6 +10,7 @@ from . import (
     elementwise,
     foreign,
     fourier,
+    incomplete,
     indexing,
     linalg,
     matrices,
@@ -18,10 +20,12 @@ from . import (
     reduction,
     scattering,
     special,
+    transcendents,
     windows,
 )
 
 __all__ = [
+    "bessel",
     "composite",
     "contraction",
     "control",
@@ -30,6 +34,7 @@ __all__ = [
     "elementwise",
     "foreign",
     "fourier",
+    "incomplete",
     "indexing",
     "linalg",
     "matrices",
@@ -39,5 +44,6 @@ __all__ = [
     "reduction",
     "scattering",
     "special",
+    "transcendents",
     "windows",
 ]
