@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
@@ -260,6 +261,13 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return decompositions.linalg_svd(x, full_matrices) if compute_uv else decompositions.svdvals(x)
 
 
+def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
+    """The orthonormal u and the positive p with a = u p, or with the side "left" a = p u."""
+    left, values, right = decompositions.linalg_svd(averaged(a), False)
+    factor = right.mH if side == "right" else left
+    return matmul(left, right), matmul(factor * values, factor.mH)
+
+
 def eigh(
     a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, subset_by_index: Any = None,
     subset_by_value: Any = None, driver: Any = None, type: int = 1,
@@ -300,24 +308,18 @@ def expm(A: Any) -> Tensor:
     return PUBLIC["matrix_exp"](averaged(A))
 
 
-def _exponential_of_blocks(*rows: tuple[Tensor, Tensor]) -> Tensor:
-    return PUBLIC["matrix_exp"](joining.cat([joining.cat(row, -1) for row in rows], -2))
-
-
 def expm_frechet(A: Any, E: Any, method: str | None = None, compute_expm: bool = True) -> Any:
     """The exponential, and its derivative in the direction E."""
     x, direction = _doubles("expm_frechet", A, E)
-    size, nothing = x.shape[-1], apply(e.zeros_like, x)
-    both = _exponential_of_blocks((x, direction), (nothing, x))
-    found = both[..., :size, size:]
-    return (both[..., :size, :size], found) if compute_expm else found
+    found = apply(d.expm_frechet, x, direction)
+    return (expm(x), found) if compute_expm else found
 
 
 def _cosine_and_sine(A: Any) -> tuple[Tensor, Tensor]:
     """Parts of the exponential of [[0, -A], [A, 0]]."""
     x = _square(A, "cosm")
     size, nothing = x.shape[-1], apply(e.zeros_like, x)
-    both = _exponential_of_blocks((nothing, -x), (x, nothing))
+    both = expm(joining.cat([joining.cat([nothing, -x], -1), joining.cat([x, nothing], -1)], -2))
     return both[..., :size, :size], both[..., size:, :size]
 
 
@@ -406,7 +408,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
     cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
-    inv, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, qr, sinhm, solve, solve_banded,
+    inv, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve, solve_banded,
     solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular, solveh_banded,
     sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip
