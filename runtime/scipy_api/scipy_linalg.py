@@ -314,14 +314,21 @@ def sinhm(A: Any) -> Tensor:
     return (expm(x) - expm(-x)) / 2
 
 
-def sqrtm(A: Any) -> Tensor:
+def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Tensor:
     """The root whose eigenvalues have positive real parts; of a real matrix, where that is real."""
+    _require_result_alone("sqrtm", disp)
     return apply(equations.sqrtm, _square(A, "sqrtm"))
 
 
-def logm(A: Any) -> Tensor:
+def logm(A: Any, disp: Any = None) -> Tensor:
     """The principal logarithm; of a real matrix, where that is real."""
+    _require_result_alone("logm", disp)
     return apply(equations.logm, _square(A, "logm"))
+
+
+def _require_result_alone(function: str, disp: Any) -> None:
+    if disp is False or disp == 0:
+        fail(UnsupportedError, f"scipy.linalg.{function}: disp=False is not supported on a Tensor.")
 
 
 def fractional_matrix_power(A: Any, t: Any) -> Tensor:

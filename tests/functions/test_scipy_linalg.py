@@ -28,7 +28,7 @@ def definite(a: Any) -> Any:
     return a @ a.T + 3 * np.eye(4)
 
 
-def rows_of_lu(rows: Any, lower: Any, upper: Any) -> Any:
+def squared(rows: Any, lower: Any, upper: Any) -> Any:
     return (lower**2)[rows] @ upper
 
 
@@ -53,7 +53,7 @@ PROGRAMS: dict[str, Program] = {
     "bilinear": (lambda a, q: scipy.linalg.solve_discrete_lyapunov(a / 9, q, "bilinear"), (A, Q)),
     "lu": (lambda a: scipy.linalg.lu(a)[1] @ scipy.linalg.lu(a)[2] ** 2, (A,)),
     "lu permuted": (lambda a: scipy.linalg.lu(a[:, :3], permute_l=True)[0], (Q,)),
-    "lu rows": (lambda a: rows_of_lu(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
+    "lu rows": (lambda a: squared(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
     "lu_solve": (lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (A, B)),
     "lu_solve transposed": (lambda a, b: lu_solve(scipy.linalg.lu_factor(a), b[:, 0], 1), (A, B)),
     "lstsq": (lambda a, b: lstsq(a, b)[0] * lstsq(a, b)[1], (TALL, RNG.standard_normal((6, 2)))),
@@ -162,3 +162,47 @@ def test_least_squares_of_deficient_rank_and_of_batches() -> None:
     for place in range(2):
         wanted = np.linalg.lstsq(wide[place], b[:1] + np.ones((9, 2)))[0]
         np.testing.assert_allclose(found[place], wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "name", ["solve_banded", "sqrtm", "logm", "sylvester", "lstsq", "lu_solve", "qr", "generalized eigh"]
+)
+def test_matrices_that_are_parts_of_others(name: str) -> None:
+    function, arrays = PROGRAMS[name]
+    apart = [np.repeat(one, 2, axis=-1)[..., ::2] for one in arrays]
+    turned = [np.asfortranarray(one) for one in arrays]
+    for given in (apart, turned):
+        assert_close(pb.compile(function)(*given), function(*arrays))
+        assert_close(pb.vjp(function, *given)[0], function(*arrays))
+
+
+def test_matrices_without_elements() -> None:
+    nothing = np.zeros((0, 0))
+    for function, arrays in (
+        (sqrtm, (nothing,)),
+        (scipy.linalg.solve_sylvester, (nothing, np.eye(2), np.zeros((0, 2)))),
+        (lambda a, b: np.linalg.lstsq(a, b)[0], (np.zeros((3, 0)), np.ones((3, 2)))),
+        (lambda a, b: np.linalg.lstsq(a, b)[0], (np.zeros((0, 3)), np.ones((0, 2)))),
+        (lambda a, b: np.linalg.lstsq(a, b)[0], (np.ones((8, 7)), np.ones((8, 0)))),
+        (lambda a, b: solve_banded((1, 1), a, b), (np.ones((3, 4)) + np.eye(3, 4)[::-1], np.ones((4, 0)))),
+    ):
+        wanted = function(*arrays)
+        for found in (pb.compile(function)(*arrays), pb.vjp(function, *arrays)[0]):
+            assert found.shape == wanted.shape
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("function", [sqrtm, scipy.linalg.logm, lambda a: solve_banded((4, 4), a, a)])
+def test_what_is_not_finite_is_scipys_or_refused_as_there(function: Any, number: float) -> None:
+    a = np.eye(9)
+    a[1, 0] = number
+    try:
+        wanted = function(a)
+    except ValueError:
+        with pytest.raises(ValueError):
+            pb.compile(function)(a)
+    else:
+        np.testing.assert_array_equal(pb.compile(function)(a), wanted)
+    with pytest.raises(ValueError):
+        pb.grad(lambda a: function(a).sum())(a)
