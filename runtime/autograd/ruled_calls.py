@@ -40,6 +40,8 @@ MOST_NESTED = 3
 derivatives."""
 _rules_under_way: ContextVar[tuple[Any, ...]] = ContextVar("rules_under_way", default=())
 """The functions whose rules are being traced, one inside of the other."""
+_forward_under_way: ContextVar[tuple[Any, ...]] = ContextVar("forward_under_way", default=())
+"""The functions that are being traced with their residuals: what calls itself to have its result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,8 @@ def call_ruled(call: RuledCall) -> Any:
     leaves, structure = flatten(call.arguments)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     if any(isinstance(one.payload, Node) for one in tensors):
+        if any(one is call.owner for one in _forward_under_way.get()):
+            return call.run(*call.arguments)
         return _Traced(call, leaves, structure).result()
     if is_recording() and any(one.requires_grad for one in tensors):
         return _recorded(call, leaves, structure)
@@ -390,6 +394,7 @@ class _Traced:
 
     def _forward(self, tensors: list[Tensor]) -> list[Tensor]:
         self._stand_ins = tensors
+        token = _forward_under_way.set((*_forward_under_way.get(), self.call.owner))
         try:
             with _attempt():
                 returned, residuals = self.call.forward(*unflatten(self.structure, self._with(tensors)))
@@ -397,6 +402,8 @@ class _Traced:
             raise
         except Exception as error:  # whatever foreign code makes of what stands for arrays
             returned, residuals = self._forward_by_python(tensors, error)
+        finally:
+            _forward_under_way.reset(token)
         self.returned = structured(returned, self.call.name, "result")
         leaves, self._residual_structure = flatten(residuals)
         arguments = {id(one): ("argument", place) for place, one in enumerate(tensors)}
