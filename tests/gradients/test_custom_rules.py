@@ -9,7 +9,7 @@ import pytest
 from scipy import signal, special
 
 import pullback as pb
-from pullback.autograd import gradcheck
+from pullback.autograd import gradcheck, gradgradcheck
 from pullback.errors import ArgumentError, GradientError, OutputError
 from pullback.testing import check_rules
 
@@ -578,17 +578,45 @@ def test_check_rules_wants_float64():
         check_rules(np.sin, (3,))
 
 
-@pytest.mark.parametrize(
-    ("function", "args"), [(np.abs, (POINT * 1j,)), (lambda x: x * 1j, (POINT,)), (np.abs, (1j,))]
-)
-def test_checks_of_complex_values_are_refused(function, args):
-    with pytest.raises(ArgumentError, match="complex"):
-        check_rules(function, args)
+def twice_conjugated(z, x):
+    return {"product": z * z * np.conj(z) * x, "size": np.abs(z) * x}
 
 
-def test_a_check_of_complex_outputs_is_refused():
-    with pytest.raises(ArgumentError, match="an output is complex"):
-        gradcheck(lambda x: x * 1j, pb.tensor(POINT, requires_grad=True))
+COMPLEX_CHECKS = {
+    "a holomorphic function": (np.sin, (POINT * 1j + 1,)),
+    "of complex and real arguments": (twice_conjugated, (POINT + 1j * POINT[::-1], POINT)),
+    "a size": (lambda z: np.abs(z) ** 2, (POINT * (1 + 1j),)),
+    "complex values of real arguments": (lambda x: np.exp(1j * x), (POINT,)),
+    "of numbers": (lambda z, x: z**3 * x, (1 + 2j, 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX_CHECKS)
+def test_rules_of_complex_values_are_checked(name):
+    check_rules(*COMPLEX_CHECKS[name])
+
+
+@pytest.mark.parametrize("name", COMPLEX_CHECKS)
+def test_gradients_of_complex_values_are_checked(name):
+    function, args = COMPLEX_CHECKS[name]
+
+    def of_tensors(*tensors):
+        found = function(*tensors)
+        return tuple(found.values()) if isinstance(found, dict) else found
+
+    tensors = tuple(pb.tensor(np.asarray(one), requires_grad=True) for one in args)
+    assert gradcheck(of_tensors, tensors) and gradgradcheck(of_tensors, tensors)
+
+
+def test_a_rule_without_the_conjugate_is_found_wrong():
+    squared = pb.custom_vjp(lambda z: z * z)
+    squared.defvjp(lambda z: (z * z, z), lambda z, g: (2 * g * z,))
+    point = POINT + 1j * POINT[::-1]
+    with pytest.raises(GradientError, match="the cotangents times a direction"):
+        check_rules(squared, (point,))
+    with pytest.raises(GradientError, match="Jacobian mismatch for output 0"):
+        gradcheck(squared, pb.tensor(point, requires_grad=True))
+    assert check_rules(lambda z: z * z, (point,)) is None
 
 
 class Tenfold(pb.autograd.Function):
