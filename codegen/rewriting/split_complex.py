@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from pullback.tracer.errors import ComplexResultError, EagerOnlyError
-from pullback.tracer.graph import Node, constant, made_anew, make_node, next_serial, toposort
+from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -34,23 +34,25 @@ from .split_bodies import BodySplitter, Values, whole_inputs
 
 
 class Split:
-    """The values of a trace, with complex ones among what they are made of split.
+    """The graph of a trace, with complex values among what its outputs are made of split.
+
+    Args:
+        joins: whether complex outputs are made of their parts again.
 
     Attributes:
-        outputs: the values.
+        graph: of the same outputs.
 
     Raises:
-        ComplexResultError: a value is complex, and is not to be joined again.
+        ComplexResultError: an output is complex, and is not to be joined again.
     """
 
-    def __init__(self, outputs: Sequence[Node], joins: bool = False) -> None:
-        nodes = list(toposort(outputs))
-        self.outputs = tuple(outputs)
-        self._nodes: list[Node] = []
+    def __init__(self, graph: Graph, joins: bool = False) -> None:
+        self.graph = graph
+        self._nodes: Sequence[Node] = ()
         self._order: list[int] = []
-        if not any(map(is_complex, nodes)):
+        if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes
+        self._nodes = nodes = graph.nodes
         variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
         splitter = _Splitter()
         new: dict[Node, Any] = {}
@@ -58,7 +60,9 @@ class Split:
             self._order.append(next_serial())
             value = splitter.split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
-        self.outputs = tuple(_joined(new[one]) if joins else _result(one, new[one]) for one in outputs)
+        self.graph = graph.with_outputs(
+            _joined(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
+        )
 
     def serial(self, question: int) -> int:
         """The place of a question in the order of the new nodes, given that in the order of the trace."""
@@ -90,14 +94,11 @@ def rule_of_parts(body: Body) -> tuple[Body, Values]:
 
 def is_complex(node: Node) -> bool:
     """Whether a value is complex, or a loop or a rule computes with complex ones."""
-    bodies = (body for body in node.attributes.values() if isinstance(body, Body))
-    return node.dtype.kind == "c" or any(map(_has_complex_values, bodies))
-
-
-def _has_complex_values(body: Body) -> bool:
-    rule = None if body.rule is None else body.rule.graph
-    graphs = [body.graph] if rule is None else [body.graph, rule]
-    return any(is_complex(node) for graph in graphs for node in (*graph.inputs, *graph.nodes))
+    if node.spec.dtype.kind == "c" or "body" not in node.attributes:
+        return node.spec.dtype.kind == "c"
+    body = node.attributes["body"]
+    graphs = [body.graph] if body.rule is None or body.rule.graph is None else [body.graph, body.rule.graph]
+    return any(is_complex(one) for graph in graphs for one in (*graph.inputs, *graph.nodes))
 
 
 class _Splitter:

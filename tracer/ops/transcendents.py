@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 
 from ..operator import Array
-from .elementwise import exp, less, where
+from .elementwise import erf, exp, less, where
 from .special import digamma, eager, no_rule
 
 SQRT_PI = math.sqrt(math.pi)
+SQRT_TWO_PI = math.sqrt(2 * math.pi)
 
 
 erfcinv = eager(
@@ -113,4 +114,12 @@ expn = eager(
     "expn", "n x", numpy="expn", scipy="expn", domain=(1.0, 3.0),
     vjp={"n": lambda: no_rule("expn", "order"), "x": lambda g, n, x, y: g * ((n - 1.0) * y - exp(-x)) / x},
     doc="the exponential integral E_n (DLMF 8.19.12, 8.19.13)",
+)  # fmt: skip
+owens_t = eager(
+    "owens_t", "h a", numpy="owens_t", scipy="owens_t", domain=(-2.0, 2.0),
+    vjp={
+        "h": lambda g, h, a: g * (-0.5 / SQRT_TWO_PI) * exp(-0.5 * h * h) * erf(a * h * math.sqrt(0.5)),
+        "a": lambda g, h, a: g * (0.5 / math.pi) * exp(-0.5 * h * h * (1.0 + a * a)) / (1.0 + a * a),
+    },
+    doc="Owen's T function (Owen, Tables for computing bivariate normal probabilities, 1956)",
 )  # fmt: skip
