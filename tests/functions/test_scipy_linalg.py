@@ -28,7 +28,7 @@ def definite(a: Any) -> Any:
     return a @ a.T + 3 * np.eye(4)
 
 
-def squared(rows: Any, lower: Any, upper: Any) -> Any:
+def rows_of_lu(rows: Any, lower: Any, upper: Any) -> Any:
     return (lower**2)[rows] @ upper
 
 
@@ -53,7 +53,7 @@ PROGRAMS: dict[str, Program] = {
     "bilinear": (lambda a, q: scipy.linalg.solve_discrete_lyapunov(a / 9, q, "bilinear"), (A, Q)),
     "lu": (lambda a: scipy.linalg.lu(a)[1] @ scipy.linalg.lu(a)[2] ** 2, (A,)),
     "lu permuted": (lambda a: scipy.linalg.lu(a[:, :3], permute_l=True)[0], (Q,)),
-    "lu rows": (lambda a: squared(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
+    "lu rows": (lambda a: rows_of_lu(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
     "lu_solve": (lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (A, B)),
     "lu_solve transposed": (lambda a, b: lu_solve(scipy.linalg.lu_factor(a), b[:, 0], 1), (A, B)),
     "lstsq": (lambda a, b: lstsq(a, b)[0] * lstsq(a, b)[1], (TALL, RNG.standard_normal((6, 2)))),
@@ -67,6 +67,8 @@ PROGRAMS: dict[str, Program] = {
     "some of eigh": (lambda a: scipy.linalg.eigh(a + a.T, subset_by_index=[1, 2])[0], (A,)),
     "solve triangular": (lambda a, b: scipy.linalg.solve(a, b, assume_a="upper triangular"), (A, B)),
     "solve diagonal": (lambda a, b: scipy.linalg.solve(a, b, assume_a="tridiagonal"), (A, B)),
+    "inv symmetric": (lambda a: scipy.linalg.inv(definite(a), assume_a="sym"), (A,)),
+    "inv triangular": (lambda a: scipy.linalg.inv(a, assume_a="lower triangular"), (A,)),
     "toeplitz": (lambda a, b: scipy.linalg.toeplitz(a[0], b[:, 0]) @ scipy.linalg.toeplitz(a[1]), (A, B)),
     "hankel": (lambda a, b: scipy.linalg.hankel(a[0], b[:, 0]) @ scipy.linalg.hankel(a[1]), (A, B)),
     "circulant": (lambda a: scipy.linalg.circulant(a[0]) ** 2, (A,)),
@@ -206,3 +208,18 @@ def test_what_is_not_finite_is_scipys_or_refused_as_there(function: Any, number:
         np.testing.assert_array_equal(pb.compile(function)(a), wanted)
     with pytest.raises(ValueError):
         pb.grad(lambda a: function(a).sum())(a)
+
+
+def test_functions_of_scipy_are_compiled_as_they_are() -> None:
+    for function, arrays in (
+        (scipy.linalg.solve, (A, B)),
+        (scipy.linalg.inv, (A,)),
+        (scipy.linalg.det, (A,)),
+        (scipy.linalg.expm, (A,)),
+        (scipy.linalg.svdvals, (TALL,)),
+        (scipy.linalg.solve_sylvester, (A, A.T, Q)),
+    ):
+        for _ in range(2):
+            assert_close(pb.compile(function)(*arrays), function(*arrays))
+            assert len(pb.vjp(function, *arrays)[1](np.asarray(function(*arrays)))) == len(arrays)
+    assert_close(pb.compile(lambda a: scipy.linalg.svd(a, True, False))(TALL), scipy.linalg.svdvals(TALL))
