@@ -138,7 +138,7 @@ def _with_parts(value: Any, number: int) -> dict[str, Any]:
     for place, leaf in enumerate(leaves):
         kind = "real"
         if _is_complex(leaf):
-            kind = "number" if isinstance(leaf, NumpyScalar) else "complex"
-            leaf = apply(pairs_of, leaf)
+            kind = "number" if isinstance(leaf, NumpyScalar | np.generic) else "complex"
+            leaf = _parts(leaf)
         found[f"{which} {place} {kind}"] = leaf
     return found

@@ -14,8 +14,8 @@ from .declared import isnan
 from .movement import adjoint as transposed_conjugates
 
 __all__ = [
-    "adjoint", "angle", "complex", "conj", "conj_physical", "imag", "polar", "real", "resolve_conj", "resolve_neg",
-    "view_as_complex", "view_as_real",
+    "adjoint", "angle", "complex", "conj", "conj_physical", "imag", "polar", "real", "resolve_conj",
+    "resolve_neg", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 
@@ -47,8 +47,8 @@ def imag(input: Tensor) -> Tensor:
 
 
 CONJUGATES = (
-    "PyTorch's conj(), adjoint(), H and mH show the memory of a complex tensor, here they are copies that are "
-    "not to be written to; write into conj_physical(), a clone(), or the tensor itself"
+    "PyTorch's conj(), adjoint(), H and mH show the memory of a complex tensor; here they are copies that "
+    "are not to be written to; write into conj_physical(), a clone(), or the tensor itself"
 )
 
 

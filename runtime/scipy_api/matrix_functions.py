@@ -1,5 +1,5 @@
-"""scipy.linalg's functions of matrices on Tensors: factors, functions of a whole matrix, equations of Sylvester
-and Lyapunov, matrices of a structure."""
+"""scipy.linalg's functions of matrices on Tensors: factors, functions of a whole matrix, equations of
+Sylvester and Lyapunov, matrices of a structure."""
 
 from __future__ import annotations
 
@@ -161,15 +161,6 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) 
     return (found[:size, :size], derivative) if compute_expm else derivative
 
 
-@primitive
-def sqrtm(A: Any) -> Any:
-    """The principal square root, real of a real matrix that has such a one."""
-    return scipy_linalg().sqrtm(A)
-
-
-sqrtm.defvjp(lambda y, A: lambda g: _returned(solve_sylvester(_adjoint(y), _adjoint(y), g), A))
-
-
 # --- equations of matrices ----------------------------------------------------------------------------------
 
 
@@ -197,6 +188,15 @@ solve_sylvester.defvjp(
     lambda y, a, b, q: lambda g: _returned(-_adjoint(y) @ _pulled(a, b, g), b),
     lambda y, a, b, q: lambda g: _returned(_pulled(a, b, g), q),
 )
+
+
+@primitive
+def sqrtm(A: Any) -> Any:
+    """The principal square root, real of a real matrix that has such a one."""
+    return scipy_linalg().sqrtm(A)
+
+
+sqrtm.defvjp(lambda y, A: lambda g: _returned(solve_sylvester(_adjoint(y), _adjoint(y), g), A))
 
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:

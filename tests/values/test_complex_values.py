@@ -144,7 +144,9 @@ def test_indexing_joining_and_writing() -> None:
         x += 1j
 
 
-@pytest.mark.parametrize("function", [pb.conj, pb.adjoint, lambda z: z.mH, lambda z: z.H[0], lambda z: z.conj()])
+@pytest.mark.parametrize(
+    "function", [pb.conj, pb.adjoint, lambda z: z.mH, lambda z: z.H[0], lambda z: z.conj()]
+)
 def test_conjugates_are_not_written_to(function: Callable[[Any], Any]) -> None:
     """In PyTorch the tensor itself would change."""
     z = pb.tensor(M)
