@@ -418,6 +418,7 @@ _RULES: dict[str, Rule] = {
     "creation": _fresh,
     "control": _fresh,
     "elementwise": _broadcast,
+    "eager": _broadcast,
     "foreign": _fresh,
     "reduction": _reduced,
     "scan": _scan,

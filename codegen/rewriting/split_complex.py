@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from pullback.tracer.errors import ComplexResultError, EagerOnlyError
-from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial, toposort
+from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract
-from pullback.tracer.ops.control import DERIVATIVES, Body, jacobian, variables_of
+from pullback.tracer.ops.control import DERIVATIVES, jacobian, variables_of
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
@@ -51,30 +51,29 @@ Value = Node | Pair
 
 
 class Split:
-    """The values of a trace, with complex ones among what they are made of split.
+    """The graph of a trace, with complex values among what its outputs are made of split.
 
     Attributes:
-        outputs: the values.
+        graph: of the same outputs.
     """
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
-        nodes = list(toposort(outputs))
-        self.outputs = tuple(outputs)
-        self._nodes: list[Node] = []
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._nodes: Sequence[Node] = ()
         self._order: list[int] = []
-        if not any(map(is_complex, nodes)):
+        if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes
+        self._nodes = nodes = graph.nodes
         variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
         new: dict[Node, Value] = {}
         for node in nodes:
             self._order.append(next_serial())
             value = _split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
-        for output in outputs:
+        for output in graph.outputs:
             if isinstance(new[output], Pair):
                 raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
-        self.outputs = tuple(_real(new[output]) for output in outputs)
+        self.graph = graph.with_outputs(_real(new[output]) for output in graph.outputs)
 
     def serial(self, question: int) -> int:
         """The place of a question in the order of the new nodes, given that in the order of the trace."""
@@ -86,18 +85,11 @@ class Split:
 
 def is_complex(node: Node) -> bool:
     """Whether a value is complex, or a loop or a rule computes with complex ones."""
-    return node.dtype.kind == "c" or any(
-        is_complex(one)
-        for body in node.attributes.values()
-        if isinstance(body, Body)
-        for graph in _graphs_of(body)
-        for one in (*graph.inputs, *graph.nodes)
-    )
-
-
-def _graphs_of(body: Body) -> list[Graph]:
-    rule = None if body.rule is None else body.rule.graph
-    return [body.graph] if rule is None else [body.graph, rule]
+    if node.spec.dtype.kind == "c" or "body" not in node.attributes:
+        return node.spec.dtype.kind == "c"
+    body = node.attributes["body"]
+    graphs = [body.graph] if body.rule is None or body.rule.graph is None else [body.graph, body.rule.graph]
+    return any(is_complex(one) for graph in graphs for one in (*graph.inputs, *graph.nodes))
 
 
 def _split(node: Node, new: Mapping[Node, Value]) -> Value:

@@ -34,6 +34,7 @@ from .common import (
     one_dim,
     operand,
     promoted,
+    promoted_pair,
     require_broadcast,
     tensor,
     truth,
@@ -49,12 +50,14 @@ Convention = Callable[[Operator], Function]
 def _real(operator: Operator) -> Function:
     """Of real numbers: integers and bools become the default floating dtype."""
     name = operator.public_name
+    # NumPy and SciPy, which alone evaluate it, take arrays
+    operands = promoted_pair if operator.family == "eager" else promoted
 
     def of_one(input: Operand) -> Tensor:
         return apply(operator, floating(input, name))
 
     def of_two(input: Operand, other: Operand) -> Tensor:
-        return apply(operator, *promoted(name, input, other, as_float=True))
+        return apply(operator, *operands(name, input, other, as_float=True))
 
     return of_one if len(operator.operands) == 1 else of_two
 
@@ -228,6 +231,7 @@ _OF_ELEMENTS: dict[str, Convention] = {
 }  # fmt: skip
 CONVENTIONS: dict[str, dict[str, Convention]] = {
     "elementwise": _OF_ELEMENTS,
+    "eager": _OF_ELEMENTS,
     "reduction": {
         "accumulated": _accumulation, "extreme": _extreme, "truth": _truth_of_all, "position": _position,
     },
@@ -242,12 +246,13 @@ def function_of(operator: Operator) -> Function:
     function = convention(operator)
     function.__name__ = function.__qualname__ = operator.public_name
     function.__doc__ = _documentation(operator, convention)
-    return function if operator.family == "elementwise" else numpy_names(function)
+    return function if operator.family in ("elementwise", "eager") else numpy_names(function)
 
 
 def _documentation(operator: Operator, convention: Convention) -> str:
-    where = ELEMENT_BY_ELEMENT if operator.family == "elementwise" else ""
-    summary = f"{_capitalised(operator.doc)}{where}. {operator.note}".rstrip()
+    where = ELEMENT_BY_ELEMENT if operator.family in ("elementwise", "eager") else ""
+    note = "Code calls Python for it." if operator.family == "eager" else operator.note
+    summary = f"{_capitalised(operator.doc)}{where}. {note}".rstrip()
     example = "Example:\n" + textwrap.indent(_example(operator), "    ")
     parts = [summary, str(convention.__doc__), _arguments(operator), example]
     return textwrap.indent("\n\n".join(parts), "    ").strip() + "\n"

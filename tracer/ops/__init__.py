@@ -1,6 +1,7 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
 from . import (
+    bessel,
     composite,
     contraction,
     control,
@@ -9,6 +10,7 @@ from . import (
     elementwise,
     foreign,
     fourier,
+    incomplete,
     indexing,
     linalg,
     matrices,
@@ -17,10 +19,12 @@ from . import (
     reduction,
     scattering,
     special,
+    transcendents,
     windows,
 )
 
 __all__ = [
+    "bessel",
     "composite",
     "contraction",
     "control",
@@ -29,6 +33,7 @@ __all__ = [
     "elementwise",
     "foreign",
     "fourier",
+    "incomplete",
     "indexing",
     "linalg",
     "matrices",
@@ -37,5 +42,6 @@ __all__ = [
     "reduction",
     "scattering",
     "special",
+    "transcendents",
     "windows",
 ]

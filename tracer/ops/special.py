@@ -7,23 +7,24 @@ Formulas and derivatives: NIST Digital Library of Mathematical Functions (dlmf.n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..errors import GradientError
 from ..operator import WRITTEN_OUT, Array, Operator, declare
-from ..spec import INT64
+from ..spec import INT64, Spec, broadcast_shapes
 from .creation import iota
 from .elementwise import (
     TRANSCENDENTAL,
+    common_dtype,
     convert,
     elementwise,
     equal,
     exp,
     exp2,
     less,
-    log,
     power_constant,
     sign,
     where,
@@ -37,16 +38,49 @@ HALF_SQRT_PI = math.sqrt(math.pi) / 2
 SQRT_TWO_PI = math.sqrt(2 * math.pi)
 
 
-def _of_scipy(name: str, operands: str = "x", *, function: str = "", **fields: Any) -> Operator:
-    """A function of `scipy.special`, of its own name or another one, that generated code has as well."""
-    scalar = f"{name}({', '.join(f'{{{one}}}' for one in operands.split())})"
-    return elementwise(
-        name, operands, numpy=lambda *arrays: getattr(scipy_special(), function or name)(*arrays),
-        scalar=scalar, cost=2 * TRANSCENDENTAL, **fields,
+def eager(
+    name: str,
+    operands: str = "x",
+    *,
+    numpy: str | Callable[..., Any],
+    vjp: Mapping[str, Callable[..., Array]] | None = None,
+    arguments: str = "real",
+    **fields: Any,
+) -> Operator:
+    """Declare an operator on one element at a time that only SciPy evaluates; see `elementwise`.
+
+    `numpy` may be the name of a function of `scipy.special`, which can be told where to write.
+    """
+    function, fills = (numpy, "") if callable(numpy) else (_scipys(numpy), f"scipy.special.{numpy}")
+
+    def infer(*specs: Spec, **attributes: Any) -> Spec:
+        found = common_dtype(name, specs)
+        return Spec(broadcast_shapes(*(spec.shape for spec in specs), function=name), found)
+
+    def evaluate(*arrays: Any, **attributes: Any) -> np.ndarray:
+        kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray | np.generic))
+        return np.asarray(function(*arrays, **attributes)).astype(kind, copy=False)
+
+    return declare(
+        name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, arguments=arguments, in_place=True,
+        fills=fills, **fields,
     )  # fmt: skip
 
 
-def _no_rule(function: str, operand: str) -> NoReturn:
+def _scipys(name: str) -> Callable[..., Any]:
+    """A function of SciPy's, which is imported when it is called."""
+    return lambda *arrays: getattr(scipy_special(), name)(*arrays)
+
+
+def of_scipy(name: str, operands: str = "x", *, function: str = "", **fields: Any) -> Operator:
+    """A function of `scipy.special`, of its own name or another one, that generated code has as well."""
+    scalar = f"{name}({', '.join(f'{{{one}}}' for one in operands.split())})"
+    return elementwise(
+        name, operands, numpy=_scipys(function or name), scalar=scalar, cost=2 * TRANSCENDENTAL, **fields
+    )  # fmt: skip
+
+
+def no_rule(function: str, operand: str) -> NoReturn:
     raise GradientError(f"The derivative of {function} with respect to its {operand} is not supported.")
 
 
@@ -56,66 +90,48 @@ def _over(y: Array, x: Array) -> Array:
     return where(at_zero, 0.5, y / where(at_zero, 1.0, x))
 
 
-def _gamma_density(a: Array, x: Array) -> Array:
-    return exp((a - 1.0) * log(x) - x - lgamma(a))
-
-
-erfinv = _of_scipy(
+erfinv = of_scipy(
     "erfinv", vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
     domain=(-0.9, 0.9),
     torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
 )  # fmt: skip
-erfcx = _of_scipy(
+erfcx = of_scipy(
     "erfcx",
     vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)}, grad_fn="SpecialErfcx",
     torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
 )  # fmt: skip
-ndtri = _of_scipy(
+ndtri = of_scipy(
     "ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
     domain=(0.05, 0.95), grad_fn="SpecialNdtri",
     torch="special.ndtri", scipy="ndtri", doc="the quantile of the normal distribution",
 )  # fmt: skip
-log_ndtr = _of_scipy(
+log_ndtr = of_scipy(
     "log_ndtr",
     vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
     torch="special.log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
-i0 = _of_scipy(
+i0 = of_scipy(
     "i0", vjp={"x": lambda g, x: g * i1(x)},
     torch="i0 special.i0", scipy="i0", doc="the modified Bessel function I_0",
 )  # fmt: skip
-i0e = _of_scipy(
+i0e = of_scipy(
     "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
     grad_fn="SpecialI0E",
     torch="special.i0e", scipy="i0e", doc="exp(-|x|) I_0(x)",
 )  # fmt: skip
-i1 = _of_scipy(
+i1 = of_scipy(
     "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
     grad_fn="SpecialI1",
     torch="special.i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
-i1e = _of_scipy(
+i1e = of_scipy(
     "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
     torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
 )  # fmt: skip
-igamma = _of_scipy(
-    "igamma", "a x", function="gammainc", domain=(0.3, 3.0),
-    vjp={"a": lambda: _no_rule("igamma", "first argument"), "x": lambda g, a, x: g * _gamma_density(a, x)},
-    torch="igamma special.igamma special.gammainc", scipy="gammainc",
-    example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
-    doc="the lower incomplete gamma function over gamma(a)",
-)  # fmt: skip
-igammac = _of_scipy(
-    "igammac", "a x", function="gammaincc", domain=(0.3, 3.0),
-    vjp={"a": lambda: _no_rule("igammac", "first argument"), "x": lambda g, a, x: -g * _gamma_density(a, x)},
-    torch="igammac special.igammac special.gammaincc", scipy="gammaincc",
-    example=("tensor([1.0]), tensor([0.0])", "tensor([1.])"),
-    doc="the upper incomplete gamma function over gamma(a)",
-)  # fmt: skip
-zeta = _of_scipy(
+zeta = of_scipy(
     "zeta", "x q", domain=(1.2, 3.0), grad_fn="SpecialZeta",
-    vjp={"x": lambda: _no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
+    vjp={"x": lambda: no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
     torch="special.zeta", scipy="_zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
 )  # fmt: skip
