@@ -213,10 +213,10 @@ CASES: dict[str, Case] = {
     "erfcx": Case(_erfcx, ((-26, 0), _UNIT, (0, 10), (0, 1e3)), bound=6.0, domain=(-26, np.inf)),
     "log_ndtr": Case(_log_ndtr, ((-40, 0), _UNIT, (0, 38)), bound=6.0),
     "igamma": Case(
-        lambda a, x: _incomplete_gamma(a, x)[0], _OF_GAMMA, bound=8.0, operands=2, domain=(1e-4, 1e4)
+        lambda a, x: _incomplete_gamma(a, x)[0], _OF_GAMMA, bound=14.0, operands=2, domain=(1e-4, 1e4)
     ),
     "igammac": Case(
-        lambda a, x: _incomplete_gamma(a, x)[1], _OF_GAMMA, bound=12.0, operands=2, domain=(1e-4, 1e4)
+        lambda a, x: _incomplete_gamma(a, x)[1], _OF_GAMMA, bound=14.0, operands=2, domain=(1e-4, 1e4)
     ),
     "zeta": Case(_zeta, ((1, 3), (1, 20), (1, 1.1)), bound=8.0, operands=2, domain=(1.0, 200.0)),
     "power": Case(

@@ -132,7 +132,7 @@ i1e = of_scipy(
 zeta = of_scipy(
     "zeta", "x q", domain=(1.2, 3.0), grad_fn="SpecialZeta",
     vjp={"x": lambda: no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
-    torch="special.zeta", scipy="_zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
+    torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
 )  # fmt: skip
 
