@@ -256,9 +256,9 @@ def qr(a: Any, mode: str = "full", pivoting: bool = False) -> tuple[Tensor, ...]
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """U, the singular values in descending order, and V transposed; or the values alone."""
+    """U, the singular values in descending order, and V's adjoint; or the values alone."""
     x = averaged(a)
-    return decompositions.linalg_svd(x, full_matrices) if compute_uv else decompositions.svdvals(x)
+    return tuple(decompositions.linalg_svd(x, full_matrices)) if compute_uv else decompositions.svdvals(x)
 
 
 def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
@@ -393,6 +393,12 @@ def circulant(c: Any) -> Tensor:
     return column[(places[:, None] - places) % max(len(places), 1)]
 
 
+def khatri_rao(a: Any, b: Any) -> Tensor:
+    """The Kronecker products of the columns of two matrices."""
+    x, y = promoted([a, b])
+    return (x[:, None] * y[None]).reshape(-1, x.shape[-1])
+
+
 NORMS_BY_LAPACK = {1: (None, 2), 2: (1, np.inf)}
 """By number of dimensions the norms that SciPy gives as Python numbers."""
 
@@ -408,9 +414,9 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
     cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
-    inv, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve, solve_banded,
-    solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular, solveh_banded,
-    sqrtm, svd, tanm, toeplitz,
+    inv, khatri_rao, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve,
+    solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular,
+    solveh_banded, sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip
 _NAMED: dict[str, Callable[..., Any]] = {
     **{function.__name__: function for function in _WRITTEN_OUT},
