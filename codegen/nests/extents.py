@@ -426,6 +426,7 @@ _RULES: dict[str, Rule] = {
     "elementwise": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
+    "on_pairs": _fresh,
     "scatter_extreme": _scattered_into,
     "scatter_prod": _scattered_into,
     "reduction": _reduced,

@@ -16,7 +16,7 @@ import scipy.special
 from uncompiled import uncompiled
 
 import pullback as pb
-from pullback.tracer.operator import operators
+from pullback.tracer.operator import HOLOMORPHIC, OPERATORS, OWN_RULES, operators
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.8, 0.8, (4, 3))
@@ -40,6 +40,10 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         lambda x: x.scatter_reduce(0, pb.tensor([[0, 1, 0], [1, 1, 0]]), x[2:], "prod"),
         X,
     ),
+    "fft": (lambda x: abs(pb.fft.fft(x * (1 + 1j), dim=0)), POSITIVE),
+    "rfft": (lambda x: abs(pb.fft.rfft(x, n=4)), POSITIVE),
+    "irfft": (lambda x: pb.fft.irfft(x * (1 - 1j), n=3), X),
+    "eig": (lambda x: abs(pb.linalg.eigvals(x[:3])), POSITIVE),
 }
 
 
@@ -73,31 +77,18 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: (function(x * 1.01) * 1.5 + x, pb.grad(total)(x), pb.grad(of_gradient)(x))
 
 
-OF_COMPLEX = {"eig", "fourier", "real_fourier", "hermitian_inverse"}
-"""What takes or gives complex numbers is not called from code, which has none: it runs uncompiled."""
-OWN_TESTS = {"foreign"}  # tests/gradients/test_custom_rules.py
+OWN_TESTS = {
+    "foreign",  # tests/gradients/test_custom_rules.py
+    "on_pairs",  # tests/graphs/test_split_complex.py
+}
 
 
 def called_from_code() -> list[Any]:
-    return [one for one in operators("eager") if one.name not in OF_COMPLEX | OWN_TESTS]
+    return [one for one in operators("eager") if one.name not in OWN_TESTS]
 
 
 def test_every_operator_without_a_form_is_here() -> None:
     assert {one.name for one in called_from_code()} <= {*PROGRAMS}
-
-
-@pytest.mark.parametrize("name", sorted(OF_COMPLEX))
-def test_operators_of_complex_numbers_run_uncompiled(name: str) -> None:
-    programs: dict[str, Callable[[Any], Any]] = {
-        "eig": lambda x: abs(pb.linalg.eigvals(x)).sum(),
-        "fourier": lambda x: abs(pb.fft.fft(x * 1j)).sum(),
-        "real_fourier": lambda x: abs(pb.fft.rfft(x)).sum(),
-        "hermitian_inverse": lambda x: pb.fft.irfft(x * (1 + 1j)).sum(),
-    }
-    x = pb.tensor(X[:3])
-    with pytest.warns(UserWarning, match=rf"complex numbers have no form in compiled code in {name}\(\)"):
-        found = pb.compile(programs[name])(x)
-    np.testing.assert_allclose(found.item(), programs[name](x).item())
 
 
 @programs
@@ -121,7 +112,7 @@ def test_it_is_interpreted_as_it_runs(name: str) -> None:
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-12)
 
 
-@programs
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if not OPERATORS[name].of_complex])
 def test_for_each_part_of_a_batch(name: str) -> None:
     function, x = PROGRAMS[name]
     batch = pb.tensor(np.stack([x, 0.9 * x]))
@@ -359,4 +350,6 @@ def test_other_numbers_of_different_elements() -> None:
 def test_the_documentation_lists_them() -> None:
     text = (Path(__file__).parents[2] / "docs" / "host_calls.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \| `([\w.()=\", ]+)` \|", text, re.MULTILINE)
-    assert listed == [(one.name, one.fills or f'HostCall("{one.name}")') for one in called_from_code()]
+    calls = {"": "HostCall", HOLOMORPHIC: "ComplexCall", OWN_RULES: "ComplexCall"}
+    wanted = [(one.name, one.fills or f'{calls[one.of_complex]}("{one.name}")') for one in called_from_code()]
+    assert listed == wanted

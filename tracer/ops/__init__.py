@@ -1,6 +1,7 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
 from . import (
+    complex_parts,
     composite,
     contraction,
     control,
@@ -21,6 +22,7 @@ from . import (
 )
 
 __all__ = [
+    "complex_parts",
     "composite",
     "contraction",
     "control",
