@@ -21,7 +21,7 @@ from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.complex_parts import PARTS_OF, on_pairs
 from pullback.tracer.ops.contraction import contract
-from pullback.tracer.ops.control import DERIVATIVES, Body, jacobian, variables_of
+from pullback.tracer.ops.control import DERIVATIVES, jacobian, variables_of
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
@@ -56,30 +56,29 @@ Value = Node | Pair
 
 
 class Split:
-    """The values of a trace, with complex ones among what they are made of split.
+    """The graph of a trace, with complex values among what its outputs are made of split.
 
     Attributes:
-        outputs: the values.
+        graph: of the same outputs.
     """
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
-        nodes = list(toposort(outputs))
-        self.outputs = tuple(outputs)
-        self._nodes: list[Node] = []
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._nodes: Sequence[Node] = ()
         self._order: list[int] = []
-        if not any(map(is_complex, nodes)):
+        if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes
+        self._nodes = nodes = graph.nodes
         variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
         new: dict[Node, Value] = {}
         for node in nodes:
             self._order.append(next_serial())
             value = _split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
-        for output in outputs:
+        for output in graph.outputs:
             if isinstance(new[output], Pair):
                 raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
-        self.outputs = tuple(_real(new[output]) for output in outputs)
+        self.graph = graph.with_outputs(_real(new[output]) for output in graph.outputs)
 
     def serial(self, question: int) -> int:
         """The place of a question in the order of the new nodes, given that in the order of the trace."""
@@ -109,18 +108,11 @@ def without_complex(found: Node, since: int) -> Node:
 
 def is_complex(node: Node) -> bool:
     """Whether a value is complex, or a loop or a rule computes with complex ones."""
-    return node.dtype.kind == "c" or any(
-        is_complex(one)
-        for body in node.attributes.values()
-        if isinstance(body, Body)
-        for graph in _graphs_of(body)
-        for one in (*graph.inputs, *graph.nodes)
-    )
-
-
-def _graphs_of(body: Body) -> list[Graph]:
-    rule = None if body.rule is None else body.rule.graph
-    return [body.graph] if rule is None else [body.graph, rule]
+    if node.spec.dtype.kind == "c" or "body" not in node.attributes:
+        return node.spec.dtype.kind == "c"
+    body = node.attributes["body"]
+    graphs = [body.graph] if body.rule is None or body.rule.graph is None else [body.graph, body.rule.graph]
+    return any(is_complex(one) for graph in graphs for one in (*graph.inputs, *graph.nodes))
 
 
 def _split(node: Node, new: Mapping[Node, Value]) -> Value:
@@ -384,6 +376,12 @@ def _converted(node: Node, a: Value) -> Value:
     return a.each(lambda part: _in_dtype(part, real_dtype(wanted)))
 
 
+def _whole_of(node: Node, *parts: Value) -> Pair:
+    """Of parts that are broadcast."""
+    wide = [one if one.shape == node.shape else m.expand(one, shape=node.shape) for one in map(_real, parts)]
+    return Pair(*wide)
+
+
 def _in_dtype(a: Node, dtype: object) -> Node:
     return a if a.dtype == dtype else e.convert(a, dtype=dtype)
 
@@ -506,7 +504,7 @@ RULES: dict[str, Rule] = {
     "iota": lambda node: Pair(
         make_node(iota, (), {**node.attributes, "dtype": real_dtype(node.dtype)}), None
     ),
-    "convert": _converted, "complex_of": lambda node, re, im: Pair(_real(re), _real(im)),
+    "convert": _converted, "complex_of": _whole_of,
     "unit_like": lambda node, a: Pair(make_node(node.operator, (_pair(a).real,), {}), None),
     "real": lambda node, a: _pair(a).real, "imag": lambda node, a: _pair(a).imag,
     "conjugate": _of(_conjugate), "absolute": _of(_size), "sgn": _of(_direction),

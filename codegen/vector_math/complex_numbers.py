@@ -79,27 +79,43 @@ def _turned(parts: Parts) -> Parts:
 # --- quotients and roots --------------------------------------------------------------------------------
 
 
+def _larger(x: Number, y: Number) -> Number:
+    return select(abs(x) >= abs(y), abs(x), abs(y))
+
+
+def _divisor(x: Number, y: Number) -> tuple[Condition, Number, Number, Number]:
+    """Whether the real part is the larger one, the reciprocal of what Smith divides by, and the smaller part
+    over the larger: of the number times the last, with which the reciprocal is finite and has all digits.
+    """
+    number_format = format_of(x)
+    large = _larger(x, y) > 2.0 ** (number_format.bias - 3)
+    small = _larger(x, y) < 8.0 * number_format.smallest_normal
+    raised = typed(2.0 ** (number_format.fraction_bits + 4), x)
+    factor = select(large, typed(1.0 / 16.0, x), select(small, raised, 1.0))
+    x, y, is_wide = x * factor, y * factor, abs(x) >= abs(y)
+    larger, smaller = select(is_wide, x, y), select(is_wide, y, x)
+    ratio = smaller / larger
+    return is_wide, 1.0 / (larger + smaller * ratio), ratio, factor
+
+
 def _divide(a_real: Number, a_imag: Number, b_real: Number, b_imag: Number) -> Parts:
     """a / b."""
-    is_wide = abs(b_real) >= abs(b_imag)
-    larger, smaller = select(is_wide, b_real, b_imag), select(is_wide, b_imag, b_real)
-    one, other = select(is_wide, a_real, a_imag), select(is_wide, a_imag, a_real)
-    ratio = smaller / larger
-    scale = 1.0 / (larger + smaller * ratio)
-    re = (one + other * ratio) * scale
-    im = select(is_wide, other - one * ratio, one * ratio - other) * scale
-    nothing = larger == 0.0
+    is_wide, scale, ratio, factor = _divisor(b_real, b_imag)
+    large = _larger(a_real, a_imag) > 2.0 ** (format_of(a_real).bias - 2)
+    a_factor, back = select(large, typed(0.25, a_real), 1.0), select(large, 4.0 * factor, factor)
+    one, other = select(is_wide, a_real, a_imag) * a_factor, select(is_wide, a_imag, a_real) * a_factor
+    re = (one + other * ratio) * scale * back
+    im = select(is_wide, other - one * ratio, one * ratio - other) * scale * back
+    nothing = (b_real == 0.0) & (b_imag == 0.0)
     size = abs(b_real)
     return select(nothing, a_real / size, re), select(nothing, a_imag / size, im)
 
 
 def _reciprocal(x: Number, y: Number) -> Parts:
     """1 / z."""
-    is_wide = abs(x) >= abs(y)
-    larger, smaller = select(is_wide, x, y), select(is_wide, y, x)
-    ratio = smaller / larger
-    below = larger + smaller * ratio
-    one, other = 1.0 / below, ratio / below
+    is_wide, scale, ratio, factor = _divisor(x, y)
+    one = scale * factor
+    other = select(ratio == 0.0, ratio, ratio * one)
     return select(is_wide, one, other), -select(is_wide, other, one)
 
 

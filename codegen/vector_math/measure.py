@@ -69,7 +69,7 @@ class Measurement:
 
 
 def measure(name: str, dtype: str, everywhere: int = EVERYWHERE, each_range: int = EACH_RANGE) -> Measurement:
-    """Errors against mpmath at random points and hard places."""
+    """Errors against mpmath at random points and hard places; it takes long for complex numbers."""
     case, number_format = CASES[name], FORMATS[dtype]
     operands = samples.operands(case, number_format, everywhere, each_range)
     measurement = Measurement()

@@ -99,7 +99,7 @@ def trace_body(
     if any(node not in outer for node in edges):
         raise GraphError(f"{name}: a value that the tape has read is not in the graph of the body")
     places = {node: make_input(node.spec, node.name, node.origin) for node in outer}
-    taken = Taken(name, name_results(substitute(outputs, places)))
+    taken = Taken(Graph(name, (), name_results(substitute(outputs, places))))
     trace.notes += taken.notes
     return TracedBody(
         (*nodes, *places.values()),

@@ -39,6 +39,9 @@ FUNCTIONS: dict[str, Function] = {
     "cond": lambda lib, a, b: lib.linalg.cond(a) - lib.linalg.cond(a, -2),
     "qr": lambda lib, a, b: lib.linalg.qr(b)[0] @ lib.linalg.qr(b)[1].square(),
     "qr wide": lambda lib, a, b: lib.linalg.qr(b.mT).R.square() + lib.linalg.qr(b.mT).Q.sum() ** 2,
+    "svd without values": lambda lib, a, b: lib.linalg.svd(b, False).Vh.mT[..., :1] ** 2,
+    "qr without R": lambda lib, a, b: lib.linalg.qr(b)[0],
+    "qr without Q": lambda lib, a, b: lib.linalg.qr(b)[1],
     "lu": lambda lib, a, b: lib.linalg.lu(a).L @ lib.linalg.lu(a).U.square(),
     "lu tall": lambda lib, a, b: lib.linalg.lu(b).L @ lib.linalg.lu(b).U.square(),
     "lu wide": lambda lib, a, b: lib.linalg.lu(b.mT)[1] @ lib.linalg.lu(b.mT)[2].square(),
@@ -66,6 +69,22 @@ def test_values_and_gradients_are_pytorchs(name: str) -> None:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize(
+    ("function", "products"),
+    [
+        (pb.linalg.eigvalsh, 1),
+        (pb.linalg.svdvals, 1),
+        (lambda a: pb.linalg.qr(a).Q, 2),
+        (lambda a: pb.linalg.qr(a).R, 2),
+        (lambda a: pb.linalg.svd(a).Vh, 3),
+    ],
+)
+def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products: int) -> None:
+    a = matrices(20, 20)
+    compiled = pb.value_and_grad(pb.compile(lambda x: (function(x + x.mT) ** 3).sum()))
+    assert compiled.source(a).count("gemm(") == products
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -1,6 +1,7 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
 from . import (
+    bessel,
     complex_parts,
     composite,
     contraction,
@@ -10,18 +11,22 @@ from . import (
     elementwise,
     foreign,
     fourier,
+    incomplete,
     indexing,
     linalg,
     matrices,
+    matrix_equations,
     movement,
     ordering,
     reduction,
     scattering,
     special,
+    transcendents,
     windows,
 )
 
 __all__ = [
+    "bessel",
     "complex_parts",
     "composite",
     "contraction",
@@ -31,13 +36,16 @@ __all__ = [
     "elementwise",
     "foreign",
     "fourier",
+    "incomplete",
     "indexing",
     "linalg",
     "matrices",
+    "matrix_equations",
     "movement",
     "ordering",
     "reduction",
     "scattering",
     "special",
+    "transcendents",
     "windows",
 ]
