@@ -991,6 +991,7 @@ NOT_IN_THE_TABLE = {
     **{operator.name: OF_PARTS for operator in OPERATORS.values() if operator.family == "complex"},
     **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "decomposition"},
     "matrix_exp": DECOMPOSED,
+    "expm_frechet": DECOMPOSED,
     "pinv": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",
