@@ -346,8 +346,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"tau has elements: found {tuple(a.shape)} and {tuple(factors.shape)}.",
         )
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
-    found = wrap(identity) if count else tril(triu(a, 1), 0) + wrap(identity)  # whose gradient is zero
-    return _reflected(a, factors, found, reversed(range(count)))
+    if not count:
+        return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
+    return _reflected(a, factors, wrap(identity), reversed(range(count)))
 
 
 def _reflected(a: Tensor, factors: Tensor, found: Tensor, places: Iterable[int]) -> Tensor:
@@ -377,8 +378,8 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     sides = matrices(other, "ormqr") if left else adjoint(matrices(other, "ormqr"))
     count = factors.shape[-1]
     if a.shape[-2] != sides.shape[-2] or count > min(a.shape[-2:]):
-        shapes = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
-        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {shapes}.")
+        found = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
+        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {found}.")
     is_adjoint = left == transpose  # which has the reflections in their order
     places = list(range(count)) if is_adjoint else list(reversed(range(count)))
     found = _reflected(a, conjugate(factors) if is_adjoint else factors, sides, places)

@@ -28,6 +28,10 @@ def definite(a: Any) -> Any:
     return a @ a.T + 3 * np.eye(4)
 
 
+def rows_of_lu(rows: Any, lower: Any, upper: Any) -> Any:
+    return (lower**2)[rows] @ upper
+
+
 PROGRAMS: dict[str, Program] = {
     "solve_banded": (lambda ab, b: solve_banded((1, 2), ab, b), (BANDS, SIDES)),
     "solve_banded, wide below": (lambda ab, b: solve_banded((3, 0), ab, b), (BANDS[::-1] + 5, SIDES)),
@@ -49,10 +53,7 @@ PROGRAMS: dict[str, Program] = {
     "bilinear": (lambda a, q: scipy.linalg.solve_discrete_lyapunov(a / 9, q, "bilinear"), (A, Q)),
     "lu": (lambda a: scipy.linalg.lu(a)[1] @ scipy.linalg.lu(a)[2] ** 2, (A,)),
     "lu permuted": (lambda a: scipy.linalg.lu(a[:, :3], permute_l=True)[0], (Q,)),
-    "lu rows": (
-        lambda a: (lambda rows, low, up: (low**2)[rows] @ up)(*scipy.linalg.lu(a, p_indices=True)),
-        (Q,),
-    ),
+    "lu rows": (lambda a: rows_of_lu(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
     "lu_solve": (lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (A, B)),
     "lu_solve transposed": (lambda a, b: lu_solve(scipy.linalg.lu_factor(a), b[:, 0], 1), (A, B)),
     "lstsq": (lambda a, b: lstsq(a, b)[0] * lstsq(a, b)[1], (TALL, RNG.standard_normal((6, 2)))),

@@ -201,13 +201,13 @@ def _differences(row: Array) -> Array:
     return where(equal(unit_like(difference), 1.0), 1.0, difference)
 
 
+def _asymmetry(x: Array) -> Array:
+    return x - adjoint(x)
+
+
 def _real_values(g: Array) -> Array:
     """The cotangent of a row of values, which are real, also among complex numbers."""
     return convert(real(g), dtype=g.dtype) if is_complex(g) else g
-
-
-def _asymmetry(x: Array) -> Array:
-    return x - adjoint(x)
 
 
 def _upper(x: Array) -> Array:
