@@ -126,7 +126,7 @@ from pullback.runtime.functions.einsum import bilinear, chain_matmul, einsum, mu
 from pullback.runtime.functions.linalg import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_power, slogdet,
 )  # fmt: skip
-from pullback.runtime.functions.decompositions import qr, svd
+from pullback.runtime.functions.decompositions import orgqr, ormqr, qr, svd
 from pullback.runtime.functions.least_squares import pinverse
 from pullback.runtime.functions.elimination import lu, lu_solve, lu_unpack, triangular_solve
 from pullback.runtime.functions.tensor_equations import matrix_exp
@@ -236,8 +236,8 @@ __all__ = [
     "multi_dot", "multinomial", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
     "nansum", "narrow", "narrow_copy", "neg", "negative", "nextafter", "nll_loss", "nn", "no_grad",
     "nonzero", "nonzero_static", "norm", "normal", "normalize", "numel", "one_hot", "ones", "ones_like",
-    "outer", "pad", "permute", "permute_copy", "pinverse", "poisson", "poisson_nll_loss", "polar",
-    "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
+    "orgqr", "ormqr", "outer", "pad", "permute", "permute_copy", "pinverse", "poisson", "poisson_nll_loss",
+    "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
     "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",

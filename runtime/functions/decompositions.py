@@ -362,7 +362,15 @@ def _reflected(a: Tensor, factors: Tensor, found: Tensor, places: Iterable[int])
     return found
 
 
-orgqr = householder_product
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """`linalg.householder_product`, PyTorch's older name.
+
+    Example:
+        >>> orgqr(tensor([[1.0], [0.0]]), tensor([0.0]))
+        tensor([[1.],
+                [0.]])
+    """
+    return householder_product(input, tau)
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
@@ -381,6 +389,6 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
         found = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
         fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {found}.")
     is_adjoint = left == transpose  # which has the reflections in their order
-    places = list(range(count)) if is_adjoint else list(reversed(range(count)))
+    places = range(count) if is_adjoint else reversed(range(count))
     found = _reflected(a, conjugate(factors) if is_adjoint else factors, sides, places)
     return found if left else adjoint(found)

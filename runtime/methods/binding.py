@@ -337,7 +337,7 @@ def _bind_the_rest() -> None:
         "mT",
         property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
     )
-    _bind("H", property(complex_numbers.adjoint, doc="The transpose of a matrix, its elements conjugated."))
+    _bind("H", property(complex_numbers.adjoint, doc="The transpose of a matrix, conjugated."))
 
 
 def _transposed(self: Tensor) -> Tensor:

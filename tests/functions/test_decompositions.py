@@ -56,6 +56,10 @@ FUNCTIONS: dict[str, Function] = {
     "tensorsolve": lambda lib, a, b: lib.linalg.tensorsolve(a[0].reshape(2, 2, 4), b[0, :2, :2]),
     "vecdot": lambda lib, a, b: lib.linalg.vecdot(a, a * b[..., :1], dim=-2),
     "householder": lambda lib, a, b: lib.linalg.householder_product(b, b[:, 0, :2]),
+    "orgqr": lambda lib, a, b: lib.orgqr(b, b[:, 0, :2]),
+    "ormqr": lambda lib, a, b: lib.ormqr(b, b[:, 0], a) + lib.ormqr(b, b[:, 0], a, False, True),
+    "ormqr adjoint": lambda lib, a, b: lib.ormqr(b, b[:, 0], a, True, True),
+    "ormqr right": lambda lib, a, b: lib.ormqr(b, b[:, 1], a, False),
     "cholesky_ex": lambda lib, a, b: lib.linalg.cholesky_ex(a @ a.mT).L,
     "triangular": lambda lib, a, b: lib.triangular_solve(b, a, upper=False, transpose=True).solution,
 }

@@ -235,7 +235,9 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
 
 def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
-    across, values = _by_column(np.tril(a)), np.empty(a.shape[:-1], a.dtype)
+    is_finite = np.isfinite(a).all()  # of the upper triangle LAPACK reads nothing
+    across = np.array(np.swapaxes(a, -1, -2), order="C") if is_finite else _by_column(np.tril(a))
+    values = np.empty(a.shape[:-1], a.dtype)
     _computed(routine, across, 0, a.shape[-1], values)
     return _converged(values), across
 
