@@ -110,6 +110,7 @@ from pullback.runtime.functions.complex_numbers import (
     adjoint, angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg,
     view_as_complex, view_as_real,
 )  # fmt: skip
+from pullback.runtime.functions.spectrograms import istft, stft
 from pullback.runtime.functions.kinds import (
     alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, fill, is_complex, is_conj,
     is_inference, is_neg, is_nonzero, is_same_size, is_signed, isreal, narrow_copy, numel, permute_copy,
@@ -226,7 +227,7 @@ __all__ = [
     "index_select", "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8",
     "IntTensor", "inverse", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",
     "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero",
-    "is_same_size", "is_signed", "is_tensor", "isclose", "isin", "isneginf", "isposinf", "isreal",
+    "is_same_size", "is_signed", "is_tensor", "isclose", "isin", "isneginf", "isposinf", "isreal", "istft",
     "jacobian", "jvp", "kaiser_window", "kl_div", "kron", "kthvalue", "l1_loss", "layer_norm", "lcm",
     "ldexp", "leaky_relu", "lerp", "linalg", "linear", "linspace", "load", "log_softmax", "logaddexp2",
     "logcumsumexp", "logdet", "logit", "logsigmoid", "logspace", "logsumexp", "long", "LongTensor", "lu",
@@ -249,7 +250,7 @@ __all__ = [
     "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss", "soft_margin_loss",
     "softmax", "softmin", "softplus", "softsign", "sort", "special", "split", "split_with_sizes",
     "split_with_sizes_copy", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
-    "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "swapaxes", "swapdims", "switch", "t",
+    "stft", "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "swapaxes", "swapdims", "switch", "t",
     "t_copy", "take", "take_along_dim", "tanhshrink", "Tensor", "tensor", "tensor_split", "tensordot",
     "testing", "threshold", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz",
     "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "type_as",

@@ -386,8 +386,8 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     sides = matrices(other, "ormqr") if left else adjoint(matrices(other, "ormqr"))
     count = factors.shape[-1]
     if a.shape[-2] != sides.shape[-2] or count > min(a.shape[-2:]):
-        found = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
-        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {found}.")
+        shapes = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
+        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {shapes}.")
     is_adjoint = left == transpose  # which has the reflections in their order
     places = range(count) if is_adjoint else reversed(range(count))
     found = _reflected(a, conjugate(factors) if is_adjoint else factors, sides, places)
