@@ -14,11 +14,14 @@ from .arithmetic import (
     absolute,
     cbrt,
     ceil,
+    exponent,
     floor,
     floor_divide,
     hypot,
+    mantissa,
     maximum,
     minimum,
+    nextafter,
     remainder,
     round_half_even,
     rsqrt,
@@ -31,6 +34,8 @@ from .error_function import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .exponentiation import power
 from .gamma import digamma, lgamma, trigamma
+from .hurwitz import zeta
+from .incomplete_gamma import igamma, igammac
 from .inverse_trigonometric import acos, asin, atan, atan2
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10, softplus
 from .primitives import FUNCTIONS
@@ -59,6 +64,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "exponent",
     "floor",
     "floor_divide",
     "hypot",
@@ -66,15 +72,19 @@ __all__ = [
     "i0e",
     "i1",
     "i1e",
+    "igamma",
+    "igammac",
     "lgamma",
     "log",
     "log10",
     "log1p",
     "log2",
     "log_ndtr",
+    "mantissa",
     "maximum",
     "minimum",
     "ndtri",
+    "nextafter",
     "power",
     "remainder",
     "round_half_even",
@@ -89,4 +99,5 @@ __all__ = [
     "tanh",
     "trigamma",
     "trunc",
+    "zeta",
 ]

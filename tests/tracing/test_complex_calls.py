@@ -186,3 +186,24 @@ def test_complex_numbers_beside_numbers_of_sizes() -> None:
     compiled = pb.compile(function)
     for z in (Z, Z[:2]):
         np.testing.assert_allclose(compiled(z), function(z))
+
+
+@pb.primitive
+def spectrum(z: Any) -> Any:
+    return np.fft.fft(np.array(z))  # which no Tensor can take the place of
+
+
+spectrum.defvjp(lambda y, z: lambda g: np.conj(spectrum(np.conj(g))))
+
+
+def test_foreign_functions_of_complex_numbers() -> None:
+    def loss(z: Any) -> Any:
+        return (np.abs(spectrum(z * 1j)) * np.arange(3)).sum()
+
+    warnings.simplefilter("ignore")
+    wanted = pb.grad(lambda z: (np.abs(np.fft.fft(z * 1j)) * np.arange(3)).sum())(Z[0])
+    for gradient in (pb.grad(loss), pb.compile(pb.grad(loss)), pb.grad(pb.compile(loss))):
+        found = gradient(Z[0])
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, wanted)
+    assert type(pb.compile(lambda z: pb.grad(loss)(z)[0])(Z[0])) is np.complex128
