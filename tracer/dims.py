@@ -247,7 +247,7 @@ def formula_of(value: Any) -> Formula | None:
 
 
 def with_formula(value: Any, formula: Formula | None) -> Any:
-    """A number of Python's that a formula gives. What is 0, infinite, nan or complex says more without one."""
+    """A number of Python's that a formula gives; 0, infinity, nan and complex ones say more without one."""
     if formula is None or isinstance(value, bool | complex) or not value or not math.isfinite(value):
         return value
     return Dim(value, formula) if isinstance(value, int) else Measure(value, formula)
