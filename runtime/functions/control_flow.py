@@ -284,7 +284,7 @@ def _specs_of_rows(rows: Structured) -> list[Spec]:
 
 
 def _traced_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Structured:
-    """What a step gives beside the carry, if no step has had one of its kinds: it is traced, and does not run."""
+    """What a step gives beside the carry, where none has had such a one: it is traced, and does not run."""
     found: list[Structured] = []
 
     def run(tensors: list[Tensor]) -> list[Tensor]:
