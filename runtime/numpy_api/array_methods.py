@@ -210,7 +210,8 @@ def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = Fals
     def method(self: Tensor, other: Any) -> Any:
         if torch is not None and _is_same_in_both(self, other):
             return torch(self, other)
-        if not isinstance(other, OPERANDS) or (type(self) is PythonNumber and isinstance(other, list | tuple)):
+        is_sequence = isinstance(other, list | tuple)
+        if not isinstance(other, OPERANDS) or (is_sequence and type(self) is PythonNumber):
             return NotImplemented
         operands = (other, self) if reflected else (self, other)
         return settled(called(ufunc, operands), without_lists(operands))
