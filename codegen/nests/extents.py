@@ -435,6 +435,7 @@ _RULES: dict[str, Rule] = {
     "creation": _fresh,
     "control": _fresh,
     "elementwise": _broadcast,
+    "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
     "on_pairs": _fresh,
