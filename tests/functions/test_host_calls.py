@@ -92,7 +92,7 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 OWN_TESTS = {
     "foreign",  # tests/gradients/test_custom_rules.py
-    "on_pairs",  # tests/graphs/test_split_complex.py
+    "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
 }
 OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
