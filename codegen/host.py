@@ -118,6 +118,10 @@ class ComplexCall(HostCall):
         super().__init__(operator, **attributes)
         self.pairs = pairs
 
+    @property
+    def public_name(self) -> str:
+        return f"i{self.operator}" if self.attributes.get("inverse") else self.operator
+
     def __call__(self, *arrays: np.ndarray) -> None:
         given = (of_pairs.evaluate(one) if place in self.pairs else one for place, one in enumerate(arrays))
         self.run(*given)

@@ -1,7 +1,7 @@
 """Complex values as pairs of real ones, before derivatives are taken: what follows knows real numbers alone.
 
 The derivative by the parts of a complex variable is PyTorch's gradient of it, so no rule is needed here. What
-has no such form (decompositions, products along a dimension) is refused, and runs uncompiled.
+has no form in parts (Fourier transforms, decompositions, running products) Python computes, of pairs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Split:
             value = splitter.split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
         self.graph = graph.with_outputs(
-            _of_both(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
+            _joined(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
         )
 
     def serial(self, question: int) -> int:
@@ -83,7 +83,7 @@ def _result(output: Node, value: Value) -> Node:
     return value
 
 
-def _of_both(value: Value) -> Node:
+def _joined(value: Value) -> Node:
     return value if isinstance(value, Node) else e.complex_of(value.real, value.imag)
 
 
@@ -97,10 +97,10 @@ def rule_of_parts(body: Body) -> tuple[Body, Values]:
     return _Splitter().bodies.of_rule(body)
 
 
-class _Known(dict[Node, Value]):
+class _Known(dict[Node, Any]):
     """By node what it is; one that has not been visited is real, and stays."""
 
-    def __missing__(self, node: Node) -> Value:
+    def __missing__(self, node: Node) -> Node:
         return node
 
 
@@ -109,8 +109,7 @@ def without_complex(found: Node, since: int) -> Node:
     nodes = list(toposort([found], since))
     if not any(map(is_complex, nodes)):
         return found
-    new = _Known()
-    splitter = _Splitter()
+    new, splitter = _Known(), _Splitter()
     for node in nodes:
         new[node] = splitter.split(node, new)
     return _real(new[found])
@@ -374,7 +373,7 @@ def _called(node: Node, *operands: Value) -> Value:
     """By Python, which computes with complex numbers: those of an array of pairs, where it lies."""
     pairs = tuple(place for place, one in enumerate((*node.operands, node)) if one.dtype.kind == "c")
     arrays = [
-        _joined(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
+        _as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
         for place, (one, value) in enumerate(zip(node.operands, operands))
     ]
     options = tuple(sorted(node.attributes.items()))
@@ -408,7 +407,7 @@ def _in_dtype(a: Node, dtype: object) -> Node:
     return a if a.dtype == dtype else e.convert(a, dtype=dtype)
 
 
-def _joined(a: Pair) -> Node:
+def _as_pairs(a: Pair) -> Node:
     """The parts side by side, as in memory."""
     return c.stack(a.real, a.imag, dim=a.real.ndim)
 
@@ -432,7 +431,7 @@ def _norm(node: Node, a: Value) -> Node:
 
 
 def _norm_of_parts(a: Pair, dims: tuple[int, ...], keepdim: bool, shape: tuple[int, ...]) -> Node:
-    found = c.norm(_joined(a), dims=(*dims, a.real.ndim), keepdim=keepdim, order=2.0)
+    found = c.norm(_as_pairs(a), dims=(*dims, a.real.ndim), keepdim=keepdim, order=2.0)
     return m.reshape(found, shape=shape)
 
 
@@ -531,7 +530,7 @@ RULES: dict[str, Rule] = {
     "unit_like": lambda node, a: Pair(make_node(node.operator, (_pair(a).real,), {}), None),
     "real": lambda node, a: _pair(a).real, "imag": lambda node, a: _pair(a).imag,
     "conjugate": _of(_conjugate), "absolute": _of(_size), "sgn": _of(_direction),
-    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _of(_joined),
+    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _of(_as_pairs),
     "of_pairs": lambda node, a: _parts_of(_real(a)),
     "add": _of(lambda a, b: _both(_sum, a, b)), "subtract": _of(lambda a, b: _both(_difference, a, b)),
     "multiply": _of(_times), "divide": _of(_quotient), "reciprocal": _of(_inverse),

@@ -169,6 +169,44 @@ def test_compiled_in_either_precision_and_where_there_is_nothing(dtype: Any) -> 
             np.testing.assert_allclose(found, wanted, rtol=2e-5 if dtype == np.float32 else 1e-12, atol=1e-6)
 
 
+def test_transforms_for_each_part_of_a_batch_are_compiled() -> None:
+    def smoothed(x: Any, kernel: Any) -> Any:
+        return np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(kernel), n=5)
+
+    kernel = RNG.standard_normal(5)
+    over_batch = pb.vmap(smoothed, in_dims=(0, None))
+    wanted = np.stack([smoothed(one, kernel) for one in SIGNAL[0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(pb.compile(over_batch)(SIGNAL[0], kernel), wanted, atol=1e-12)
+
+
+def split_steps(psi: Any, potential: Any) -> Any:
+    """A Schroedinger equation by Strang's splitting."""
+    phase = np.exp(-0.01j * potential)
+    kinetic = np.exp(-0.02j * np.fft.fftfreq(16) ** 2)
+    for _ in range(100):
+        psi = phase * np.fft.ifft(kinetic * np.fft.fft(phase * psi))
+    return psi
+
+
+def test_a_split_step_solver_is_a_loop_with_transforms() -> None:
+    psi, potential = RNG.standard_normal(16) + 1j * RNG.standard_normal(16), RNG.standard_normal(16)
+
+    def loss(psi: Any, potential: Any) -> Any:
+        return (np.abs(split_steps(psi, potential)) ** 2 * np.arange(16)).sum()
+
+    both, compiled = (0, 1), pb.compile(split_steps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(compiled(psi, potential), split_steps(psi, potential), atol=1e-12)
+        found = pb.compile(pb.grad(loss, both))(psi, potential)
+    for one, wanted in zip(found, pb.grad(loss, both)(psi, potential)):
+        np.testing.assert_allclose(one, wanted, atol=1e-10)
+    source = compiled.source(psi, potential)
+    assert source.count(" fft(") < 8 and "captured_1" not in source
+
+
 def test_the_text_of_a_filter(golden: Any) -> None:
     def smoothed(signal: Any, window: Any) -> Any:
         spectrum = np.fft.rfft(signal)

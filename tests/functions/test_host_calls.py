@@ -110,7 +110,7 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 OWN_TESTS = {
     "foreign",  # tests/gradients/test_custom_rules.py
-    "on_pairs",  # tests/graphs/test_split_complex.py
+    "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
 }
 OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}
 """What takes or gives complex numbers, whatever it is called with."""
@@ -149,7 +149,7 @@ def test_it_is_interpreted_as_it_runs(name: str) -> None:
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in OF_COMPLEX])
+@programs
 def test_for_each_part_of_a_batch(name: str) -> None:
     function, x = PROGRAMS[name]
     batch = pb.tensor(np.stack([x, 0.9 * x]))

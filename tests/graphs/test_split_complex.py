@@ -9,6 +9,7 @@ import pytest
 import scipy.special
 
 import pullback as pb
+from pullback.tracer.errors import GradientError
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.2, 1.5, (3, 4))
@@ -165,6 +166,19 @@ def test_batches_of_matrices() -> None:
     for found, wanted in zip(pb.compile(function)(batch), function(batch)):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors"),
+    [
+        ("eigh", lambda a: np.linalg.eigh(a + a.conj().T)[1]), ("eig", lambda a: np.linalg.eig(a)[1]),
+        ("svd", lambda a: np.linalg.svd(a, full_matrices=False)[0]),
+    ],
+)  # fmt: skip
+def test_a_gradient_that_depends_on_the_phase_of_vectors_is_refused(name: str, vectors: Any) -> None:
+    slope = pb.compile(pb.grad(lambda a: (vectors(a).real * np.arange(9.0).reshape(3, 3)).sum()))
+    with pytest.raises(GradientError, match=rf"linalg\.{name}: complex vectors are given up to a factor"):
+        slope(MATRIX)
 
 
 def test_what_python_raises_names_the_line() -> None:
