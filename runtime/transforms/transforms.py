@@ -14,7 +14,8 @@ import functools
 import inspect
 import math
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -283,6 +284,18 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomor
 
 _closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 """By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
+
+
+@contextmanager
+def reopened(leaves: Iterable[Any]) -> Iterator[None]:
+    """Inside, functions may close over aliases of a function that has run: its backward pass runs them."""
+    known = {id(one): one for one in leaves if id(one) in _closed}
+    for key in known:
+        del _closed[key]
+    try:
+        yield
+    finally:
+        _closed.update(known)
 
 
 class _Inputs:
