@@ -147,20 +147,23 @@ def columns_of(x: Array, start: int, stop: int) -> Array:
     return transposed(rows_of(transposed(x), start, stop))
 
 
-def _require_free_phase(part: Array, function: str) -> None:
-    """Complex vectors may be turned by any phase: a known cotangent that depends on it has no gradient.
-
-    Raises:
-        GradientError: it does: the imaginary part of the diagonal is not 0.
-    """
-    known = getattr(part, "payload", part)
-    if isinstance(known, np.ndarray) and known.size:
-        turned = np.diagonal(known, 0, -2, -1).imag
-        if np.abs(turned).max() > 0.01 * max(1.0, np.abs(known).max()):
+def _evaluate_free_phase(x: np.ndarray, function: str) -> np.ndarray:
+    if x.size:
+        turned = np.diagonal(x, 0, -2, -1).imag
+        if np.abs(turned).max() > 0.01 * max(1.0, np.abs(x).max()):
             raise GradientError(
                 f"{function}: complex vectors are given up to a factor of size 1, and the value that is "
                 "differentiated depends on that factor. Take what does not, as abs() of the vectors."
             )
+    return x.copy()
+
+
+free_phase = declare(
+    "free_phase", "eager", "x", infer=lambda x, function: x, evaluate=_evaluate_free_phase,
+    vjp={"x": lambda g: g}, of_complex=OWN_RULES,
+    doc="x, of which the imaginary part of the diagonal must be 0: else a cotangent of complex vectors "
+    "depends on the phase by which each may be turned, and has no gradient",
+)  # fmt: skip
 
 
 def _is_nothing(planes: Array, place: int) -> bool:
@@ -259,7 +262,7 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
         return product(multiply(vectors, of_values), adjoint(vectors))
     inside = product(adjoint(vectors), of_vectors)
     if is_complex(inside):
-        _require_free_phase(inside, "linalg.eigh")
+        inside = free_phase(inside, function="linalg.eigh")
     inside = _quotient(inside, _differences(values))
     unit = unit_like(inside)
     inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + adjoint(inside)))
@@ -303,8 +306,7 @@ def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
     of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
     across = adjoint(vectors)
-    inside = product(across, of_vectors)
-    _require_free_phase(inside, "linalg.eig")
+    inside = free_phase(product(across, of_vectors), function="linalg.eig")
     lengths = convert(real(_diagonal_of(inside)), dtype=complex_dtype(a_spec.dtype))
     inside = _quotient(inside - product(product(across, vectors), lengths), conjugate(_differences(values)))
     inside = where(equal(unit_like(inside), 1.0), multiply(unit_like(inside), of_values), inside)
@@ -354,8 +356,8 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     inside = inside + multiply(transposed(values), _quotient(right_part, gaps))
     inside = inside + multiply(unit_like(inside), of_values)
     if is_complex(inside):
-        _require_free_phase(left_part + right_part, "linalg.svd")
-        inside = inside + _quotient(_diagonal_of(left_part), 2.0 * values + zeros_like(left_part))
+        turned = _diagonal_of(free_phase(left_part + right_part, function="linalg.svd") - right_part)
+        inside = inside + _quotient(turned, 2.0 * values + zeros_like(left_part))
     result = product(product(left, inside), adjoint(right))
     if rows > size and not is_left_unused:
         outside = _quotient(of_left, values + zeros_like(of_left))
