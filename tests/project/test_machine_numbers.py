@@ -25,6 +25,7 @@ NO_SIZES = {
     ("blas.py", 2**19): "multiplications from which OpenBLAS copies its operands",
     ("derivatives/partition.py", 2**60): "infinity",
     ("nests/expression.py", 2**60): "infinity",
+    ("ordering.py", 4096): "elements of a row in which a search begins near the last one",
     ("nests/totals.py", 4096): "terms of a sum, by the precision of float32",
     ("rolling/periods.py", 4096): "entries of a memo",
     ("rolling/steps.py", 2**53): "integers that float64 represents",
