@@ -255,8 +255,8 @@ def formulas_in(value: Any, of_size: Callable[[Formula], Any]) -> Any:
 
 
 def with_formula(value: Any, formula: Formula | None) -> Any:
-    """A number of Python's that a formula gives. What is 0, infinite or nan says more without one."""
-    if formula is None or isinstance(value, bool) or not value or not math.isfinite(value):
+    """A number of Python's that a formula gives; 0, infinity, nan and complex ones say more without one."""
+    if formula is None or isinstance(value, bool | complex) or not value or not math.isfinite(value):
         return value
     return Dim(value, formula) if isinstance(value, int) else Measure(value, formula)
 

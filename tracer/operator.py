@@ -213,6 +213,9 @@ class Operator:
     fills: str = ""
     """Of what Python evaluates, without attributes: the function (*ndarrays, result), `scipy.special.erfinv`,
     that writes into its last array, and warns of nothing. Without it, what `evaluate` returns is copied."""
+    into: Callable[..., None] | None = None
+    """Of what Python evaluates: (*ndarrays, result, **attributes), which writes its value into the last one,
+    where that spares a copy."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None
