@@ -248,7 +248,7 @@ def formula_of(value: Any) -> Formula | None:
 
 def with_formula(value: Any, formula: Formula | None) -> Any:
     """A number of Python's that a formula gives. What is 0, infinite or nan says more without one."""
-    if formula is None or isinstance(value, bool) or not value or not math.isfinite(value):
+    if formula is None or isinstance(value, bool | complex) or not value or not math.isfinite(value):
         return value
     return Dim(value, formula) if isinstance(value, int) else Measure(value, formula)
 
