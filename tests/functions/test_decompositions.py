@@ -17,7 +17,7 @@ from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import OPERATORS, operators
 from pullback.tracer.spec import Spec, spec_of
 
-OPERATORS_HERE = [operator.name for operator in operators("decomposition")]
+OPERATORS_HERE = [one.name for one in operators("decomposition") if len(one.operands) == 1]
 
 
 def matrices(*shape: int, seed: int = 0) -> np.ndarray:
