@@ -75,17 +75,16 @@ class _Prepared:
     def __init__(self, routine: Routine, dtype: str, extents: tuple[int, ...]) -> None:
         tokens = routine.tokens
         self.function = _callable(LETTERS[dtype] + routine.function, len(tokens))
-        sizes = dict(zip((one for one in routine.parameters if one in EXTENTS), extents))
-        integers = {name: ctypes.c_int(one) for name, one in {**sizes, "lwork": -1, "liwork": -1}.items()}
+        names = [one for one in routine.parameters if one in EXTENTS]
+        numbers = {**dict(zip(names, extents)), "lwork": -1, "liwork": -1, "iwork": 0, "info": 0}
+        integers = {name: ctypes.c_int(one) for name, one in numbers.items()}
         letters = {one: ctypes.c_char(one.encode()) for one in tokens if one.isupper()}
-        asked = {"work": np.zeros(1, dtype), "iwork": ctypes.c_int(), "info": ctypes.c_int()}
         self.kept = integers | letters
         self.fixed = {name: ctypes.addressof(one) for name, one in self.kept.items()}
-        places = self.fixed | {name: ctypes.addressof(asked[name]) for name in ("iwork", "info")}
-        places["work"] = asked["work"].ctypes.data
-        self.function(*[places.get(one, places["work"]) for one in tokens])  # how much workspace it needs
-        integers["lwork"].value = enough(int(asked["work"][0]))
-        integers["liwork"].value = max(asked["iwork"].value, INTEGERS * sizes["n"])
+        asked = np.zeros(1, dtype)
+        self.function(*[self.fixed.get(one, asked.ctypes.data) for one in tokens])  # how much workspace
+        integers["lwork"].value = enough(int(asked[0]))
+        integers["liwork"].value = max(integers["iwork"].value, INTEGERS * numbers["n"])
         self.work = 8 * integers["lwork"].value
         self.room = self.work + 4 * integers["liwork"].value
         self.tokens = tokens

@@ -18,6 +18,7 @@ from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.indexing import SCATTERS
 from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
@@ -371,7 +372,7 @@ def _gather(node: Node, operands: list[Symbols]) -> Symbols:
     return _unify_indices(operands[1:]) + operands[0][len(operands) - 1 :]
 
 
-def _scatter_add(node: Node, operands: list[Symbols]) -> Symbols:
+def _scatter(node: Node, operands: list[Symbols]) -> Symbols:
     updates, indices = operands[0], operands[1:]
     positions = _unify_indices(indices)
     for first, second in zip(updates, positions):
@@ -385,13 +386,6 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     positions = _unify_indices(indices)
     for first, second in zip(updates, positions + x[len(indices) :]):
         unify(first, second)
-    return x
-
-
-def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
-    """Elements at positions of an array, whose indices have the elements' shape."""
-    x, *others = operands
-    _unify_indices(others)
     return x
 
 
@@ -439,8 +433,6 @@ _RULES: dict[str, Rule] = {
     "eager": _broadcast,
     "foreign": _fresh,
     "on_pairs": _fresh,
-    "scatter_extreme": _scattered_into,
-    "scatter_prod": _scattered_into,
     "least_squares": _fresh,
     "sylvester": _sides,
     "banded_solution": _sides,
@@ -461,6 +453,6 @@ _RULES: dict[str, Rule] = {
     "contraction": _contract,
     "gemm": _gemm,
     "gather": _gather,
-    "scatter_add": _scatter_add,
+    **{one.name: _scatter for one in SCATTERS},
     "index_update": _index_update,
 }

@@ -339,9 +339,10 @@ def _gather(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return _grid(node.shape, dims, piece)
 
 
-def _scatter_add(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    """Updates that are split along the index arrays are added one after another."""
-    updates, *indices = node.operands
+def _scatter(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
+    """Updates that are split along the index arrays are combined one after another."""
+    (updates, *indices), monoid = node.operands, node.operator.monoid
+    assert monoid is not None
     rank, count = indices[0].spec.ndim, len(indices)
     behind = frozenset(dim for dim in dims if dim >= count)
     of_index = frozenset(dim for dim in unroller.made[updates].dims if dim < rank)
@@ -350,13 +351,13 @@ def _scatter_add(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     shape = _piece_shape(node.shape, behind)
 
     def piece(place: tuple[int, ...]) -> Node:
-        added = [
-            ix.scatter_add(
+        folded = [
+            node.operator(
                 parts.grid[one + place[count:]], *(index.grid[one] for index in positions), shape=shape
             )
             for one in np.ndindex(*positions[0].grid.shape)
         ]
-        return reduce(e.add, added)
+        return reduce(monoid.fold, folded)
 
     pieces = _grid(node.shape, behind, piece)
     for dim in sorted(dims - behind):
@@ -375,7 +376,7 @@ RULES: dict[str, Rule] = {
     m.reshape.name: _reshape,
     m.slice_.name: _slice,
     ix.gather.name: _gather,
-    ix.scatter_add.name: _scatter_add,
+    **{one.name: _scatter for one in ix.SCATTERS},
 }
 
 

@@ -14,11 +14,14 @@ from .arithmetic import (
     absolute,
     cbrt,
     ceil,
+    exponent,
     floor,
     floor_divide,
     hypot,
+    mantissa,
     maximum,
     minimum,
+    nextafter,
     remainder,
     round_half_even,
     rsqrt,
@@ -75,6 +78,8 @@ from .error_function import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .exponentiation import power
 from .gamma import digamma, lgamma, trigamma
+from .hurwitz import zeta
+from .incomplete_gamma import igamma, igammac
 from .inverse_trigonometric import acos, asin, atan, atan2
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10, softplus
 from .primitives import FUNCTIONS
@@ -125,6 +130,7 @@ __all__ = [
     "expm1",
     "expm1_imag",
     "expm1_real",
+    "exponent",
     "floor",
     "floor_divide",
     "hypot",
@@ -132,6 +138,8 @@ __all__ = [
     "i0e",
     "i1",
     "i1e",
+    "igamma",
+    "igammac",
     "lgamma",
     "log",
     "log10",
@@ -142,9 +150,11 @@ __all__ = [
     "log_imag",
     "log_ndtr",
     "log_real",
+    "mantissa",
     "maximum",
     "minimum",
     "ndtri",
+    "nextafter",
     "power",
     "power_imag",
     "power_real",
@@ -175,4 +185,5 @@ __all__ = [
     "tanh_real",
     "trigamma",
     "trunc",
+    "zeta",
 ]

@@ -132,6 +132,26 @@ def _quantile(p: Real) -> Real:
     return x
 
 
+def _incomplete_gamma(a: Real, x: Real) -> tuple[Real, Real]:
+    """P and Q, the smaller one by a series (DLMF 8.7.1) or by mpmath."""
+    if x > a + 5 * mp.sqrt(a) + 1:
+        upper = mp.gammainc(a, x, mp.inf, regularized=True)
+        return 1 - upper, upper
+    term = total = mp.mpf(1)
+    n = 1
+    while term > mp.ldexp(total, -mp.prec):
+        term *= x / (a + n)
+        total += term
+        n += 1
+    lower = total * mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1))
+    return lower, 1 - lower
+
+
+def _zeta(x: Real, q: Real) -> Real:
+    with mp.workprec(5 * PRECISION):  # mpmath loses as many bits as the first terms are smaller than 1
+        return mp.zeta(x, q)
+
+
 def _around(*numbers: float) -> tuple[Range, ...]:
     """A little below and above each."""
     return tuple(
@@ -143,6 +163,7 @@ def _around(*numbers: float) -> tuple[Range, ...]:
 
 _NEAR_0, _NEAR_1 = (-1e-3, 1e-3), (0.999, 1.001)
 _POSITIVE, _UNIT = (0.0, np.inf), (-1.0, 1.0)
+_OF_GAMMA = ((0.0, 3.0), (0.0, 30.0), (20.0, 40.0), (0.0, 1000.0), (900.0, 1000.0))
 # where e**x overflows, becomes subnormal and vanishes, in float32 and float64
 _OVERFLOW = _around(88.72284, 709.782712893384)
 _UNDERFLOW = _around(-87.33655, -103.97208, -708.3964185322641, -745.1332191019411)
@@ -195,6 +216,13 @@ CASES: dict[str, Case] = {
     "ndtri": Case(_quantile, ((0, 1), (0.07, 0.08), (0, 1e-3), (0.9, 1)), bound=5.0, domain=(0.0, 1.0)),
     "erfcx": Case(_erfcx, ((-26, 0), _UNIT, (0, 10), (0, 1e3)), bound=6.0, domain=(-26, np.inf)),
     "log_ndtr": Case(_log_ndtr, ((-40, 0), _UNIT, (0, 38)), bound=6.0),
+    "igamma": Case(
+        lambda a, x: _incomplete_gamma(a, x)[0], _OF_GAMMA, bound=14.0, operands=2, domain=(1e-4, 1e4)
+    ),
+    "igammac": Case(
+        lambda a, x: _incomplete_gamma(a, x)[1], _OF_GAMMA, bound=14.0, operands=2, domain=(1e-4, 1e4)
+    ),
+    "zeta": Case(_zeta, ((1, 3), (1, 20), (1, 1.1)), bound=8.0, operands=2, domain=(1.0, 200.0)),
     "power": Case(
         lambda a, b: a**b, ((0, 20), (0.5, 2), (1.41, 1.42)), bound=2.5, operands=2, domain=_POSITIVE
     ),

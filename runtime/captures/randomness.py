@@ -47,7 +47,7 @@ class Streams:
     def __init__(self, found: Iterable[tuple[Any, str]] = ()) -> None:
         labels = {id(one): (one, label) for one, label in found}
         self._streams = [*labels.values(), (_global, "numpy.random"), (random._inst, "random")]
-        self._states = [_state(one) for one, _ in self._streams]
+        self._states = [state_of(one) for one, _ in self._streams]
 
     def moved(self, noted: Iterable[Stream] = ()) -> str:
         """What to call the first stream that has been drawn from since; empty if there is none.
@@ -57,7 +57,7 @@ class Streams:
         """
         behind = {id(one.stream): one.behind for one in noted if isinstance(one, _Noted)}
         for (one, label), before in zip(self._streams, self._states):
-            if not _equal(_state(one), behind.get(id(one), before)):
+            if not _equal(state_of(one), behind.get(id(one), before)):
                 return label
         return ""
 
@@ -110,7 +110,7 @@ class _Noted:
         self.behind: Any = None
 
     def get_state(self) -> Any:
-        return _state(self.stream)
+        return state_of(self.stream)
 
     def set_state(self, state: Any) -> None:
         _set_state(self.stream, state)
@@ -233,9 +233,9 @@ def undrawn_if(error: type[Exception]) -> Iterator[None]:
         raise
 
 
-def _state(stream: Any) -> Any:
+def state_of(stream: Any) -> Any:
     if isinstance(stream, np.random.Generator):
-        return _state(stream.bit_generator)
+        return state_of(stream.bit_generator)
     if isinstance(stream, np.random.BitGenerator):
         children = getattr(stream.seed_seq, "n_children_spawned", 0)
         return {"state": stream.state, "children": children}

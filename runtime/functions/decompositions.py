@@ -34,7 +34,7 @@ from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
 from .movement import adjoint, reshape_to, transpose
-from .parts import part, selected, sliced, tril
+from .parts import part, selected, sliced, tril, triu
 from .selection import values_of
 
 __all__ = ["orgqr", "ormqr", "qr", "svd"]
@@ -221,7 +221,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         return Svd(adjoint(right), values, adjoint(left))
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
-        left = wrap(np.array(whole)) if full_matrices else a
+        left = matmul(a, adjoint(a)) + wrap(np.array(whole)) if full_matrices else a
         return Svd(left, real_part(sum_of(a, -2)), part(a, a.ndim - 2, 0, 0))
     if d.is_number(a) and not a.is_complex():
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
@@ -346,6 +346,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"tau has elements: found {tuple(a.shape)} and {tuple(factors.shape)}.",
         )
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
+    if not count:
+        return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
     return _reflected(a, factors, wrap(identity), reversed(range(count)))
 
 
@@ -360,7 +362,15 @@ def _reflected(a: Tensor, factors: Tensor, found: Tensor, places: Iterable[int])
     return found
 
 
-orgqr = householder_product
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """`linalg.householder_product`, PyTorch's older name.
+
+    Example:
+        >>> orgqr(tensor([[1.0], [0.0]]), tensor([0.0]))
+        tensor([[1.],
+                [0.]])
+    """
+    return householder_product(input, tau)
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
@@ -376,9 +386,9 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     sides = matrices(other, "ormqr") if left else adjoint(matrices(other, "ormqr"))
     count = factors.shape[-1]
     if a.shape[-2] != sides.shape[-2] or count > min(a.shape[-2:]):
-        found = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
-        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {found}.")
+        shapes = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
+        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {shapes}.")
     is_adjoint = left == transpose  # which has the reflections in their order
-    places = list(range(count)) if is_adjoint else list(reversed(range(count)))
+    places = range(count) if is_adjoint else reversed(range(count))
     found = _reflected(a, conjugate(factors) if is_adjoint else factors, sides, places)
     return found if left else adjoint(found)

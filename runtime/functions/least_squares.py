@@ -11,6 +11,7 @@ from ...tracer.lapack import SMALL
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import matrix_equations as equations
+from ...tracer.spec import real_dtype
 from ...tracer.trace import is_tracing
 from ..tape.apply import apply
 from ..values.modes import is_recording
@@ -146,7 +147,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     found, values, rank = least_squares(a, sides, rcond)
     rows, columns = a.shape[-2:]
-    nothing = filled((0,), 0, array_dtype(a))
+    nothing = filled((0,), 0, real_dtype(array_dtype(a)))
     residuals = nothing
     if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):
         residuals = sum_of(abs(matmul(a, found) - sides) ** 2, -2)

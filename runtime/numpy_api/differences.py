@@ -40,10 +40,13 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """The number of the bin that each element is in; `bins` increase or decrease."""
-    edges = tensor_of(bins)
-    if edges.shape[0] > 1 and bool(edges[0] > edges[-1]):
-        return edges.shape[0] - searchsorted(edges.flip(0), x, "left" if right else "right")
-    return searchsorted(edges, x, "left" if right else "right")
+    edges, side = require_vector(tensor_of(bins), "digitize", "bins"), "left" if right else "right"
+    first, second = edges[:-1]._detached(), edges[1:]._detached()
+    if bool(declared.all(first <= second)):
+        return searchsorted(edges, x, side)
+    if not bool(declared.all(first >= second)):
+        fail(ArgumentError, "numpy.digitize: bins must be monotonically increasing or decreasing.")
+    return edges.shape[0] - searchsorted(edges.flip(0), x, side)
 
 
 @implements(np.interp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,11 @@ from ...tracer.errors import ShapeError, UnsupportedError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
+from ...tracer.ops.lazy import scipy_linalg
 from ..functions import PUBLIC, declared, decompositions, elimination, grids, joining, least_squares, linalg
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
 from ..functions.contraction import matmul
+from ..functions.movement import adjoint
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, promoted, require_vector
 from ..tape.apply import apply
@@ -26,14 +29,14 @@ DRIVER = "lapack_driver"
 """Another one, but of `lstsq`."""
 
 
-def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which ignores SciPy's harmless options."""
+def _plainly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with the arguments of SciPy's of that name, which ignores harmless options."""
 
     def call(*arguments: Any, **options: Any) -> Any:
-        kept = {name: one for name, one in options.items() if name not in HARMLESS}
-        if function is not lstsq:
-            kept.pop(DRIVER, None)
-        return function(*arguments, **kept)
+        names = inspect.signature(getattr(scipy_linalg(), name)).parameters
+        given = {**dict(zip(names, arguments, strict=False)), **options}
+        ignored = HARMLESS if function is lstsq else HARMLESS | {DRIVER}
+        return function(**{name: one for name, one in given.items() if name not in ignored})
 
     return call
 
@@ -66,7 +69,10 @@ GENERAL = (None, "gen", "general", "banded")
 SYMMETRIC = ("sym", "symmetric")
 HERMITIAN = ("her", "hermitian", "pos", "positive definite")
 TRIANGULAR = {"upper triangular": False, "lower triangular": True}
-"""What `solve` may be told about its matrix."""
+DIAGONALS = {
+    "diagonal": (0, 0), "tridiagonal": (-1, 1), "upper triangular": (0, None), "lower triangular": (None, 0),
+}  # fmt: skip
+"""What `solve` may be told about its matrix; the first and the last diagonal that are read."""
 
 
 def solve(
@@ -74,18 +80,27 @@ def solve(
 ) -> Tensor:
     """The x with a x = b; of a matrix that is said to be symmetric one triangle is read."""
     x, y = (averaged(one) for one in promoted([a, b]))
-    if assume_a in SYMMETRIC and x.is_complex():
-        fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} with a complex matrix.")
     if assume_a in TRIANGULAR:
         return solve_triangular(x, y, int(transposed), TRIANGULAR[assume_a])
-    if assume_a in (*SYMMETRIC, *HERMITIAN):
-        x = linalg.symmetric(x, lower)
-    elif assume_a in ("diagonal", "tridiagonal"):
-        beside = int(assume_a == "tridiagonal")
-        x = PUBLIC["triu"](PUBLIC["tril"](x, beside), -beside)
-    elif assume_a not in GENERAL:
-        fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} is not supported on a Tensor.")
+    x = _as_told(x, "solve", assume_a, lower)
     return linalg.solved(x.mT if transposed else x, y, y.ndim == 1)
+
+
+def inv(a: Any, *, assume_a: str | None = None, lower: bool = False) -> Tensor:
+    return linalg.inverse(_as_told(averaged(a), "inv", assume_a, lower))
+
+
+def _as_told(x: Tensor, function: str, assume_a: str | None, lower: bool) -> Tensor:
+    """The matrix, by those of its elements that are read where so much is said about it."""
+    if assume_a in GENERAL:
+        return x
+    if assume_a in HERMITIAN or (assume_a in SYMMETRIC and not x.is_complex()):
+        return linalg.symmetric(x, lower)
+    if assume_a in DIAGONALS:
+        first, last = DIAGONALS[str(assume_a)]
+        x = x if first is None else PUBLIC["triu"](x, first)
+        return x if last is None else PUBLIC["tril"](x, last)
+    fail(UnsupportedError, f"scipy.linalg.{function}: assume_a={assume_a!r} is not supported on a Tensor.")
 
 
 def solve_triangular(
@@ -240,6 +255,19 @@ def qr(a: Any, mode: str = "full", pivoting: bool = False) -> tuple[Tensor, ...]
     return (found[1],) if mode == "r" else tuple(found)
 
 
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """U, the singular values in descending order, and V's adjoint; or the values alone."""
+    x = averaged(a)
+    return tuple(decompositions.linalg_svd(x, full_matrices)) if compute_uv else decompositions.svdvals(x)
+
+
+def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
+    """The orthonormal u and the positive p with a = u p, or a = p u."""
+    left, values, right = decompositions.linalg_svd(averaged(a), False)
+    factor = adjoint(right) if side == "right" else left
+    return matmul(left, right), matmul(factor * values, adjoint(factor))
+
+
 def eigh(
     a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, subset_by_index: Any = None,
     subset_by_value: Any = None, driver: Any = None, type: int = 1,
@@ -262,9 +290,11 @@ def eigh(
     return values if eigvals_only else (values, vectors)
 
 
-def eig(a: Any, b: Any = None, left: bool = False, right: bool = True) -> Any:
+def eig(
+    a: Any, b: Any = None, left: bool = False, right: bool = True, homogeneous_eigvals: bool = False
+) -> Any:
     """Eigenvalues, which are complex, and eigenvectors in columns, real ones if these can be."""
-    _refuse("eig", b=b, left=left)
+    _refuse("eig", b=b, left=left, homogeneous_eigvals=homogeneous_eigvals)
     values, vectors = decompositions.eig(averaged(a))
     if not tensor_of(a).is_complex() and not bool(values._detached().imag.any()):
         vectors = vectors.real
@@ -314,14 +344,21 @@ def sinhm(A: Any) -> Tensor:
     return (expm(x) - expm(-x)) / 2
 
 
-def sqrtm(A: Any) -> Tensor:
+def sqrtm(A: Any, disp: Any = None, blocksize: Any = None) -> Tensor:
     """The root whose eigenvalues have positive real parts; of a real matrix, where that is real."""
+    _require_result_alone("sqrtm", disp)
     return apply(equations.sqrtm, _square(A, "sqrtm"))
 
 
-def logm(A: Any) -> Tensor:
+def logm(A: Any, disp: Any = None) -> Tensor:
     """The principal logarithm; of a real matrix, where that is real."""
+    _require_result_alone("logm", disp)
     return apply(equations.logm, _square(A, "logm"))
+
+
+def _require_result_alone(function: str, disp: Any) -> None:
+    if disp is False or disp == 0:
+        fail(UnsupportedError, f"scipy.linalg.{function}: disp=False is not supported on a Tensor.")
 
 
 def fractional_matrix_power(A: Any, t: Any) -> Tensor:
@@ -362,6 +399,12 @@ def circulant(c: Any) -> Tensor:
     return column[(places[:, None] - places) % max(len(places), 1)]
 
 
+def khatri_rao(a: Any, b: Any) -> Tensor:
+    """The Kronecker products of the columns of two matrices."""
+    x, y = promoted([a, b])
+    return (x[:, None] * y[None]).reshape(-1, x.shape[-1])
+
+
 NORMS_BY_LAPACK = {1: (None, 2), 2: (1, np.inf)}
 """By number of dimensions the norms that SciPy gives as Python numbers."""
 
@@ -377,23 +420,24 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
     cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
-    logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, qr, sinhm, solve, solve_banded,
-    solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular, solveh_banded,
-    sqrtm, tanm, toeplitz,
+    inv, khatri_rao, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve,
+    solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular,
+    solveh_banded, sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip
-OF_MATRICES: dict[str, Callable[..., Any]] = {
-    **{function.__name__: _plainly(function) for function in _WRITTEN_OUT},
-    "inv": _plainly(lambda a: linalg.inverse(averaged(a))),
-    "det": _plainly(lambda a: linalg.det(averaged(a))),
-    "cho_factor": _plainly(lambda a, lower=False: (cholesky(a, lower), lower)),
-    "svdvals": _plainly(lambda a: decompositions.svdvals(averaged(a))),
-    "svd": _plainly(lambda a, full_matrices=True: decompositions.linalg_svd(averaged(a), full_matrices)),
-    "eigvalsh": _plainly(lambda a, b=None, **options: eigh(a, b, eigvals_only=True, **options)),
-    "eigvals": _plainly(lambda a, b=None: eig(a, b, right=False)),
+_NAMED: dict[str, Callable[..., Any]] = {
+    **{function.__name__: function for function in _WRITTEN_OUT},
+    "det": lambda a: linalg.det(averaged(a)),
+    "cho_factor": lambda a, lower=False: (cholesky(a, lower), lower),
+    "svdvals": lambda a: decompositions.svdvals(averaged(a)),
+    "eigvalsh": lambda a, b=None, **options: eigh(a, b, eigvals_only=True, **options),
+    "eigvals": lambda a, b=None, **options: eig(a, b, right=False, **options),
     "solve_lyapunov": solve_continuous_lyapunov,
     "cosm": lambda A: _cosine_and_sine(A)[0],
     "sinm": lambda A: _cosine_and_sine(A)[1],
     "tanhm": lambda A: linalg.solve(coshm(A), sinhm(A)),
+}
+OF_MATRICES = {
+    **{name: _plainly(name, function) for name, function in _NAMED.items()},
     "block_diag": lambda *arrs: grids.block_diag(*promoted(arrs)),
 }
 """By name what functions of scipy.linalg do on Tensors."""

@@ -56,6 +56,10 @@ FUNCTIONS: dict[str, Function] = {
     "tensorsolve": lambda lib, a, b: lib.linalg.tensorsolve(a[0].reshape(2, 2, 4), b[0, :2, :2]),
     "vecdot": lambda lib, a, b: lib.linalg.vecdot(a, a * b[..., :1], dim=-2),
     "householder": lambda lib, a, b: lib.linalg.householder_product(b, b[:, 0, :2]),
+    "orgqr": lambda lib, a, b: lib.orgqr(b, b[:, 0, :2]),
+    "ormqr": lambda lib, a, b: lib.ormqr(b, b[:, 0], a) + lib.ormqr(b, b[:, 0], a, False, True),
+    "ormqr adjoint": lambda lib, a, b: lib.ormqr(b, b[:, 0], a, True, True),
+    "ormqr right": lambda lib, a, b: lib.ormqr(b, b[:, 1], a, False),
     "cholesky_ex": lambda lib, a, b: lib.linalg.cholesky_ex(a @ a.mT).L,
     "triangular": lambda lib, a, b: lib.triangular_solve(b, a, upper=False, transpose=True).solution,
 }
@@ -241,12 +245,38 @@ def test_ranks_and_reports() -> None:
         pb.linalg.cholesky_ex(pb.tensor([[-1.0]]), check_errors=True)
 
 
+def test_what_lstsq_returns_of_complex_matrices() -> None:
+    a, b = (pb.tensor(matrices(4, 2, seed=one) + 1j * matrices(4, 2, seed=one + 2)) for one in range(2))
+    for driver, rank in ((None, 2), ("gelsd", 2), ("gels", None)):
+        found = pb.linalg.lstsq(a, b, driver=driver)
+        wanted, residuals, _, values = np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)
+        np.testing.assert_allclose(found.solution.numpy(), wanted)
+        assert found.residuals.dtype == found.singular_values.dtype == pb.float64
+        assert found.rank.tolist() == ([] if rank is None else rank)
+        if driver == "gelsd":
+            np.testing.assert_allclose(found.residuals.numpy(), residuals)
+            np.testing.assert_allclose(found.singular_values.numpy(), values)
+
+
 def test_what_lstsq_returns() -> None:
     a, b = matrices(5, 2), matrices(5)
     found = pb.linalg.lstsq(pb.tensor(a), pb.tensor(b[:, None]), driver="gelsd")
     solution, residuals, rank, values = np.linalg.lstsq(a, b[:, None], rcond=None)
     for one, other in zip(found, (solution, residuals, rank, values)):
         np.testing.assert_allclose(one, other)
+
+
+def test_what_matrices_without_elements_give_has_gradients() -> None:
+    tall, number = pb.zeros(3, 0, requires_grad=True), pb.zeros(3, 2, requires_grad=True)
+    left = pb.linalg.svd(tall).U
+    product = pb.linalg.householder_product(number, pb.zeros(0))
+    for found in (left, product):
+        assert found.tolist() == pb.eye(*found.shape).tolist()
+    (left.sum() + product.sum()).backward()
+    assert tall.grad is not None and tall.grad.shape == (3, 0)
+    assert number.grad is not None and not number.grad.any()
+    empty = pb.linalg.lu_factor(pb.zeros(2, 0, 0))
+    assert pb.linalg.lu_solve(*empty, pb.zeros(2, 0, 4)).shape == (2, 0, 4)
 
 
 def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:

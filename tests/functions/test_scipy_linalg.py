@@ -28,6 +28,10 @@ def definite(a: Any) -> Any:
     return a @ a.T + 3 * np.eye(4)
 
 
+def rows_of_lu(rows: Any, lower: Any, upper: Any) -> Any:
+    return (lower**2)[rows] @ upper
+
+
 PROGRAMS: dict[str, Program] = {
     "solve_banded": (lambda ab, b: solve_banded((1, 2), ab, b), (BANDS, SIDES)),
     "solve_banded, wide below": (lambda ab, b: solve_banded((3, 0), ab, b), (BANDS[::-1] + 5, SIDES)),
@@ -49,7 +53,7 @@ PROGRAMS: dict[str, Program] = {
     "bilinear": (lambda a, q: scipy.linalg.solve_discrete_lyapunov(a / 9, q, "bilinear"), (A, Q)),
     "lu": (lambda a: scipy.linalg.lu(a)[1] @ scipy.linalg.lu(a)[2] ** 2, (A,)),
     "lu permuted": (lambda a: scipy.linalg.lu(a[:, :3], permute_l=True)[0], (Q,)),
-    "lu rows": (lambda a: (lambda rows, low, up: (low**2)[rows] @ up)(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
+    "lu rows": (lambda a: rows_of_lu(*scipy.linalg.lu(a, p_indices=True)), (Q,)),
     "lu_solve": (lambda a, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), b), (A, B)),
     "lu_solve transposed": (lambda a, b: lu_solve(scipy.linalg.lu_factor(a), b[:, 0], 1), (A, B)),
     "lstsq": (lambda a, b: lstsq(a, b)[0] * lstsq(a, b)[1], (TALL, RNG.standard_normal((6, 2)))),
@@ -63,6 +67,8 @@ PROGRAMS: dict[str, Program] = {
     "some of eigh": (lambda a: scipy.linalg.eigh(a + a.T, subset_by_index=[1, 2])[0], (A,)),
     "solve triangular": (lambda a, b: scipy.linalg.solve(a, b, assume_a="upper triangular"), (A, B)),
     "solve diagonal": (lambda a, b: scipy.linalg.solve(a, b, assume_a="tridiagonal"), (A, B)),
+    "inv symmetric": (lambda a: scipy.linalg.inv(definite(a), assume_a="sym"), (A,)),
+    "inv triangular": (lambda a: scipy.linalg.inv(a, assume_a="lower triangular"), (A,)),
     "toeplitz": (lambda a, b: scipy.linalg.toeplitz(a[0], b[:, 0]) @ scipy.linalg.toeplitz(a[1]), (A, B)),
     "hankel": (lambda a, b: scipy.linalg.hankel(a[0], b[:, 0]) @ scipy.linalg.hankel(a[1]), (A, B)),
     "circulant": (lambda a: scipy.linalg.circulant(a[0]) ** 2, (A,)),
@@ -158,3 +164,62 @@ def test_least_squares_of_deficient_rank_and_of_batches() -> None:
     for place in range(2):
         wanted = np.linalg.lstsq(wide[place], b[:1] + np.ones((9, 2)))[0]
         np.testing.assert_allclose(found[place], wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "name", ["solve_banded", "sqrtm", "logm", "sylvester", "lstsq", "lu_solve", "qr", "generalized eigh"]
+)
+def test_matrices_that_are_parts_of_others(name: str) -> None:
+    function, arrays = PROGRAMS[name]
+    apart = [np.repeat(one, 2, axis=-1)[..., ::2] for one in arrays]
+    turned = [np.asfortranarray(one) for one in arrays]
+    for given in (apart, turned):
+        assert_close(pb.compile(function)(*given), function(*arrays))
+        assert_close(pb.vjp(function, *given)[0], function(*arrays))
+
+
+def test_matrices_without_elements() -> None:
+    nothing = np.zeros((0, 0))
+    for function, arrays in (
+        (sqrtm, (nothing,)),
+        (scipy.linalg.solve_sylvester, (nothing, np.eye(2), np.zeros((0, 2)))),
+        (lambda a, b: np.linalg.lstsq(a, b)[0], (np.zeros((3, 0)), np.ones((3, 2)))),
+        (lambda a, b: np.linalg.lstsq(a, b)[0], (np.zeros((0, 3)), np.ones((0, 2)))),
+        (lambda a, b: np.linalg.lstsq(a, b)[0], (np.ones((8, 7)), np.ones((8, 0)))),
+        (lambda a, b: solve_banded((1, 1), a, b), (np.ones((3, 4)) + np.eye(3, 4)[::-1], np.ones((4, 0)))),
+    ):
+        wanted = function(*arrays)
+        for found in (pb.compile(function)(*arrays), pb.vjp(function, *arrays)[0]):
+            assert found.shape == wanted.shape
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("function", [sqrtm, scipy.linalg.logm, lambda a: solve_banded((4, 4), a, a)])
+def test_what_is_not_finite_is_scipys_or_refused_as_there(function: Any, number: float) -> None:
+    a = np.eye(9)
+    a[1, 0] = number
+    try:
+        wanted = function(a)
+    except ValueError:
+        with pytest.raises(ValueError):
+            pb.compile(function)(a)
+    else:
+        np.testing.assert_array_equal(pb.compile(function)(a), wanted)
+    with pytest.raises(ValueError):
+        pb.grad(lambda a: function(a).sum())(a)
+
+
+def test_functions_of_scipy_are_compiled_as_they_are() -> None:
+    for function, arrays in (
+        (scipy.linalg.solve, (A, B)),
+        (scipy.linalg.inv, (A,)),
+        (scipy.linalg.det, (A,)),
+        (scipy.linalg.expm, (A,)),
+        (scipy.linalg.svdvals, (TALL,)),
+        (scipy.linalg.solve_sylvester, (A, A.T, Q)),
+    ):
+        for _ in range(2):
+            assert_close(pb.compile(function)(*arrays), function(*arrays))
+            assert len(pb.vjp(function, *arrays)[1](np.asarray(function(*arrays)))) == len(arrays)
+    assert_close(pb.compile(lambda a: scipy.linalg.svd(a, True, False))(TALL), scipy.linalg.svdvals(TALL))

@@ -150,5 +150,10 @@ def test_places_are_searched_in_every_step_of_a_loop_and_for_every_row_of_a_batc
     np.testing.assert_allclose(pb.compile(pb.vmap(count))(x), expected)
     bins = pb.compile(lambda x: np.digitize(x, edges[::-1]))(x)
     np.testing.assert_array_equal(bins, np.digitize(x, edges[::-1]))
+    binned = pb.compile(np.digitize)
+    for one in (edges, edges[::-1].copy(), np.zeros(3), np.ones(1), np.zeros(0)):
+        np.testing.assert_array_equal(binned(x, one), np.digitize(x, one))
+    with pytest.raises(ArgumentError, match="monotonically"):
+        binned(x, np.array([1.0, 3.0, 2.0]))
     with pytest.raises(ArgumentError, match="side"):
         pb.compile(lambda x: np.searchsorted(edges, x, "middle"))(x)

@@ -24,7 +24,10 @@ from pullback.codegen.vector_math.primitives import (
 )
 
 DTYPES = ("float32", "float64")
-TWO_OPERANDS = ("atan2", "floor_divide", "hypot", "maximum", "minimum", "power", "remainder")
+TWO_OPERANDS = (
+    "atan2", "floor_divide", "hypot", "igamma", "igammac", "maximum", "minimum", "nextafter", "power",
+    "remainder", "zeta",
+)  # fmt: skip
 OF_NUMBERS = sorted(name for name in vector_math.FUNCTIONS if not name.endswith(PARTS))
 """Those of complex numbers are in tests/machine/test_vector_math_complex.py."""
 NUMPY_NAMES = {
@@ -50,6 +53,11 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "i1e": lambda x: np.where(x == 0, x, special.i1e(x)),
     "erfinv": lambda x: np.where(x == 0, x, special.erfinv(x)),
     "trigamma": lambda x: special.polygamma(1, x),
+    "igamma": special.gammainc,
+    "igammac": special.gammaincc,
+    "zeta": special.zeta,
+    "mantissa": lambda x: np.frexp(x)[0],
+    "exponent": lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0).astype(np.asarray(x).dtype),
 }
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan)
 OVERFLOW = (88.72283, 88.7229, 128.0, 709.78, 709.79, 710.47, 710.48, 1024.0)

@@ -166,3 +166,24 @@ def test_numbers_of_numpy_are_arguments() -> None:
         found, wanted = compiled(number, np.float32(2)), number * np.exp(number) + np.float32(2)
         assert type(found) is type(wanted)
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pb.primitive
+def spectrum(z: Any) -> Any:
+    return np.fft.fft(np.array(z))  # which no Tensor can take the place of
+
+
+spectrum.defvjp(lambda y, z: lambda g: np.conj(spectrum(np.conj(g))))
+
+
+def test_foreign_functions_of_complex_numbers() -> None:
+    def loss(z: Any) -> Any:
+        return (np.abs(spectrum(z * 1j)) * np.arange(3)).sum()
+
+    warnings.simplefilter("ignore")
+    wanted = pb.grad(lambda z: (np.abs(np.fft.fft(z * 1j)) * np.arange(3)).sum())(Z[0])
+    for gradient in (pb.grad(loss), pb.compile(pb.grad(loss)), pb.grad(pb.compile(loss))):
+        found = gradient(Z[0])
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, wanted)
+    assert type(pb.compile(lambda z: pb.grad(loss)(z)[0])(Z[0])) is np.complex128

@@ -208,6 +208,11 @@ def _asymmetry(x: Array) -> Array:
     return x - adjoint(x)
 
 
+def _real_values(g: Array) -> Array:
+    """The cotangent of a row of values, which are real, also among complex numbers."""
+    return convert(real(g), dtype=g.dtype) if is_complex(g) else g
+
+
 def _upper(x: Array) -> Array:
     """The upper triangle, with its diagonal."""
     lower = lower_half(transposed(x))
@@ -233,7 +238,9 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
 
 def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
-    across, values = _by_column(np.tril(a)), np.empty(a.shape[:-1], a.dtype)
+    is_finite = np.isfinite(a).all()  # of the upper triangle LAPACK reads nothing
+    across = np.array(np.swapaxes(a, -1, -2), order="C") if is_finite else _by_column(np.tril(a))
+    values = np.empty(a.shape[:-1], a.dtype)
     _computed(routine, across, 0, a.shape[-1], values)
     return _converged(values), across
 
@@ -249,7 +256,7 @@ def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
 def _eigh_cotangent(g: Array, y: Array) -> Array:
     """Symmetric, or Hermitian, as the matrix is."""
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
-    of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_vectors, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     if _is_nothing(g, 0):
         return product(multiply(vectors, of_values), adjoint(vectors))
     inside = product(adjoint(vectors), of_vectors)
@@ -334,7 +341,7 @@ def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, size = a_spec.shape[-2:]
     left, values, right = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1), rows_of(plane_of(y, 2), 0, size)
-    of_left, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_left, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     of_right = rows_of(plane_of(g, 2), 0, size)
     is_left_unused, is_right_unused = _is_nothing(g, 0), _is_nothing(g, 2)
     if is_left_unused and is_right_unused:

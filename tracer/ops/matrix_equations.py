@@ -149,17 +149,10 @@ definite_banded_solution = declare(
 
 
 def _real_where_real(name: str, compute: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
-    """A function of SciPy's, of matrices for which it exists; of real ones, if it is real.
-
-    Raises:
-        LinAlgError: it does not exist, or is complex.
-    """
+    """A function of SciPy's; LinAlgError where it is complex of a real matrix."""
 
     def of_one(a: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            found = compute(a) if a.size else a
-        if not np.isfinite(found).all():
-            raise np.linalg.LinAlgError(f"{name}: the matrix is singular, or holds nan or inf.")
+        found = compute(a) if a.size else a
         if found.dtype.kind == "c" and a.dtype.kind != "c":
             raise np.linalg.LinAlgError(
                 f"{name}: of a real matrix with negative eigenvalues it is complex. Make the matrix complex: "
@@ -177,8 +170,9 @@ sqrtm = declare(
     doc="the matrix whose square a matrix is, with eigenvalues of positive real parts",
 )  # fmt: skip
 def _logm(a: np.ndarray) -> np.ndarray:
-    is_regular = np.isfinite(np.linalg.slogdet(a)[1])  # of others SciPy warns alone
-    return scipy_linalg().logm(a) if is_regular else np.full_like(a, np.nan)
+    if np.isneginf(np.linalg.slogdet(a)[1]):  # of which SciPy gives numbers, with a warning
+        raise np.linalg.LinAlgError("logm: the matrix is singular, so it has no logarithm.")
+    return scipy_linalg().logm(a)
 
 
 logm = declare(

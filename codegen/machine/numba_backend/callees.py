@@ -18,6 +18,7 @@ from pullback.tracer.lapack import Routine
 from pullback.tracer.spec import BOOL, INT64, complex_dtype
 
 from ... import blas, host, lapack, sorting
+from ...ir.expressions import OF_INTEGERS
 from ...vector_math import staged
 from .. import host_entry
 from ..loading import OBJECT_PREFIX
@@ -218,6 +219,14 @@ def _of_integers(sign: str, *given: Kind) -> Call:
     return Call(INT64, (INT64,) * len(given), emit)
 
 
+def _ufunc_of_integers(combine: operations.Combine, *given: Kind) -> Call:
+    """A function of NumPy's of two integers of one kind."""
+    kind, *others = given
+    if not isinstance(kind, np.dtype) or not kinds.is_integer(kind) or others != [kind]:
+        raise TypeError(f"it is of two integers of one kind, not of {given}")
+    return Call(kind, given, lambda writer, values: combine(writer.builder, kind, *values))
+
+
 def _magnitude(given: Kind) -> Call:
     kind = kinds.of_arithmetic(given)
     return Call(kind, (kind,), lambda writer, values: operations.magnitude(writer.builder, kind, *values))
@@ -250,6 +259,10 @@ def _reshape(array: Kind, shape: Kind) -> Call:
 _OWN: dict[Any, Callable[..., Call]] = {
     min: functools.partial(_of_integers, "<"), max: functools.partial(_of_integers, ">"),
     abs: _magnitude, slice: _slice, choose: _choice, np.reshape: _reshape, blas.gemm: _gemm,
+    **{OF_INTEGERS[name]: functools.partial(_ufunc_of_integers, combine) for name, combine in (
+        ("gcd", operations.gcd), ("bitwise_left_shift", operations.left_shift),
+        ("bitwise_right_shift", operations.right_shift),
+    )},
     **{one: functools.partial(_sorting, one.__name__) for one in sorting.FUNCTIONS},
 }  # fmt: skip
 _CONVERSIONS = frozenset(
