@@ -235,6 +235,9 @@ def _both(combine: Callable[[Node | None, Node | None], Node | None], a: Pair, b
 
 
 def _times(a: Pair, b: Pair) -> Pair:
+    if a == b and a.re is not None and a.im is not None:
+        across = e.multiply(e.multiply(a.re, a.im), 2.0)
+        return Pair(e.subtract(e.multiply(a.re, a.re), e.multiply(a.im, a.im)), across)
     return _product(a, b, e.multiply)
 
 
@@ -276,8 +279,7 @@ def _size(a: Pair) -> Node:
     """|a|, whose derivative at 0 is 0."""
     if a.re is None or a.im is None:
         return e.absolute(a.imag if a.re is None else a.re)
-    nothing = _is_nothing(a)
-    return e.where(nothing, 0.0, e.hypot(e.where(nothing, 1.0, a.re), a.im))
+    return e.modulus(a.re, a.im)
 
 
 def _direction(a: Pair) -> Pair:

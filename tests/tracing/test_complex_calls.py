@@ -168,6 +168,20 @@ def test_numbers_of_numpy_are_arguments() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+def test_complex_numbers_beside_numbers_of_sizes() -> None:
+    """A number that Python has computed has a formula where a size was asked for; a complex one has none."""
+
+    def function(z: Any) -> Any:
+        total = 0.0
+        for place in range(z.shape[0]):
+            total = total + z[place, 0] * (0.5 - 0.3j) / z.shape[0] + 1j / (place + 2)
+        return total
+
+    compiled = pb.compile(function)
+    for z in (Z, Z[:2]):
+        np.testing.assert_allclose(compiled(z), function(z))
+
+
 @pb.primitive
 def spectrum(z: Any) -> Any:
     return np.fft.fft(np.array(z))  # which no Tensor can take the place of

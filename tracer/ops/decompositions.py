@@ -48,6 +48,7 @@ from .linalg import (
     triangular_solve,
     unit_like,
 )
+from .matrices import of_each_matrix
 from .movement import between, concatenate, reshape
 
 
@@ -487,7 +488,7 @@ def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) ->
 
 
 def _exp_cotangent(g: Array, a: Array) -> Array:
-    return of_blocks(matrix_exp, transposed(a), g)
+    return expm_frechet(transposed(a), g)
 
 
 exponentials = matrix(
@@ -513,6 +514,51 @@ matrix_exp = declare(
     body=lambda a: exp(a) if is_number(a) else plane_of(exponentials(a), 0),
     vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", of_complex=HOLOMORPHIC,
     doc="the sum of the powers a ** k / k!",
+)  # fmt: skip
+
+
+def _beside(x: Array) -> Array:
+    """[[x, 0], [0, x]]"""
+    rank, nothing = len(x.shape), zeros_like(x)
+    rows = concatenate(x, nothing, dim=rank - 1), concatenate(nothing, x, dim=rank - 1)
+    return concatenate(*rows, dim=rank - 2)
+
+
+def _infer_direction(a: Spec, direction: Spec) -> Spec:
+    _require_matrix("expm_frechet", a, True)
+    if a.shape != direction.shape:
+        raise ShapeError(f"expm_frechet: directions of shape {a.shape} expected, found {direction.shape}.")
+    return a
+
+
+def _frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    double = np.result_type(a.dtype, np.float64)
+    given = a.astype(double, copy=False), direction.astype(double, copy=False)
+    found = of_each_matrix(lambda *pair: scipy_linalg().expm_frechet(*pair, compute_expm=False), *given)
+    return found.astype(a.dtype, copy=False)
+
+
+exponential_derivatives = declare(
+    "exponential_derivatives", "decomposition", "a direction", of_complex=HOLOMORPHIC,
+    infer=lambda a, direction: a.with_shape((*a.shape[:-2], 12, *a.shape[-2:])),
+    evaluate=lambda a, direction: _planes(a, _expm(a), _frechet(a, direction), *[np.zeros((0, 0))] * 10),
+    call=WholeCall(("exponential_derivative",)),
+    doc="the exponential of a matrix, its derivative in a direction, and room to compute them in",
+)  # fmt: skip
+expm_frechet = declare(
+    "expm_frechet", "composite", "a direction", infer=_infer_direction, needs_own_rule=True,
+    evaluate=lambda a, direction: _frechet(a, direction) if a.size else np.array(a),
+    body=lambda a, direction: multiply(exp(a), direction)
+    if is_number(a)
+    else plane_of(exponential_derivatives(a, direction), 1),
+    vjp={
+        "a": lambda g, a, direction: of_blocks(
+            lambda whole: expm_frechet(whole, _beside(transposed(direction))), transposed(a), g
+        ),
+        "direction": lambda g, a: expm_frechet(transposed(a), g),
+    },
+    of_complex=HOLOMORPHIC,
+    doc="the derivative of a matrix's exponential in a direction",
 )  # fmt: skip
 
 
