@@ -300,7 +300,7 @@ ARITHMETIC = (
         undefined=lambda x: np.isneginf(x) | ((x == 0) & np.signbit(x))),  # compiled, a root may stand for it
     unary("reciprocal", lambda x: 1 / x),
     unary("absolute", lambda x: np.where(x < 0, -x, x), dtypes=NUMBERS),
-    binary("floor_divide", lambda a, b: a // b, dtypes=NUMBERS, integers=(1, 9), ulps=0, no_rule=STEP),
+    binary("floor_divide", lambda a, b: a // b, dtypes=NUMBERS, integers=(1, 9), ulps=0),
     binary("remainder", lambda a, b: a % b, dtypes=NUMBERS, integers=(1, 9),
            undefined=lambda a, b: np.abs(a / b) > 2.0**40),  # beyond what two floats can hold
     binary("maximum", lambda a, b: np.where(np.isnan(a) | (a > b), a, b), dtypes=NUMBERS, ulps=0),
@@ -965,6 +965,7 @@ NOT_IN_THE_TABLE = {
     "ruled": "its attributes hold graphs: tests/gradients/test_custom_rules.py",
     "loop": "its attributes hold a graph: tests/loops/test_loops.py",
     "loop_result": "of a loop alone: tests/loops/test_loops.py",
+    "searchsorted": "of rows in order: tests/functions/test_sorting.py",
     "solve": MATRICES,
     "solve_factored": MATRICES,
     "det": MATRICES,

@@ -36,6 +36,8 @@ MOST_NESTED = 3
 derivatives."""
 _rules_under_way: ContextVar[tuple[Any, ...]] = ContextVar("rules_under_way", default=())
 """The functions whose rules are being traced, one inside of the other."""
+_forward_under_way: ContextVar[tuple[Any, ...]] = ContextVar("forward_under_way", default=())
+"""The functions that are being traced with their residuals, which may call themselves for their result."""
 
 
 class OnTapeOnly(Exception):
@@ -53,6 +55,8 @@ class TracedCall:
 
     def result(self) -> Any:
         """What the call returns, of nodes of the graph."""
+        if any(one is self.call.owner for one in _forward_under_way.get()):
+            return self.call.run(*self.call.arguments)
         given = structured([self.leaves[place] for place in self.places], self.call.name, "arguments")
         inputs = [one._replace(name=name_of(tensor)) for one, tensor in zip(given.inputs(), given.tensors)]
         self._stand_ins: list[Tensor] = []
@@ -94,6 +98,7 @@ class TracedCall:
 
     def _forward(self, tensors: list[Tensor]) -> list[Tensor]:
         self._stand_ins = tensors
+        token = _forward_under_way.set((*_forward_under_way.get(), self.call.owner))
         try:
             with _attempt():
                 returned, residuals = self.call.forward(*unflatten(self.structure, self._with(tensors)))
@@ -101,6 +106,8 @@ class TracedCall:
             raise
         except Exception as error:  # whatever foreign code makes of what stands for arrays
             returned, residuals = self._forward_by_python(tensors, error)
+        finally:
+            _forward_under_way.reset(token)
         self.returned = structured(returned, self.call.name, "result")
         leaves, self._residual_structure = flatten(residuals)
         arguments = {id(one): ("argument", place) for place, one in enumerate(tensors)}

@@ -83,7 +83,7 @@ OF_OTHERS |= {
     "vecdot": vecdot, "bitwise_count": _bitwise_count,
     "divmod": lambda a, b: (called(np.floor_divide, (a, b)), called(np.remainder, (a, b))),
     "matvec": lambda a, b: FUNCTIONS[np.einsum]("...ij,...j->...i", a, b),
-    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", a, b),
+    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", PUBLIC["conj_physical"](tensor_of(a)), b),
 }  # fmt: skip
 OPTIONS["vecdot"] = {"axis"}
 

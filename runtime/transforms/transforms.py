@@ -196,15 +196,20 @@ def jacobian(
 jacrev = jacobian
 
 
-def hessian(function: Function, argnums: Argnums = 0) -> Function:
+def hessian(function: Function, argnums: Argnums = 0, *, holomorphic: bool = False) -> Function:
     """The function that computes all second derivatives of a scalar function: the jacobian of its gradient.
+
+    Args:
+        argnums: as in `grad`.
+        holomorphic: the function takes complex numbers to a complex one: its second complex derivatives.
 
     Example:
         >>> hessian(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))
         array([[ 6.,  0.],
                [ 0., 12.]])
     """
-    return jacobian(grad(function, argnums), argnums)
+    slopes = grad(function, argnums, holomorphic=holomorphic)
+    return jacobian(slopes, argnums, holomorphic=holomorphic)
 
 
 # --- from a function to its gradient ----------------------------------------------------------------------

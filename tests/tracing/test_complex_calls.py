@@ -150,3 +150,46 @@ def test_the_source_of_the_latest_call_is_shown_without_arguments() -> None:
     compiled(Z)
     assert compiled.source() == compiled.source(Z)
     assert "exp(" in compiled.source()
+
+
+def test_python_asks_for_complex_numbers() -> None:
+    """The answer is a guard of its path, as a real one is."""
+    for function in (
+        lambda z: z * complex(z[0, 0]),
+        lambda z: z * z.tolist()[0][1],
+        lambda z: z.sum().item(),
+    ):
+        compiled = pb.compile(function)
+        for z in (Z, 2 * Z, Z):
+            found, wanted = compiled(z), function(z)
+            assert type(found) is type(wanted)
+            np.testing.assert_allclose(found, wanted)
+
+
+def test_numbers_of_numpy_are_arguments() -> None:
+    compiled = pb.compile(lambda z, x: z * np.exp(z) + x)
+    for number in (np.complex128(2 + 1j), np.complex64(1j)):
+        found, wanted = compiled(number, np.float32(2)), number * np.exp(number) + np.float32(2)
+        assert type(found) is type(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pb.primitive
+def spectrum(z: Any) -> Any:
+    return np.fft.fft(np.array(z))  # which no Tensor can take the place of
+
+
+spectrum.defvjp(lambda y, z: lambda g: np.conj(spectrum(np.conj(g))))
+
+
+def test_foreign_functions_of_complex_numbers() -> None:
+    def loss(z: Any) -> Any:
+        return (np.abs(spectrum(z * 1j)) * np.arange(3)).sum()
+
+    warnings.simplefilter("ignore")
+    wanted = pb.grad(lambda z: (np.abs(np.fft.fft(z * 1j)) * np.arange(3)).sum())(Z[0])
+    for gradient in (pb.grad(loss), pb.compile(pb.grad(loss)), pb.grad(pb.compile(loss))):
+        found = gradient(Z[0])
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, wanted)
+    assert type(pb.compile(lambda z: pb.grad(loss)(z)[0])(Z[0])) is np.complex128

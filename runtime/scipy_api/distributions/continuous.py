@@ -208,7 +208,10 @@ CONTINUOUS: dict[str, Declaration] = {
         vanishes=True,
     ),
     "uniform": Declaration(
-        lambda z: 0.0 * z, cumulative=lambda z: z, quantile=lambda q: q, support=UNIT,
+        lambda z: 0.0 * z,
+        cumulative=lambda z: z,
+        quantile=lambda q: q,
+        support=UNIT,
     ),
     "laplace": Declaration(
         lambda z: -abs_(z) - LOG_2,

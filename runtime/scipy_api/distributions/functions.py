@@ -20,8 +20,7 @@ sin, tan, tanh, atan, asin, asinh, sinh, atanh = (
 )
 atan2, floor, isfinite, logaddexp = (PUBLIC[name] for name in ("atan2", "floor", "isfinite", "logaddexp"))
 lgamma, sigmoid, logit, log_sigmoid, softplus, erf, erfc, xlogy = (
-    PUBLIC[name]
-    for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "softplus", "erf", "erfc", "xlogy")
+    PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "softplus", "erf", "erfc", "xlogy")
 )
 ndtr, log_ndtr, ndtri, xlog1py, betaln, i0e = (
     SPECIAL[name] for name in ("ndtr", "log_ndtr", "ndtri", "xlog1py", "betaln", "i0e")
