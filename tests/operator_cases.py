@@ -20,7 +20,8 @@ from pullback.codegen.derivatives.differentiate import differentiate
 from pullback.tracer import ops  # noqa: F401  fills OPERATORS
 from pullback.tracer.graph import Graph, Node, make_input, make_node
 from pullback.tracer.operator import OPERATORS, Operator
-from pullback.tracer.spec import spec_of
+from pullback.tracer.ops.complex_parts import PARTS_OF
+from pullback.tracer.spec import complex_dtype, spec_of
 
 Shape = tuple[int, ...]
 Arrays = list[np.ndarray]
@@ -146,7 +147,7 @@ class Row:
     def compiled_cases(self, dtype: str) -> tuple[Case, ...]:
         """A part of the cases, for compiling takes long; in float64 more than in other dtypes."""
         if self.operator.family == "elementwise":
-            wanted = {1: UNARY_COMPILED, 2: BINARY_COMPILED, 3: TERNARY_COMPILED}[len(self.cases[0].shapes)]
+            wanted = COMPILED[len(self.cases[0].shapes)]
             return tuple(case for case in self.cases if case.shapes in wanted)
         return self.cases[::2] if dtype == "float64" else self.cases[1::4] or self.cases[:1]
 
@@ -233,6 +234,8 @@ TERNARY_SHAPES: tuple[tuple[Shape, Shape, Shape], ...] = (
 UNARY_COMPILED = [((67,),)]
 BINARY_COMPILED = [((67,), (67,)), ((3, 1), (1, 4))]
 TERNARY_COMPILED = [((67,), (67,), (67,)), ((4,), (3, 4), (3, 1))]
+QUATERNARY_COMPILED = [2 * shapes for shapes in BINARY_COMPILED]
+COMPILED = {1: UNARY_COMPILED, 2: BINARY_COMPILED, 3: TERNARY_COMPILED, 4: QUATERNARY_COMPILED}
 
 UNARY = tuple(Case((shape,)) for shape in UNARY_SHAPES)
 BINARY = tuple(Case(shapes) for shapes in BINARY_SHAPES)
@@ -938,12 +941,45 @@ CREATION = (
     ), ulps=0, special=False, no_rule=NO_OPERANDS),
 )  # fmt: skip
 
+PLANE_SHAPES: tuple[tuple[Shape, ...], ...] = (
+    ((67,), (67,)), ((), ()), ((3, 1), (1, 4)), ((0, 3), (1, 3)), ((1,), (5,)),
+)  # fmt: skip
+
+
+def _of_plane(name: str, place: int) -> Callable[..., Any]:
+    """A part of NumPy's function of complex numbers."""
+    function = NAMES_OF_COMPLEX.get(name) or getattr(np, name)
+
+    def apply(*parts: np.ndarray) -> Any:
+        found = function(*(_complex(re, im) for re, im in zip(parts[::2], parts[1::2])))
+        return found.imag if place else found.real
+
+    return apply
+
+
+def _complex(re: np.ndarray, im: np.ndarray) -> Any:
+    return re + im * np.asarray(1j, complex_dtype(re.dtype))
+
+
+NAMES_OF_COMPLEX: dict[str, Callable[..., Any]] = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z)), "log1p": lambda z: np.log(1 + z),
+}  # fmt: skip
+PLANE = tuple(
+    Row(
+        operator.name, _of_plane(name, place),
+        tuple(Case(shapes * (len(operator.operands) // 2)) for shapes in PLANE_SHAPES),
+        ulps=16.0, because="of a part the size of the complex number counts", special=False,
+    )
+    for name, parts in PARTS_OF.items() for place, operator in enumerate(parts)
+)  # fmt: skip
+
 ROWS: dict[str, Row] = {
     row.name: row
     for row in (
         *ARITHMETIC, *TRANSCENDENTAL, *STEPS, *LOGIC, *COPIES, *MOVEMENT, *REDUCTIONS, *COMPOSITES,
         Row("contract", _summed_products, CONTRACTIONS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
-        *INDEXING, *WINDOWED, *CREATION,
+        *INDEXING, *WINDOWED, *CREATION, *PLANE,
     )
 }  # fmt: skip
 MATRICES = "of square matrices alone: tests/functions/test_linalg.py"
@@ -955,6 +991,7 @@ NOT_IN_THE_TABLE = {
     **{operator.name: OF_PARTS for operator in OPERATORS.values() if operator.family == "complex"},
     **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "decomposition"},
     "matrix_exp": DECOMPOSED,
+    "expm_frechet": DECOMPOSED,
     "pinv": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",

@@ -22,7 +22,8 @@ BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name."""
     others = (
-        "np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "ForeignCall", "HostCall",
+        "np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "ComplexCall", "ForeignCall",
+        "HostCall",
     )  # fmt: skip
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Graph, Labels, Node, constant, make_node, relabel, with_operands
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
@@ -288,7 +289,7 @@ def _slice(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
 
     def piece(place: tuple[int, ...]) -> Node:
         source = tuple(region[dim][at] if dim in chosen else 0 for dim, at in enumerate(place))
-        inside = [range(1) if dim in chosen else one for dim, one in enumerate(region)]
+        inside = [SizedRange(0, 1) if dim in chosen else one for dim, one in enumerate(region)]
         return m.slice_(parts.grid[source], **bounds_of(inside))
 
     pieces = _grid(node.shape, chosen & dims, piece)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import Dim
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.graph import Node, constant
 from ...tracer.loop import attributes_of_loop
@@ -237,7 +238,7 @@ def _length(name: str, rows: Structured, length: int | None) -> int:
         found, source = spec.shape[0], label
     if found is None:
         fail(ArgumentError, f"{name}: neither xs nor length tells the number of steps. Give length=...")
-    return int(found)
+    return found if isinstance(found, Dim) else int(found)
 
 
 def _run_scan(

@@ -71,3 +71,7 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
     },
 }  # fmt: skip
 """The modules, and by name what their functions do on Tensors."""
+
+SOLVERS: dict[str, dict[str, Callable[..., Any]]] = {"scipy.optimize": {}, "scipy.integrate": {}}
+"""The same of functions that call a function of the user's, through which Tensors reach them: `solvers/`
+enters its own. Each takes SciPy's function first."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
@@ -16,7 +17,6 @@ from ...tracer.ops.lazy import scipy_linalg
 from ..functions import PUBLIC, declared, decompositions, elimination, grids, joining, least_squares, linalg
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
 from ..functions.contraction import matmul
-from ..functions.movement import adjoint
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, averaged, promoted, require_vector
 from ..tape.apply import apply
@@ -262,10 +262,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
-    """The orthonormal u and the positive p with a = u p, or a = p u."""
+    """The orthonormal u and the positive p with a = u p, or with the side "left" a = p u."""
     left, values, right = decompositions.linalg_svd(averaged(a), False)
-    factor = adjoint(right) if side == "right" else left
-    return matmul(left, right), matmul(factor * values, adjoint(factor))
+    factor = right.mH if side == "right" else left
+    return matmul(left, right), matmul(factor * values, factor.mH)
 
 
 def eigh(
@@ -308,24 +308,18 @@ def expm(A: Any) -> Tensor:
     return PUBLIC["matrix_exp"](averaged(A))
 
 
-def _exponential_of_blocks(*rows: tuple[Tensor, Tensor]) -> Tensor:
-    return PUBLIC["matrix_exp"](joining.cat([joining.cat(row, -1) for row in rows], -2))
-
-
 def expm_frechet(A: Any, E: Any, method: str | None = None, compute_expm: bool = True) -> Any:
     """The exponential, and its derivative in the direction E."""
     x, direction = _doubles("expm_frechet", A, E)
-    size, nothing = x.shape[-1], apply(e.zeros_like, x)
-    both = _exponential_of_blocks((x, direction), (nothing, x))
-    found = both[..., :size, size:]
-    return (both[..., :size, :size], found) if compute_expm else found
+    found = apply(d.expm_frechet, x, direction)
+    return (expm(x), found) if compute_expm else found
 
 
 def _cosine_and_sine(A: Any) -> tuple[Tensor, Tensor]:
     """Parts of the exponential of [[0, -A], [A, 0]]."""
     x = _square(A, "cosm")
     size, nothing = x.shape[-1], apply(e.zeros_like, x)
-    both = _exponential_of_blocks((nothing, -x), (x, nothing))
+    both = expm(joining.cat([joining.cat([nothing, -x], -1), joining.cat([x, nothing], -1)], -2))
     return both[..., :size, :size], both[..., size:, :size]
 
 

@@ -42,6 +42,10 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         lambda x: x.scatter_reduce(0, pb.tensor([[0, 1, 0], [1, 1, 0]]), x[2:], "prod"),
         X,
     ),
+    "fft": (lambda x: abs(pb.fft.fft(x * (1 + 1j), dim=0)), POSITIVE),
+    "rfft": (lambda x: abs(pb.fft.rfft(x, n=4)), POSITIVE),
+    "irfft": (lambda x: pb.fft.irfft(x * (1 - 1j), n=3), X),
+    "eig": (lambda x: abs(pb.linalg.eigvals(x[:3])), POSITIVE),
     "sqrtm": (lambda x: x @ equations.sqrtm(x.mT @ x), POSITIVE),
     "logm": (lambda x: x @ equations.logm(x.mT @ x), POSITIVE),
     "sylvester": (lambda x: equations.sylvester(x @ x.mT, x.mT @ x, x), POSITIVE),
@@ -104,35 +108,24 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: (function(x * 1.01) * 1.5 + x, pb.grad(total)(x), pb.grad(of_gradient)(x))
 
 
-OF_COMPLEX = {"eig", "fourier", "real_fourier", "hermitian_inverse"}
-"""What takes or gives complex numbers is not called from code, which has none: it runs uncompiled."""
-FOREIGN = {"foreign"}  # tests/gradients/test_custom_rules.py
+OWN_TESTS = {
+    "foreign",  # tests/gradients/test_custom_rules.py
+    "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
+}
+OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}
+"""What takes or gives complex numbers, whatever it is called with."""
 WITHOUT_A_RULE = {"least_squares"}  # tests/functions/test_scipy_linalg.py
 MOMENTS = {"gamma_moment_below", "gamma_moment_above", "beta_moment_below"}
 """They are derivatives of functions of SciPy's."""
 
 
 def called_from_code() -> list[Any]:
-    return [one for one in operators("eager") if one.name not in OF_COMPLEX | FOREIGN]
+    return [one for one in operators("eager") if one.name not in OWN_TESTS]
 
 
 def test_every_operator_without_a_form_is_here() -> None:
     others = {one.name for one in called_from_code()} - {*PROGRAMS} - MOMENTS - WITHOUT_A_RULE
     assert all({*OPERATORS[name].scipy} & {*SPECIAL_ROWS} for name in others)
-
-
-@pytest.mark.parametrize("name", sorted(OF_COMPLEX))
-def test_operators_of_complex_numbers_run_uncompiled(name: str) -> None:
-    programs: dict[str, Callable[[Any], Any]] = {
-        "eig": lambda x: abs(pb.linalg.eigvals(x)).sum(),
-        "fourier": lambda x: abs(pb.fft.fft(x * 1j)).sum(),
-        "real_fourier": lambda x: abs(pb.fft.rfft(x)).sum(),
-        "hermitian_inverse": lambda x: pb.fft.irfft(x * (1 + 1j)).sum(),
-    }
-    x = pb.tensor(X[:3])
-    with pytest.warns(UserWarning, match=rf"complex numbers have no form in compiled code in {name}\(\)"):
-        found = pb.compile(programs[name])(x)
-    np.testing.assert_allclose(found.item(), programs[name](x).item())
 
 
 @programs
@@ -392,4 +385,6 @@ def test_other_numbers_of_different_elements() -> None:
 def test_the_documentation_lists_them() -> None:
     text = (Path(__file__).parents[2] / "docs" / "host_calls.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \| `([\w.()=\", ]+)` \|", text, re.MULTILINE)
-    assert listed == [(one.name, one.fills or f'HostCall("{one.name}")') for one in called_from_code()]
+    calls = {one.name: "ComplexCall" if one.name in OF_COMPLEX else "HostCall" for one in called_from_code()}
+    wanted = [(one.name, one.fills or f'{calls[one.name]}("{one.name}")') for one in called_from_code()]
+    assert listed == wanted

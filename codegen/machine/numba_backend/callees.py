@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 
 from pullback.tracer.lapack import Routine
-from pullback.tracer.spec import BOOL, INT64
+from pullback.tracer.spec import BOOL, INT64, complex_dtype
 
 from ... import blas, host, lapack, sorting
 from ...ir.expressions import OF_INTEGERS
@@ -66,7 +66,7 @@ def call_of(function: Any, given: tuple[Kind, ...], module: str, define: Define)
     if isinstance(function, type) and function in _CONVERSIONS:
         return _conversion(np.dtype(function), *given)
     if symbol := host.symbol_of(function):
-        return _host_call(symbol, *given)
+        return _host_call(symbol, getattr(function, "pairs", ()), *given)
     if isinstance(function, Routine):
         return _lapack(function, *given)
     own = _OWN.get(function)
@@ -150,8 +150,11 @@ def _sorting(function: str, *given: Kind) -> Call:
     return Call(NONE, given, emit)
 
 
-def _host_call(symbol: str, *given: Kind) -> Call:
-    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set."""
+def _host_call(symbol: str, pairs: tuple[int, ...], *given: Kind) -> Call:
+    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set.
+
+    Those at the places `pairs` have a last dimension of 2, and are shown as complex numbers.
+    """
     arrays = [one for one in given if isinstance(one, Array)]
     if len(arrays) < len(given):
         raise TypeError(f"{symbol} is a function of arrays")
@@ -159,10 +162,13 @@ def _host_call(symbol: str, *given: Kind) -> Call:
     def emit(writer: Writer, values: Sequence[ArrayValue]) -> None:
         builder, module = writer.builder, writer.builder.module
         words: list[ir.Value] = []
-        for kind, array in zip(arrays, values):
-            dtype = _external(module, f"{OBJECT_PREFIX}{kind.dtype.name}")
-            sizes = [_in_memory(writer, one) for one in (array.shape, array.strides)]
-            words += [dtype, _WORD(kind.ndim), array.data, *sizes]
+        for place, (kind, array) in enumerate(zip(arrays, values)):
+            shown, ndim = kind.dtype, kind.ndim
+            if place in pairs:
+                shown, ndim = complex_dtype(shown), ndim - 1
+            dtype = _external(module, f"{OBJECT_PREFIX}{shown.name}")
+            sizes = [_in_memory(writer, one[:ndim]) for one in (array.shape, array.strides)]
+            words += [dtype, _WORD(ndim), array.data, *sizes]
         table = _in_memory(
             writer, [one if one.type == _WORD else builder.ptrtoint(one, _WORD) for one in words]
         )

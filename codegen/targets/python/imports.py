@@ -25,7 +25,7 @@ def import_lines(functions: Sequence[ir.Function]) -> list[str]:
         {"numpy": {name for name in used if name in ir.OF_INTEGERS or _is_dtype(name)}},
         {
             "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.host": {"ForeignCall", "HostCall"},
+            "pullback.codegen.host": {"ComplexCall", "ForeignCall", "HostCall"},
             "pullback.codegen.vector_math": set(FUNCTIONS),
             **NAMES_OF_MODULES,
         },
