@@ -25,7 +25,7 @@ from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
 from .ops.creation import full, iota
-from .ops.movement import of_pairs, reshape, slice_
+from .ops.movement import of_pairs, pairs_of, reshape, slice_
 from .origin import UNKNOWN, Origin, current_origin, located_at
 from .spec import INT64, Spec, real_dtype, require_supported, spec_of
 from .views import region_of_view
@@ -167,6 +167,8 @@ class Trace:
         """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
         self._captured: list[_Captured] = []
+        self._latest_pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        """By id, complex arrays that were captured, and their pairs, which show the same memory."""
         self._latest: dict[int, _Captured] = {}
         """By the id of the array."""
         self._tables: dict[int, _Table] = {}
@@ -196,8 +198,12 @@ class Trace:
         return found.node
 
     def _pairs(self, array: np.ndarray) -> Node:
-        """The input node of complex numbers as pairs of real ones."""
-        pairs = np.ascontiguousarray(array)[..., None].view(real_dtype(array.dtype))
+        """The input node of complex numbers as pairs of real ones, one for all uses of an array."""
+        whole, pairs = self._latest_pairs.get(id(array), (None, array))
+        if whole is None:
+            pairs = np.asarray(array, order="C")[..., None].view(real_dtype(array.dtype))
+            if np.may_share_memory(pairs, array):
+                self._latest_pairs[id(array)] = array, pairs
         return self.capture(pairs)
 
     def _part_of_captured(self, view: np.ndarray) -> Node | None:
@@ -309,6 +315,11 @@ class Trace:
         if known is not None:
             return known
         asked = form(node)
+        if asked.dtype.kind == "c":  # guards are real
+            pairs = self.ask(pairs_of(asked), question)
+            if pairs is not None:
+                self._asked[node, form] = of_pairs.evaluate(pairs)
+            return self._asked.get((node, form))
         varies = self.values.varies(asked)
         if varies and form is not truth and asked.dtype.kind != "b":
             self.require_no_numbers(asked)

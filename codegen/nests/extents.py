@@ -18,6 +18,7 @@ from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.indexing import SCATTERS
 from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
@@ -330,6 +331,12 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     return result
 
 
+def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
+    """Rows, or such and what is looked for in each."""
+    *batch, _ = operands[0]
+    return (*map(unify, batch, operands[-1]), operands[-1][-1])
+
+
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
@@ -365,7 +372,7 @@ def _gather(node: Node, operands: list[Symbols]) -> Symbols:
     return _unify_indices(operands[1:]) + operands[0][len(operands) - 1 :]
 
 
-def _scatter_add(node: Node, operands: list[Symbols]) -> Symbols:
+def _scatter(node: Node, operands: list[Symbols]) -> Symbols:
     updates, indices = operands[0], operands[1:]
     positions = _unify_indices(indices)
     for first, second in zip(updates, positions):
@@ -382,11 +389,9 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     return x
 
 
-def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
-    """Elements at positions of an array, whose indices have the elements' shape."""
-    x, *others = operands
-    _unify_indices(others)
-    return x
+def _sides(node: Node, operands: list[Symbols]) -> Symbols:
+    """Solutions of equations have the shape of their sides, the last operand."""
+    return operands[-1]
 
 
 def _slice_at(node: Node, extents: Extents) -> Symbols:
@@ -424,13 +429,17 @@ _RULES: dict[str, Rule] = {
     "creation": _fresh,
     "control": _fresh,
     "elementwise": _broadcast,
+    "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
-    "scatter_extreme": _scattered_into,
-    "scatter_prod": _scattered_into,
+    "on_pairs": _fresh,
+    "least_squares": _fresh,
+    "sylvester": _sides,
+    "banded_solution": _sides,
+    "definite_banded_solution": _sides,
     "reduction": _reduced,
     "scan": _scan,
-    "ordering": _broadcast,
+    "ordering": _ordering,
     "matrix": _matrix,
     "decomposition": _decomposition,
     "reshape": _reshape,
@@ -444,6 +453,6 @@ _RULES: dict[str, Rule] = {
     "contraction": _contract,
     "gemm": _gemm,
     "gather": _gather,
-    "scatter_add": _scatter_add,
+    **{one.name: _scatter for one in SCATTERS},
     "index_update": _index_update,
 }

@@ -1,80 +1,73 @@
 """Complex values as pairs of real ones, before derivatives are taken: what follows knows real numbers alone.
 
 The derivative by the parts of a complex variable is PyTorch's gradient of it, so no rule is needed here. What
-has no such form (decompositions, products along a dimension, loops with complex values) is refused, and runs
-uncompiled.
+has no form in parts (Fourier transforms, decompositions, running products) Python computes, of pairs.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
+from pullback.tracer.dims import share
 from pullback.tracer.errors import ComplexResultError, EagerOnlyError
 from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial, toposort
+from pullback.tracer.operator import OPERATORS
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.complex_parts import PARTS_OF, on_pairs
 from pullback.tracer.ops.contraction import contract
-from pullback.tracer.ops.control import DERIVATIVES, Body, jacobian, variables_of
+from pullback.tracer.ops.control import (
+    DERIVATIVES,
+    Body,
+    jacobian,
+    loop,
+    loop_result,
+    ruled,
+    variables_of,
+)
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
-
-class Pair(NamedTuple):
-    """The parts of a complex value; None for one that is 0, but not both."""
-
-    re: Node | None
-    im: Node | None
-
-    @property
-    def real(self) -> Node:
-        return _zeros(self.im) if self.re is None else self.re
-
-    @property
-    def imag(self) -> Node:
-        return _zeros(self.re) if self.im is None else self.im
-
-    def each(self, change: Callable[[Node], Node]) -> Pair:
-        """A linear change of both parts."""
-        return Pair(*(None if part is None else change(part) for part in self))
-
-
-def _zeros(part: Node | None) -> Node:
-    assert part is not None
-    return e.zeros_like(part)
-
-
-Value = Node | Pair
+from .pairs import Pair, Value
+from .split_bodies import BodySplitter, Values, whole_inputs
 
 
 class Split:
-    """The values of a trace, with complex ones among what they are made of split.
+    """The graph of a trace, with complex values among what its outputs are made of split.
+
+    Args:
+        joins: whether complex outputs are made of their parts again.
 
     Attributes:
-        outputs: the values.
+        graph: of the same outputs.
+
+    Raises:
+        ComplexResultError: an output is complex, and is not to be joined again.
     """
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
-        nodes = list(toposort(outputs))
-        self.outputs = tuple(outputs)
-        self._nodes: list[Node] = []
+    def __init__(self, graph: Graph, joins: bool = False) -> None:
+        self.graph = graph
+        self._nodes: Sequence[Node] = ()
         self._order: list[int] = []
-        if not any(map(is_complex, nodes)):
+        if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes
+        self._nodes = nodes = graph.nodes
         variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
-        new: dict[Node, Value] = {}
+        splitter = _Splitter()
+        new: dict[Node, Any] = {}
         for node in nodes:
             self._order.append(next_serial())
-            value = _split(node, new)
+            value = splitter.split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
-        for output in outputs:
-            if isinstance(new[output], Pair):
-                raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
-        self.outputs = tuple(_real(new[output]) for output in outputs)
+        self.graph = graph.with_outputs(
+            _joined(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
+        )
 
     def serial(self, question: int) -> int:
         """The place of a question in the order of the new nodes, given that in the order of the trace."""
@@ -84,46 +77,101 @@ class Split:
         return self._order[place] if place < len(self._order) else next_serial()
 
 
+def _result(output: Node, value: Value) -> Node:
+    if isinstance(value, Pair):
+        raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
+    return value
+
+
+def _joined(value: Value) -> Node:
+    return value if isinstance(value, Node) else e.complex_of(value.real, value.imag)
+
+
+def loop_of_parts(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Values]:
+    """The attributes of the loop on the parts of its operands, and its results."""
+    return _Splitter().bodies.of_loop(attributes, whole_inputs(attributes["body"].graph))
+
+
+def rule_of_parts(body: Body) -> tuple[Body, Values]:
+    """The graph and the rule of a call on the parts of its operands, and its results."""
+    return _Splitter().bodies.of_rule(body)
+
+
+class _Known(dict[Node, Any]):
+    """By node what it is; one that has not been visited is real, and stays."""
+
+    def __missing__(self, node: Node) -> Node:
+        return node
+
+
+def without_complex(found: Node, since: int) -> Node:
+    """A real value of others, with complex ones split among what has been made of those since then."""
+    nodes = list(toposort([found], since))
+    if not any(map(is_complex, nodes)):
+        return found
+    new, splitter = _Known(), _Splitter()
+    for node in nodes:
+        new[node] = splitter.split(node, new)
+    return _real(new[found])
+
+
 def is_complex(node: Node) -> bool:
     """Whether a value is complex, or a loop or a rule computes with complex ones."""
-    return node.dtype.kind == "c" or any(
-        is_complex(one)
-        for body in node.attributes.values()
-        if isinstance(body, Body)
-        for graph in _graphs_of(body)
-        for one in (*graph.inputs, *graph.nodes)
-    )
+    if node.spec.dtype.kind == "c" or "body" not in node.attributes:
+        return node.spec.dtype.kind == "c"
+    body = node.attributes["body"]
+    graphs = [body.graph] if body.rule is None or body.rule.graph is None else [body.graph, body.rule.graph]
+    return any(is_complex(one) for graph in graphs for one in (*graph.inputs, *graph.nodes))
 
 
-def _graphs_of(body: Body) -> list[Graph]:
-    rule = None if body.rule is None else body.rule.graph
-    return [body.graph] if rule is None else [body.graph, rule]
+class _Splitter:
+    """Makes nodes anew, on the parts of their operands."""
 
+    def __init__(self) -> None:
+        self.bodies = BodySplitter(self._split_all)
 
-def _split(node: Node, new: Mapping[Node, Value]) -> Value:
-    operands = [new[operand] for operand in node.operands]
-    involved = node.dtype.kind == "c" or any(isinstance(one, Pair) for one in operands)
-    if node.operator is e.square and _is_size(node.operands[0], new):
+    def _split_all(self, nodes: Iterable[Node], new: dict[Node, Any]) -> None:
+        for node in nodes:
+            new[node] = self.split(node, new)
+
+    def split(self, node: Node, new: Mapping[Node, Any]) -> Any:
+        """What a node becomes, given what its operands have become."""
+        operands = [new[operand] for operand in node.operands]
+        is_square_of_size = node.operator is e.square and _is_size(node.operands[0], new)
+        if is_square_of_size:
+            operands = [new[node.operands[0].operands[0]]]
+        elif not is_complex(node) and all(isinstance(one, Node) for one in operands):
+            return made_anew(node, tuple(operands)) if operands else node
+        since = next_serial()
         with located_at(node.origin):
-            return _squared_size(_pair(new[node.operands[0].operands[0]]))
-    if not involved:
-        if is_complex(node):
-            _refuse(node)
-        return made_anew(node, tuple(map(_real, operands))) if operands else node
-    since = next_serial()
-    with located_at(node.origin):
-        found = _of_parts(node, operands)
-    if not node.name:
-        return found
-    if isinstance(found, Node):
-        return _named(found, node.name, since)
-    parts = zip(found, ("re", "im"))
-    return Pair(*(one if one is None else _named(one, f"{node.name}_{part}", since) for one, part in parts))
+            found = _squared_size(*operands) if is_square_of_size else self._of_parts(node, operands)
+        return _named(found, node.name, since) if node.name else found
+
+    def _of_parts(self, node: Node, operands: Sequence[Any]) -> Any:
+        """What a node computes, of the parts of its operands."""
+        if node.operator is loop:
+            return self.bodies.loop(node, operands)
+        if node.operator is loop_result:
+            return operands[0].result(node.attributes["index"])
+        if node.operator is ruled:
+            return self.bodies.ruled(node, operands)
+        rule = RULES.get(node.operator.name)
+        if rule is not None:
+            return rule(node, *operands)
+        if node.operator.name in PARTWISE or node.operator.family in ("movement", "indexing"):
+            return _partwise(node, *operands)
+        if node.operator.family in CALLED:
+            return _called(node, *operands)
+        _refuse(node)
 
 
-def _named(part: Node, name: str, since: int) -> Node:
-    """Under the name of what it is a part of, unless it was there before."""
-    return part.named(name) if part.serial > since else part
+def _named(value: Value, name: str, since: int) -> Value:
+    """Under the name of what it is, or is a part of, unless it was there before."""
+
+    def named(part: Node, name: str) -> Node:
+        return part.named(name) if part.serial > since else part
+
+    return named(value, name) if isinstance(value, Node) else value.each_named(name, named)
 
 
 def _apart(variable: Value) -> Value:
@@ -143,16 +191,6 @@ def _refuse(node: Node) -> NoReturn:
         f"complex numbers have no form in compiled code in {node.operator.name}(), at {node.origin.place}  "
         f"{node.origin.text}. Compute that outside of the compiled function, or leave it uncompiled."
     )
-
-
-def _of_parts(node: Node, operands: Sequence[Value]) -> Value:
-    """What a node computes, of the parts of its operands."""
-    rule = RULES.get(node.operator.name)
-    if rule is not None:
-        return rule(node, *operands)
-    if node.operator.name in PARTWISE or node.operator.family in ("movement", "indexing"):
-        return _partwise(node, *operands)
-    _refuse(node)
 
 
 def _real(value: Value) -> Node:
@@ -213,14 +251,20 @@ def _squared_size(a: Pair) -> Node:
     return squares[0] if len(squares) == 1 else e.add(*squares)
 
 
-def _inverse(a: Pair) -> Pair:
-    return Pair(1.0 / a.real, None) if a.im is None else _scaled(_conjugate(a), 1.0 / _squared_size(a))
-
-
 def _quotient(a: Pair, b: Pair) -> Pair:
     if b.im is None:
         return a.each(lambda part: e.divide(part, b.real))
-    return _scaled(_times(a, _conjugate(b)), 1.0 / _squared_size(b))
+    return _in_parts("divide", a, b)
+
+
+def _in_parts(name: str, *operands: Pair) -> Pair:
+    """A function of complex numbers by those of its parts."""
+    parts = [part for one in operands for part in (one.real, one.imag)]
+    return Pair(*(operator(*parts) for operator in PARTS_OF[name]))
+
+
+def _inverse(a: Pair) -> Pair:
+    return Pair(1.0 / a.real, None) if a.im is None else _in_parts("reciprocal", a)
 
 
 def _is_nothing(a: Pair) -> Node:
@@ -246,50 +290,32 @@ def _direction(a: Pair) -> Pair:
 
 
 def _exp(a: Pair) -> Pair:
-    turned = Pair(e.cos(a.imag), e.sin(a.imag))
-    return turned if a.re is None else _scaled(turned, e.exp(a.re))
+    if a.re is None:
+        return Pair(e.cos(a.imag), e.sin(a.imag))
+    return _on_the_plane("exp")(a)
 
 
-def _log(a: Pair) -> Pair:
-    return Pair(e.log(e.hypot(a.real, a.imag)), e.atan2(a.imag, a.real))
+def _on_the_plane(name: str) -> Callable[[Pair], Pair]:
+    """A function that gives real numbers for real ones."""
+    of_real = OPERATORS[name]
+    return lambda a: Pair(of_real(a.real), None) if a.im is None else _in_parts(name, a)
 
 
-def _sqrt(a: Pair) -> Pair:
-    """The root with a real part that is not negative; on the cut the sign of zero decides, as in C."""
-    im = a.imag
-    nothing = _is_nothing(a)
-    safe = e.where(nothing, 1.0, a.real)
-    half = e.sqrt(e.multiply(e.add(e.hypot(safe, im), e.absolute(safe)), 0.5))
-    other = e.divide(im, e.multiply(half, 2.0))
-    is_right = e.greater_equal(a.real, 0.0)
-    is_below = e.less(e.atan2(im, -1.0 * e.absolute(safe)), 0.0)
-    turned = e.where(is_below, e.negative(half), half)
-    re = e.where(is_right, half, e.absolute(other))
-    return Pair(e.where(nothing, 0.0, re), e.where(nothing, 0.0, e.where(is_right, other, turned)))
+def _beyond_the_line(name: str) -> Callable[..., Pair]:
+    """A function that may give others for real ones."""
+    return lambda *operands: _in_parts(name, *operands)
 
 
-def _sin(a: Pair) -> Pair:
-    return Pair(e.multiply(e.sin(a.real), e.cosh(a.imag)), e.multiply(e.cos(a.real), e.sinh(a.imag)))
+def _logarithm_of_sum(a: Pair, b: Pair) -> Pair:
+    """log(e ** a + e ** b)"""
+    is_first = e.greater_equal(a.real, b.real)
+    larger, smaller = (_chosen(is_first, *one) for one in ((a, b), (b, a)))
+    rest = _in_parts("exp", _both(_difference, smaller, larger))
+    return _both(_sum, larger, _in_parts("log1p", rest))
 
 
-def _cos(a: Pair) -> Pair:
-    across = e.multiply(e.sin(a.real), e.sinh(a.imag))
-    return Pair(e.multiply(e.cos(a.real), e.cosh(a.imag)), e.negative(across))
-
-
-def _sinh(a: Pair) -> Pair:
-    return Pair(e.multiply(e.sinh(a.real), e.cos(a.imag)), e.multiply(e.cosh(a.real), e.sin(a.imag)))
-
-
-def _cosh(a: Pair) -> Pair:
-    return Pair(e.multiply(e.cosh(a.real), e.cos(a.imag)), e.multiply(e.sinh(a.real), e.sin(a.imag)))
-
-
-def _tanh(a: Pair) -> Pair:
-    along, across = e.tanh(a.real), e.tan(a.imag)
-    below = 1.0 + e.square(along * across)
-    re = along * (1.0 + e.square(across)) / below
-    return Pair(re, across * (1.0 - e.square(along)) / below)
+def _chosen(mask: Node, a: Pair, b: Pair) -> Pair:
+    return Pair(e.where(mask, a.real, b.real), e.where(mask, a.imag, b.imag))
 
 
 def _whole_power(a: Pair, count: int) -> Pair:
@@ -309,40 +335,55 @@ LARGEST_POWER = 16
 def _power(node: Node, a: Value) -> Value:
     exponent = node.attributes["exponent"]
     exponent = exponent.real if isinstance(exponent, complex) and not exponent.imag else exponent
-    if isinstance(exponent, complex) or exponent == 0:
-        _refuse(node)
+    if isinstance(exponent, complex):
+        power = _constant_of(exponent, node.spec)
+        return _in_parts("power", _pair(a), power)
+    if exponent == 0:
+        return Pair(e.zeros_like(_pair(a).real) + 1.0, None)
     if exponent == 0.5:
-        return _sqrt(_pair(a))
+        return _in_parts("sqrt", _pair(a))
     if exponent == int(exponent) and abs(exponent) <= LARGEST_POWER:
         found = _whole_power(_pair(a), abs(int(exponent)))
         return found if exponent > 0 else _inverse(found)
-    return _exp(_scaled(_log(_pair(a)), float(exponent)))
+    return _in_parts("power", _pair(a), _constant_of(float(exponent), node.spec))
 
 
 # --- what moves, joins and adds up --------------------------------------------------------------------------
 
 
-def _partwise(node: Node, *operands: Value) -> Value:
+def _partwise(node: Node, *operands: Value) -> Pair:
     """By the operator itself, of the real parts and of the imaginary ones; positions are for both."""
+    around = complex(node.attributes.get("value", 0))
 
-    def applied(parts: Sequence[Node]) -> Node:
-        attributes = dict(node.attributes)
-        if attributes.get("value") or isinstance(attributes.get("value"), complex):
-            _refuse(node)
-        return make_node(node.operator, tuple(parts), attributes)
+    def applied(part: str, number: float) -> Node | None:
+        given = [getattr(one, part) if isinstance(one, Pair) else one for one in operands]
+        attributes = {**node.attributes, "value": number} if "value" in node.attributes else node.attributes
+        return make_node(node.operator, tuple(given), attributes)
 
     pairs = [one for one in operands if isinstance(one, Pair)]
-    re = im = None
-    if any(one.re is not None for one in pairs):
-        re = applied([one.real if isinstance(one, Pair) else one for one in operands])
-    if any(one.im is not None for one in pairs):
-        im = applied([one.imag if isinstance(one, Pair) else one for one in operands])
-    return Pair(re, im)
+    has_real = around.real or any(one.re is not None for one in pairs)
+    has_imag = around.imag or any(one.im is not None for one in pairs)
+    return Pair(
+        applied("real", around.real) if has_real else None,
+        applied("imag", around.imag) if has_imag else None,
+    )
 
 
-def _constant(node: Node) -> Pair:
-    value, dtype = complex(node.attributes["value"]), real_dtype(node.dtype)
-    spec = Spec(node.shape, dtype)
+def _called(node: Node, *operands: Value) -> Value:
+    """By Python, which computes with complex numbers: those of an array of pairs, where it lies."""
+    pairs = tuple(place for place, one in enumerate((*node.operands, node)) if one.dtype.kind == "c")
+    arrays = [
+        _as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
+        for place, (one, value) in enumerate(zip(node.operands, operands))
+    ]
+    options = tuple(sorted(node.attributes.items()))
+    attributes = {"of": node.operator.name, "pairs": pairs, "options": options}
+    found = make_node(on_pairs, tuple(arrays), attributes, name=node.name or node.operator.noun)
+    return _parts_of(found) if node.dtype.kind == "c" else found
+
+
+def _constant_of(value: complex, spec: Spec) -> Pair:
+    spec, value = spec.with_dtype(real_dtype(spec.dtype)), complex(value)
     re = constant(value.real, spec) if value.real or not value.imag else None
     return Pair(re, constant(value.imag, spec) if value.imag else None)
 
@@ -356,18 +397,23 @@ def _converted(node: Node, a: Value) -> Value:
     return a.each(lambda part: _in_dtype(part, real_dtype(wanted)))
 
 
+def _whole_of(node: Node, *parts: Value) -> Pair:
+    """Of parts that are broadcast."""
+    wide = [one if one.shape == node.shape else m.expand(one, shape=node.shape) for one in map(_real, parts)]
+    return Pair(*wide)
+
+
 def _in_dtype(a: Node, dtype: object) -> Node:
     return a if a.dtype == dtype else e.convert(a, dtype=dtype)
 
 
-def _pairs_of(node: Node, a: Value) -> Node:
-    a = _pair(a)
-    return c.stack(a.real, a.imag, dim=len(node.shape) - 1)
+def _as_pairs(a: Pair) -> Node:
+    """The parts side by side, as in memory."""
+    return c.stack(a.real, a.imag, dim=a.real.ndim)
 
 
-def _of_pairs(node: Node, a: Value) -> Pair:
-    x = _real(a)
-    zeros, stops = (0,) * len(node.shape), tuple(node.shape)
+def _parts_of(x: Node) -> Pair:
+    zeros, stops = (0,) * (x.ndim - 1), x.shape[:-1]
     parts = [
         m.slice_(x, starts=(*zeros, place), stops=(*stops, place + 1), steps=(1,) * len(x.shape))
         for place in (0, 1)
@@ -381,15 +427,35 @@ def _norm(node: Node, a: Value) -> Node:
     a, dims = _pair(a), node.attributes["dims"]
     if node.attributes["order"] != 2 or a.re is None or a.im is None:
         return make_node(node.operator, (_size(a),), node.attributes)
-    both, last = c.stack(a.re, a.im, dim=a.re.ndim), a.re.ndim
-    found = c.norm(both, dims=(*dims, last), keepdim=node.attributes["keepdim"], order=2.0)
-    return m.reshape(found, shape=node.shape)
+    return _norm_of_parts(a, dims, node.attributes["keepdim"], node.shape)
+
+
+def _norm_of_parts(a: Pair, dims: tuple[int, ...], keepdim: bool, shape: tuple[int, ...]) -> Node:
+    found = c.norm(_as_pairs(a), dims=(*dims, a.real.ndim), keepdim=keepdim, order=2.0)
+    return m.reshape(found, shape=shape)
 
 
 def _variance(node: Node, a: Value) -> Node:
     a = _pair(a)
     parts = [make_node(node.operator, (one,), node.attributes) for one in (a.re, a.im) if one is not None]
     return parts[0] if len(parts) == 1 else e.add(*parts)
+
+
+def _deviation(node: Node, a: Value) -> Node:
+    """The norm of what is left without the mean, over the root of the number of elements."""
+    dims, keepdim, correction = (node.attributes[name] for name in ("dims", "keepdim", "correction"))
+    left = _pair(a).each(lambda part: e.subtract(part, c.mean(part, dims=dims, keepdim=True)))
+    size = _norm_of_parts(left, dims, keepdim, node.shape)
+    freedom = max(c.count_of(node.operands[0].spec, dims) - correction, 0)
+    return e.multiply(size, e.sqrt(constant(share(freedom) if freedom else math.inf, Spec((), node.dtype))))
+
+
+def _log_of_sum_of_exp(node: Node, a: Value) -> Pair:
+    a, dims = _pair(a), node.attributes["dims"]
+    shift = Pair(e.stop_gradient(c.finite(amax(a.real, dims=dims, keepdim=True))), None)
+    total = _exp(_both(_difference, a, shift)).each(lambda part: sum_(part, dims=dims, keepdim=True))
+    found = _both(_sum, _in_parts("log", total), shift)
+    return found if node.attributes["keepdim"] else found.each(lambda part: m.reshape(part, shape=node.shape))
 
 
 # --- derivatives, the parts of a value or variable as two of them -------------------------------------------
@@ -426,11 +492,6 @@ def _along_given(node: Node, *operands: Value) -> Value:
     return _by_parts(derivative, last)
 
 
-def _where(node: Node, condition: Value, a: Value, b: Value) -> Pair:
-    mask, a, b = _real(condition), _pair(a), _pair(b)
-    return Pair(e.where(mask, a.real, b.real), e.where(mask, a.imag, b.imag))
-
-
 def _same(a: Value, b: Value) -> Node:
     a, b = _pair(a), _pair(b)
     return e.logical_and(e.equal(a.real, b.real), e.equal(a.imag, b.imag))
@@ -450,34 +511,43 @@ def _of(function: Callable[..., Value]) -> Rule:
 
 
 Rule = Callable[..., Value]
+CALLED = ("eager", "decomposition", "composite", "reduction", "scan")
+"""Families of what Python evaluates where there is no rule; of matrices LAPACK."""
 PARTWISE = frozenset((
     "negative", "identity", "stop_gradient", "zeros_like", "sum", "mean", "cumsum", "stack",
-    "placed",
+    "placed", "triangle", "lower_half",
 ))  # fmt: skip
 """Linear operators, besides those that move."""
+ON_THE_PLANE = ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "atan", "asinh")
+BEYOND_THE_LINE = ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "power")
 RULES: dict[str, Rule] = {
-    "full": _constant,
+    "parameter": lambda node: Pair(e.real(node), e.imag(node)),
+    "full": lambda node: _constant_of(node.attributes["value"], node.spec),
     "iota": lambda node: Pair(
         make_node(iota, (), {**node.attributes, "dtype": real_dtype(node.dtype)}), None
     ),
-    "convert": _converted, "complex_of": lambda node, re, im: Pair(_real(re), _real(im)),
+    "convert": _converted, "complex_of": _whole_of,
+    "unit_like": lambda node, a: Pair(make_node(node.operator, (_pair(a).real,), {}), None),
     "real": lambda node, a: _pair(a).real, "imag": lambda node, a: _pair(a).imag,
     "conjugate": _of(_conjugate), "absolute": _of(_size), "sgn": _of(_direction),
-    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _pairs_of, "of_pairs": _of_pairs,
+    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _of(_as_pairs),
+    "of_pairs": lambda node, a: _parts_of(_real(a)),
     "add": _of(lambda a, b: _both(_sum, a, b)), "subtract": _of(lambda a, b: _both(_difference, a, b)),
     "multiply": _of(_times), "divide": _of(_quotient), "reciprocal": _of(_inverse),
     "square": _of(lambda a: _times(a, a)), "power_constant": _power,
-    "exp": _of(_exp), "exp2": _of(lambda a: _exp(_scaled(a, e.LOG_2))), "log": _of(_log),
-    "log2": _of(lambda a: _scaled(_log(a), 1 / e.LOG_2)),
-    "log10": _of(lambda a: _scaled(_log(a), 1 / e.LOG_10)),
-    "sqrt": _of(_sqrt), "rsqrt": _of(lambda a: _inverse(_sqrt(a))),
-    "sin": _of(_sin), "cos": _of(_cos), "sinh": _of(_sinh), "cosh": _of(_cosh), "tanh": _of(_tanh),
+    "exp": _of(_exp), "exp2": _of(lambda a: _exp(_scaled(a, e.LOG_2))),
+    **{name: _of(_on_the_plane(name)) for name in ON_THE_PLANE},
+    **{name: _of(_beyond_the_line(name)) for name in BEYOND_THE_LINE},
+    "log2": _of(lambda a: _scaled(_in_parts("log", a), 1 / e.LOG_2)),
+    "log10": _of(lambda a: _scaled(_in_parts("log", a), 1 / e.LOG_10)),
+    "rsqrt": _of(lambda a: _inverse(_in_parts("sqrt", a))), "logaddexp": _of(_logarithm_of_sum),
     "equal": lambda node, a, b: _same(a, b), "not_equal": lambda node, a, b: e.logical_not(_same(a, b)),
     "isnan": _either(e.isnan, e.logical_or), "isinf": _either(e.isinf, e.logical_or),
-    "isfinite": _either(e.isfinite, e.logical_and), "where": _where,
+    "isfinite": _either(e.isfinite, e.logical_and),
+    "where": lambda node, condition, a, b: _chosen(_real(condition), _pair(a), _pair(b)),
     "contract": lambda node, a, b: _product(
         _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
     ),
-    "norm": _norm, "var": _variance, "jacobian": _jacobian, "gradient": _along_given,
-    "tangent": _along_given,
+    "norm": _norm, "var": _variance, "std": _deviation, "logsumexp": _log_of_sum_of_exp,
+    "jacobian": _jacobian, "gradient": _along_given, "tangent": _along_given,
 }  # fmt: skip

@@ -30,8 +30,6 @@ from ..nests.expression import (
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
 
-LARGEST_LITERAL_OFFSET = 8
-"""Offsets of slices up to which code has them as numbers; larger ones are arguments, for other sizes too."""
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
 
@@ -85,7 +83,6 @@ class IndexWriter:
         self.arrays = arrays
         self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
-        self._offsets: dict[int, ir.Variable] = {}
         self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
         self._standing: dict[ir.Variable, Index] = {}
@@ -134,14 +131,9 @@ class IndexWriter:
                     return ir.Extent(buffer, position)
         return None
 
-    def _integer(self, value: int) -> ir.Variable | ir.Const:
-        """A number in index arithmetic; a large one depends on shapes and is an argument."""
-        if abs(value) <= LARGEST_LITERAL_OFFSET:
-            return ir.number(value)
-        if value not in self._offsets:
-            offset = self._offsets[value] = ir.Variable(self.arrays.pool.take("offset"))
-            self.arrays.numbers[offset] = value
-        return self._offsets[value]
+    def _integer(self, value: int) -> ir.Expr:
+        """A number in index arithmetic; one that follows from sizes is computed of them at the top."""
+        return self._number(value, INT64, "offset")
 
     def index(self, index: AnyIndex, scope: Scope) -> ir.Expr:
         if isinstance(index, Quotient):
@@ -184,16 +176,18 @@ class IndexWriter:
 
     def _literal(self, literal: Literal) -> ir.Expr:
         """A constant; one that follows from sizes is computed from them at the top, or is an argument."""
-        value, dtype = literal.value, literal.dtype
+        return self._number(literal.value, literal.dtype, "scale")
+
+    def _number(self, value: int | float, dtype: np.dtype, name: str) -> ir.Expr:
         formula = formula_of(value)
         if formula is None:
             return ir.Const(value, dtype)
         key = canonical(formula), value, dtype
         if key not in self._constants:
-            self._constants[key] = self._sized(plain(value), key[0], dtype)
+            self._constants[key] = self._sized(plain(value), key[0], dtype, name)
         return self._constants[key]
 
-    def _sized(self, value: int | float, formula: Formula, dtype: np.dtype) -> ir.Expr:
+    def _sized(self, value: int | float, formula: Formula, dtype: np.dtype, name: str) -> ir.Expr:
         written = self._formula(formula)
         if isinstance(written, ir.Const):
             return ir.Const(value, dtype)
@@ -201,14 +195,14 @@ class IndexWriter:
             return written
         given = dtype if dtype in GIVEN else ir.FLOAT64 if dtype.kind == "f" else INT64
         if written is None:
-            name = formula.letter if isinstance(formula, Source) else ""
-            written = ir.Variable(self.arrays.pool.take(name or "number"), given)
+            letter = formula.letter if isinstance(formula, Source) else ""
+            written = ir.Variable(self.arrays.pool.take(letter or "number"), given)
             self.arrays.numbers[written] = value
         if written.dtype != dtype:
             written = ir.Cast(written, dtype)
         if isinstance(written, ir.Variable):
             return written
-        variable = ir.Variable(self.arrays.pool.take("scale"), dtype)
+        variable = ir.Variable(self.arrays.pool.take(name), dtype)
         self.prologue.append(ir.Let(variable, written))
         return variable
 

@@ -25,6 +25,7 @@ from . import (
     indexing,
     joining,
     kinds,
+    lapack_factors,
     least_squares,
     linalg,
     movement,
@@ -36,6 +37,7 @@ from . import (
     scattering,
     selection,
     special,
+    spectrograms,
     statistics,
     tensor_equations,
     windows,
@@ -65,7 +67,7 @@ WITH_METHODS: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
     ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
     counting, scattering, complex_numbers, kinds, decompositions, least_squares, elimination,
-    tensor_equations,
+    lapack_factors, spectrograms, tensor_equations,
 )  # fmt: skip
 
 BINARY = {
@@ -129,6 +131,7 @@ def _methods() -> dict[str, Function]:
         found[f"__{name}__"] = _operator(function)
     for name, function in BINARY.items():
         found[f"__r{name}__"] = _reflected(function)
+    found["__rdiv__"] = found["__rtruediv__"]
     found |= {f"__{name}__": function for name, function in UNARY.items()}
     made = FUNCTIONS["pullback"]
     found |= {name: made[name] for name in OFFERED if name in made}

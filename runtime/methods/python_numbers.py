@@ -85,9 +85,10 @@ def _repeating(general: Method) -> Method:
 
     @functools.wraps(general)
     def method(self: NumpyScalar, other: Any) -> Any:
-        if type(other) not in SEQUENCES:
+        if not isinstance(other, SEQUENCES):
             return general(self, other)
-        return other * (operator.index(self) if _is_whole(self) else 1.0)  # the latter raises as Python does
+        times: Any = operator.index(self) if _is_whole(self) else 1.0  # which raises as Python does
+        return other * times
 
     return method
 

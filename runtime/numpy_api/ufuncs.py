@@ -6,7 +6,7 @@ SciPy's special functions are ufuncs as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,34 +56,13 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """The mantissa, from 0.5 to 1, and the exponent."""
     (value,), _ = converted(np.sqrt, (x,))
-    size = PUBLIC["abs"](value._detached())
-    is_plain = PUBLIC["isfinite"](size) & (size > 0)
-    exponent = PUBLIC["where"](is_plain, PUBLIC["floor"](PUBLIC["log2"](size)) + 1, 0.0)
-    share = size / PUBLIC["exp2"](exponent)  # log2 may be rounded over a power of two
-    exponent = exponent + PUBLIC["where"](is_plain & (share >= 1), 1.0, 0.0)
-    exponent = exponent - PUBLIC["where"](is_plain & (share < 0.5), 1.0, 0.0)
-    return value / PUBLIC["exp2"](exponent), as_dtype(exponent, np.dtype("int32"))
+    mantissa, exponent = PUBLIC["frexp"](value)
+    return mantissa, exponent
 
 
 def ldexp(x: Any, exponent: Any) -> Tensor:
     (value,), dtype = converted(np.sqrt, (x,))
     return value * PUBLIC["exp2"](as_dtype(tensor_of(exponent), dtype))
-
-
-def left_shift(x: Any, count: Any) -> Tensor:
-    (x, count), _ = _both(np.left_shift, x, count)
-    return x * PUBLIC["pow"](2, count)
-
-
-def right_shift(x: Any, count: Any) -> Tensor:
-    (x, count), dtype = _both(np.right_shift, x, count)
-    last = dtype.itemsize * 8 - 2
-    shifted = PUBLIC["floor_divide"](x, PUBLIC["pow"](2, PUBLIC["clamp"](count, 0, last)))
-    return (
-        PUBLIC["where"](count > last, PUBLIC["where"](x < 0, -1, 0), shifted)
-        if dtype.kind == "i"
-        else shifted
-    )
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
@@ -94,18 +73,17 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     return declared.sum(conjugate(movement.movedim(x, axis, -1)) * movement.movedim(y, axis, -1), -1)
 
 
-def _of_integers(ufunc: np.ufunc) -> Callable[..., Tensor]:
+def _bitwise_count(x: Any) -> Tensor:
     """Computed by NumPy from values, of which there is no gradient."""
-    return lambda *inputs: wrap(np.asarray(ufunc(*known(ufunc.__name__, *inputs))))
+    return wrap(np.asarray(np.bitwise_count(*known("bitwise_count", x))))
 
 
 OF_OTHERS |= {
     "heaviside": heaviside, "copysign": copysign, "modf": modf, "frexp": frexp, "ldexp": ldexp,
-    "left_shift": left_shift, "right_shift": right_shift, "vecdot": vecdot,
+    "vecdot": vecdot, "bitwise_count": _bitwise_count,
     "divmod": lambda a, b: (called(np.floor_divide, (a, b)), called(np.remainder, (a, b))),
     "matvec": lambda a, b: FUNCTIONS[np.einsum]("...ij,...j->...i", a, b),
-    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", a, b),
-    **{name: _of_integers(getattr(np, name)) for name in ("gcd", "lcm", "bitwise_count")},
+    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", PUBLIC["conj_physical"](tensor_of(a)), b),
 }  # fmt: skip
 OPTIONS["vecdot"] = {"axis"}
 

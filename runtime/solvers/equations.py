@@ -27,7 +27,8 @@ from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
 from ..tape.apply import wrap
 from ..tape.bodies import BodyInput, as_tensor, outer_edges, trace_body
-from ..transforms.transforms import reopened, vjp
+from ..transforms.inputs import reopened
+from ..transforms.transforms import vjp
 from ..values.modes import enable_grad, is_recording, no_grad
 from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence
 from ..values.tensor import Tensor, make

@@ -1,6 +1,7 @@
 """Eigenvalues, singular values, QR, LU and what is made of them: as PyTorch's, with two derivatives."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from extent import machine_code
 
 import pullback as pb
 from pullback.codegen.whole_calls import function_of
+from pullback.errors import GradientError, LinearAlgebraError
 from pullback.tracer.graph import make_input, make_node
 from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import OPERATORS, operators
 from pullback.tracer.spec import Spec, spec_of
 
-OPERATORS_HERE = [operator.name for operator in operators("decomposition")]
+OPERATORS_HERE = [one.name for one in operators("decomposition") if len(one.operands) == 1]
 
 
 def matrices(*shape: int, seed: int = 0) -> np.ndarray:
@@ -39,6 +41,9 @@ FUNCTIONS: dict[str, Function] = {
     "cond": lambda lib, a, b: lib.linalg.cond(a) - lib.linalg.cond(a, -2),
     "qr": lambda lib, a, b: lib.linalg.qr(b)[0] @ lib.linalg.qr(b)[1].square(),
     "qr wide": lambda lib, a, b: lib.linalg.qr(b.mT).R.square() + lib.linalg.qr(b.mT).Q.sum() ** 2,
+    "svd without values": lambda lib, a, b: lib.linalg.svd(b, False).Vh.mT[..., :1] ** 2,
+    "qr without R": lambda lib, a, b: lib.linalg.qr(b)[0],
+    "qr without Q": lambda lib, a, b: lib.linalg.qr(b)[1],
     "lu": lambda lib, a, b: lib.linalg.lu(a).L @ lib.linalg.lu(a).U.square(),
     "lu tall": lambda lib, a, b: lib.linalg.lu(b).L @ lib.linalg.lu(b).U.square(),
     "lu wide": lambda lib, a, b: lib.linalg.lu(b.mT)[1] @ lib.linalg.lu(b.mT)[2].square(),
@@ -53,6 +58,10 @@ FUNCTIONS: dict[str, Function] = {
     "tensorsolve": lambda lib, a, b: lib.linalg.tensorsolve(a[0].reshape(2, 2, 4), b[0, :2, :2]),
     "vecdot": lambda lib, a, b: lib.linalg.vecdot(a, a * b[..., :1], dim=-2),
     "householder": lambda lib, a, b: lib.linalg.householder_product(b, b[:, 0, :2]),
+    "orgqr": lambda lib, a, b: lib.orgqr(b, b[:, 0, :2]),
+    "ormqr": lambda lib, a, b: lib.ormqr(b, b[:, 0], a) + lib.ormqr(b, b[:, 0], a, False, True),
+    "ormqr adjoint": lambda lib, a, b: lib.ormqr(b, b[:, 0], a, True, True),
+    "ormqr right": lambda lib, a, b: lib.ormqr(b, b[:, 1], a, False),
     "cholesky_ex": lambda lib, a, b: lib.linalg.cholesky_ex(a @ a.mT).L,
     "triangular": lambda lib, a, b: lib.triangular_solve(b, a, upper=False, transpose=True).solution,
 }
@@ -66,6 +75,22 @@ def test_values_and_gradients_are_pytorchs(name: str) -> None:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize(
+    ("function", "products"),
+    [
+        (pb.linalg.eigvalsh, 1),
+        (pb.linalg.svdvals, 1),
+        (lambda a: pb.linalg.qr(a).Q, 2),
+        (lambda a: pb.linalg.qr(a).R, 2),
+        (lambda a: pb.linalg.svd(a).Vh, 3),
+    ],
+)
+def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products: int) -> None:
+    a = matrices(20, 20)
+    compiled = pb.value_and_grad(pb.compile(lambda x: (function(x + x.mT) ** 3).sum()))
+    assert compiled.source(a).count("gemm(") == products
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -222,12 +247,38 @@ def test_ranks_and_reports() -> None:
         pb.linalg.cholesky_ex(pb.tensor([[-1.0]]), check_errors=True)
 
 
+def test_what_lstsq_returns_of_complex_matrices() -> None:
+    a, b = (pb.tensor(matrices(4, 2, seed=one) + 1j * matrices(4, 2, seed=one + 2)) for one in range(2))
+    for driver, rank in ((None, 2), ("gelsd", 2), ("gels", None)):
+        found = pb.linalg.lstsq(a, b, driver=driver)
+        wanted, residuals, _, values = np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)
+        np.testing.assert_allclose(found.solution.numpy(), wanted)
+        assert found.residuals.dtype == found.singular_values.dtype == pb.float64
+        assert found.rank.tolist() == ([] if rank is None else rank)
+        if driver == "gelsd":
+            np.testing.assert_allclose(found.residuals.numpy(), residuals)
+            np.testing.assert_allclose(found.singular_values.numpy(), values)
+
+
 def test_what_lstsq_returns() -> None:
     a, b = matrices(5, 2), matrices(5)
     found = pb.linalg.lstsq(pb.tensor(a), pb.tensor(b[:, None]), driver="gelsd")
     solution, residuals, rank, values = np.linalg.lstsq(a, b[:, None], rcond=None)
     for one, other in zip(found, (solution, residuals, rank, values)):
         np.testing.assert_allclose(one, other)
+
+
+def test_what_matrices_without_elements_give_has_gradients() -> None:
+    tall, number = pb.zeros(3, 0, requires_grad=True), pb.zeros(3, 2, requires_grad=True)
+    left = pb.linalg.svd(tall).U
+    product = pb.linalg.householder_product(number, pb.zeros(0))
+    for found in (left, product):
+        assert found.tolist() == pb.eye(*found.shape).tolist()
+    (left.sum() + product.sum()).backward()
+    assert tall.grad is not None and tall.grad.shape == (3, 0)
+    assert number.grad is not None and not number.grad.any()
+    empty = pb.linalg.lu_factor(pb.zeros(2, 0, 0))
+    assert pb.linalg.lu_solve(*empty, pb.zeros(2, 0, 4)).shape == (2, 0, 4)
 
 
 def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:
@@ -250,9 +301,48 @@ def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:
         assert (found if isinstance(found, pb.Tensor) else found[0]).shape[0] == 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_factors_as_lapack_leaves_them(dtype: Any) -> None:
+    a = (matrices(2, 4, 4) + 1j * matrices(2, 4, 4, seed=1)).astype(dtype)
+    b = (matrices(2, 4, 3, seed=2) + 1j * matrices(2, 4, 3, seed=3)).astype(dtype)
+    tolerance = 1e-3 if np.finfo(dtype).precision < 10 else 1e-10
+    same = partial(np.testing.assert_allclose, rtol=tolerance, atol=tolerance)
+    factors = pb.geqrf(pb.tensor(b))
+    q = pb.linalg.householder_product(factors.a, factors.tau).numpy()
+    same(q @ np.triu(factors.a.numpy()[:, :3]), b)
+    for hermitian in (False, True):
+        whole = a + (np.conj(a) if hermitian else a).swapaxes(-1, -2)
+        found = pb.linalg.ldl_factor(pb.tensor(np.tril(whole)), hermitian=hermitian)
+        assert found.pivots.dtype == pb.int32 and not np.triu(found.LD.numpy(), 1).any()
+        same(whole @ pb.linalg.ldl_solve(*found, pb.tensor(b), hermitian=hermitian).numpy(), b)
+    assert pb.linalg.ldl_factor_ex(pb.zeros(2, 2)).info.item() == 1
+    with pytest.raises(LinearAlgebraError, match="D is singular"):
+        pb.linalg.ldl_factor(pb.zeros(2, 2))
+    with pytest.raises(GradientError, match="has no derivative; use linalg.qr"):
+        pb.geqrf(pb.tensor(b, requires_grad=True))
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (2, 5, 5)])
+def test_matrices_of_low_rank(shape: tuple[int, ...]) -> None:
+    def of_rank_two(x: Any) -> Any:
+        return x[..., :2] @ x[..., :2].mH @ x
+
+    for a in (matrices(*shape), matrices(*shape) + 1j * matrices(*shape, seed=5)):
+        low = of_rank_two(pb.tensor(a))
+        u, s, v = pb.svd_lowrank(low, q=2)
+        np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mH).numpy(), low.numpy(), atol=1e-9)
+        centred = low - low.mean(-2, keepdim=True)
+        u, s, v = pb.pca_lowrank(low, q=3)
+        np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mH).numpy(), centred.numpy(), atol=1e-9)
+
+        found = pb.grad(lambda x: pb.svd_lowrank(of_rank_two(x), q=2).S.sum())(a)
+        wanted = pb.grad(lambda x: pb.linalg.svdvals(of_rank_two(x))[..., :2].sum())(a)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_what_there_is_not() -> None:
     a = pb.tensor(matrices(4, 3), requires_grad=True)
-    with pytest.raises(pb.errors.GradientError, match="not differentiable when mode='complete'"):
+    with pytest.raises(GradientError, match="not differentiable when mode='complete'"):
         pb.linalg.qr(a, mode="complete")
     with pytest.raises(pb.errors.ShapeError, match="square matrices"):
         pb.linalg.eigh(a)

@@ -88,7 +88,9 @@ TABLE = """
     np.meshgrid(v,w,indexing='ij') np.atleast_1d(s) np.atleast_2d(v) np.dot(x,v) np.dot(x,y.T)
     np.dot(v,c) np.dot(s,x) np.dot(z,y.T) np.dot(x,z.mT) np.dot(i,f.T) np.vdot(x,y) np.inner(x,y)
     np.outer(v,w) np.outer(c,v) np.tensordot(x,y) np.tensordot(x,y,axes=([0],[0])) np.kron(x,y)
-    np.cross(x[:,:3],y[:,:3]) np.einsum('ij,kj->ik',x,y) np.einsum('ij,j',x,c) np.einsum('ii->i',x[:,:3])
+    np.cross(x[:,:3],y[:,:3]) np.cross(x[:,:3],y[:,:3],axisa=0,axisb=1,axisc=0)
+    np.cross(x[:,:3],y[:,:3],axis=None) np.einsum('ij,kj->ik',x,y) np.einsum('ij,j',x,c)
+    np.einsum('ii->i',x[:,:3])
     np.einsum('ij->j',i) np.einsum(x,[0,1],c,[1]) np.linalg.multi_dot([x,y.T,x]) np.where(b,x,y)
     np.where(b,x,0.0) np.where(x>0,x,c) np.where(b,n,x) np.where(b,1.0,2.0) np.where(b,f,1.5)
     np.clip(x,-0.5,0.5) np.clip(x,0,None) np.clip(x,a_min=None,a_max=c) np.clip(n,0,3) np.round(x)
@@ -457,3 +459,18 @@ def test_another_share_or_position_is_no_other_trace(function: Any, values: tupl
         expected = np.sort(x) if function is np.partition else function(x, at)
         np.testing.assert_allclose(compiled(x, at), expected)
     assert compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z, x: np.vecmat(z[0], z), lambda z, x: np.vecmat(x[0], z), lambda z, x: np.round(z, 1),
+        lambda z, x: z.round(2), lambda z, x: np.imag(x) + z, lambda z, x: np.imag(z),
+    ],
+)  # fmt: skip
+def test_complex_arrays_are_conjugated_and_rounded_as_numpys(function: Any) -> None:
+    x = np.random.default_rng(3).standard_normal((2, 3, 3))
+    z = x[0] + 1j * x[1]
+    for found in (pb.vjp(function, z, x[0])[0], pb.compile(function)(z, x[0])):
+        np.testing.assert_allclose(found, function(z, x[0]))
+    assert pb.is_tensor(np.imag(pb.tensor(x))) and not np.imag(pb.tensor(x)).any()

@@ -181,6 +181,36 @@ def test_a_literal_is_none_of_the_sizes_that_have_its_value() -> None:
     assert made(shifted) <= 1 and "* 10.0 + scale" in shifted.source(np.ones(20))
 
 
+def later_half(x: Any) -> Any:
+    return x[len(x) // 2 :] * 2.0
+
+
+def thirds(x: Any) -> Any:
+    n = x.shape[0]
+    return pb.sin(x[n - n // 3 :]) + x[: n // 3]
+
+
+def last_elements(x: Any) -> Any:
+    return x[-12:] * x[:12] + x[-1]
+
+
+@pytest.mark.parametrize("program", [later_half, thirds, last_elements])
+def test_where_a_part_begins_follows_from_sizes(program: Callable[[Any], Any]) -> None:
+    value, gradient = pb.compile(program), pb.compile(pb.grad(lambda x: (program(x) ** 2).sum()))
+    for size in (65, 80, 101):
+        x = argument((size,))
+        np.testing.assert_allclose(value(x), program(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient(x), pb.grad(lambda x: (program(x) ** 2).sum())(x), rtol=1e-12)
+    assert made(value) == made(gradient) == 1
+
+
+def test_where_the_user_says_that_a_part_begins_is_a_constant() -> None:
+    compiled = pb.compile(lambda x: x[20:] * x[:-20])
+    x = argument((50,))
+    np.testing.assert_array_equal(compiled(x), x[20:] * x[:-20])
+    assert "x[i + 20] * x[i]" in compiled.forward_source(x)
+
+
 # --- sizes that agree by chance -----------------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
 from . import (
+    bessel,
+    complex_parts,
     composite,
     contraction,
     control,
@@ -9,18 +11,23 @@ from . import (
     elementwise,
     foreign,
     fourier,
+    incomplete,
     indexing,
     linalg,
     matrices,
+    matrix_equations,
     movement,
     ordering,
     reduction,
     scattering,
     special,
+    transcendents,
     windows,
 )
 
 __all__ = [
+    "bessel",
+    "complex_parts",
     "composite",
     "contraction",
     "control",
@@ -29,13 +36,16 @@ __all__ = [
     "elementwise",
     "foreign",
     "fourier",
+    "incomplete",
     "indexing",
     "linalg",
     "matrices",
+    "matrix_equations",
     "movement",
     "ordering",
     "reduction",
     "scattering",
     "special",
+    "transcendents",
     "windows",
 ]

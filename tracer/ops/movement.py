@@ -61,7 +61,7 @@ def _named_as_before(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, .
 reshape = movement(
     "reshape",
     infer=_infer_reshape,
-    evaluate=lambda x, shape: np.reshape(x, shape),
+    evaluate=lambda x, shape: x.reshape(shape),
     grad_fn="View",
     vjp={"x": lambda g, x_spec: reshape(g, shape=x_spec.shape)},
     is_view=True,
@@ -88,9 +88,14 @@ permute = movement(
 # --- complex numbers as pairs -------------------------------------------------------------------------
 
 
+def _has_pairs(x: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether pairs lie where complex numbers could."""
+    return x.strides[-1] == x.itemsize and all(step % dtype.itemsize == 0 for step in x.strides[:-1])
+
+
 def _evaluate_of_pairs(x: np.ndarray) -> np.ndarray:
     dtype = complex_dtype(x.dtype)
-    if x.strides[-1] != x.itemsize or any(step % dtype.itemsize for step in x.strides[:-1]):
+    if not (x.flags.c_contiguous or _has_pairs(x, dtype)):
         x = np.ascontiguousarray(x)
     return x.view(dtype)[..., 0]
 
@@ -146,8 +151,7 @@ expand = movement(
 
 
 def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
-    extents = map(len, map(range, map(int, starts), map(int, stops), steps))
-    return x.with_shape(tuple(map(part_of, x.shape, extents)))
+    return x.with_shape(tuple(map(part_of, x.shape, starts, stops, steps)))
 
 
 def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
