@@ -340,6 +340,7 @@ def _trajectory(
     integration: _Integration, unknowns: Unknowns, state: _State, times: Any, values: Tensor
 ) -> Trajectory:
     steps = plain(of_kind(stop_gradient(state.steps), NumpyScalar))
+    times = np.asarray(times) if isinstance(times, list | tuple) else times
     method = integration.method
     nfev = 2 + method.stages * steps if method.counts_evaluations else None
     return Trajectory(times, unknowns.restored_rows(values), steps, nfev)

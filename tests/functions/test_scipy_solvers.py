@@ -61,6 +61,13 @@ def test_has_derivatives_and_is_compiled(name: str) -> None:
     np.testing.assert_allclose(pb.compile(slope)(1.3), slope(1.3), rtol=1e-10)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
+def test_a_tolerance_that_cannot_be_reached_is_no_failure(run: Any) -> None:
+    function = lambda a: optimize.root(lambda x: cubic(x, a), np.ones(3), tol=1e-18).x.sum()  # noqa: E731
+    np.testing.assert_allclose(run(function)(2.0), 3.0)
+    np.testing.assert_allclose(run(pb.grad(function))(2.0), 0.75)
+
+
 def test_outside_they_are_scipys() -> None:
     found = optimize.root(lambda x: x**2 - 4.0, 1.0)
     assert found.nfev > 0

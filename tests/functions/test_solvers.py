@@ -148,6 +148,11 @@ def test_bracketing_takes_the_steps_of_scipy(name: str) -> None:
     assert calls <= calls_of_scipy + 2
 
 
+def test_tracing_a_solver_of_scipys_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    np.testing.assert_allclose(pb.compile(by_scipy)(PARAMETERS), by_scipy(PARAMETERS))
+    assert capfd.readouterr().err == ""
+
+
 def test_spsolve() -> None:
     matrix = sparse.csr_matrix(MATRIX)
     b = np.array([1.0, -2.0, 0.5])
