@@ -93,7 +93,7 @@ def _repeating(general: Method) -> Method:
     return method
 
 
-SEQUENCES = (list, tuple, str, bytes)
+SEQUENCES: Any = (list, tuple, str, bytes)
 
 
 def _power(base: Any, exponent: Any, compute: Callable[[], Any]) -> Any:
