@@ -177,6 +177,14 @@ from pullback.runtime.dispatch.compiled import compile
 from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
+from pullback.runtime.solvers.implicit import implicit
+from pullback.runtime.solvers.initial_values import odeint, solve_ivp
+from pullback.runtime.solvers.linear import linear_solve
+from pullback.runtime.solvers.minimisation import least_squares, minimize
+from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, quad, simpson
+from pullback.runtime.solvers.roots import bisect, brentq, fixed_point, root, root_scalar
+from pullback.runtime.solvers.sparse import splu, spsolve
+from pullback.runtime.solvers import scipy_names as _scipy_names  # noqa: F401  (scipy.optimize and its kin)
 from pullback.runtime.methods.public import publish as _publish
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
@@ -266,6 +274,11 @@ __all__ = [
     "while_loop", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += _declared.__all__
+__all__ += [
+    "bisect", "brentq", "dblquad", "fixed_point", "fixed_quad", "implicit", "least_squares", "linear_solve",
+    "minimize", "odeint", "quad", "root", "root_scalar", "simpson", "solve_ivp", "splu",
+    "spsolve",
+]  # fmt: skip
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "embedding",

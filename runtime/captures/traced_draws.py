@@ -20,7 +20,7 @@ Form = Callable[..., Any]
 def _shape(size: Any, *arguments: Any) -> tuple[int, ...] | None:
     """How many numbers are drawn; None for one that is no array."""
     if size is not None:
-        return (size,) if isinstance(size, int | np.integer) else tuple(size)
+        return (int(size),) if isinstance(size, int | np.integer) else tuple(size)
     return np.broadcast_shapes(*(tuple(np.shape(one)) for one in arguments)) or None
 
 

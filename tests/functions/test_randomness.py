@@ -172,6 +172,12 @@ def of_many_kinds(x: Any, rng: Any) -> Any:
     return x[rng.permutation(3)] * chosen + rng.integers(0, 9, 3) + rng.exponential(2.0) + x[rng.integers(3)]
 
 
+def of_a_distribution_with_the_stream(x: Any, rng: Any) -> Any:
+    return x * scipy.stats.norm.rvs(1.0, 2.0, size=3, random_state=rng) + scipy.stats.gamma.rvs(
+        2.0, random_state=rng
+    )
+
+
 def of_traced_arguments(x: Any, rng: Any) -> Any:
     return x * rng.normal(scale=2.0, size=x.shape[0]) + rng.standard_normal(len(x), dtype=np.float32)
 
@@ -180,7 +186,7 @@ def of_traced_arguments(x: Any, rng: Any) -> Any:
     "function",
     [
         in_each_step, in_a_scan, in_nested_scans, in_a_checkpointed_scan, by_value, written_into,
-        of_many_kinds, of_traced_arguments,
+        of_many_kinds, of_traced_arguments, of_a_distribution_with_the_stream,
     ],
 )  # fmt: skip
 def test_what_is_drawn_where(function: Callable[[Any, Any], Any]) -> None:
@@ -348,7 +354,7 @@ def test_errors_of_the_user_leave_the_stream_where_python_does() -> None:
 def test_own_numbers_are_not_used_up_by_a_trace_that_is_dropped() -> None:
     def noisy(x: Any) -> Any:
         noise = pb.rand(3, dtype=pb.float64)
-        return (x * noise).sum() * pb.bincount(x.long())[1]  # which is not compiled
+        return (x * noise).sum() * pb.histc(x, 3)[1]  # which is not compiled
 
     compiled = pb.compile(noisy)
     pb.manual_seed(3)
