@@ -167,8 +167,10 @@ def _exp(x: Number, y: Number) -> Parts:
 
 def _expm1(x: Number, y: Number) -> Parts:
     """e ** z - 1, exact near 0."""
-    half = real_sin(0.5 * y)
-    return real_expm1(x) * real_cos(y) - 2.0 * half * half, real_exp(x) * real_sin(y)
+    near, whole = _shifted(select(x < 0.0, 0.0, x))
+    near, half = select(x < 0.0, x, near), real_sin(0.5 * y)
+    re = whole(real_expm1(near) * real_cos(y)) - 2.0 * half * half
+    return re, whole(real_exp(near) * real_sin(y))
 
 
 def _sinh(x: Number, y: Number) -> Parts:
