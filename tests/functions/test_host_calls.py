@@ -85,7 +85,9 @@ def refusing(x: Any) -> Any:
 
 
 incomplete.defvjp(lambda y, x: lambda g: g * np.sqrt((0.5 + 0.5 * x) / np.pi) * np.exp(-0.5 - 0.5 * x))
-zeta.defvjp(lambda y, x: lambda g: -2.5 * g * scipy.special.zeta(3.5, x + 2.0))
+zeta.defvjp(
+    lambda y, x: lambda g: -2.5 * g * of_each(lambda one: scipy.special.zeta(3.5, float(one) + 2.0), x)
+)
 
 
 programs = pytest.mark.parametrize("name", PROGRAMS)
