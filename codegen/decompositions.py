@@ -559,7 +559,9 @@ def sum_series(out: np.ndarray, width: int) -> None:
 def multiply_planes(out: np.ndarray, width: int, one: int, other: int, to: int) -> None:
     """The product of two values, and its derivative."""
     if out.shape[1] > 0:
-        left, right, found = one * width, other * width, to * width
+        left = one * width
+        right = other * width
+        found = to * width
         gemm(1.0, out[left, :, :], out[right, :, :], 0.0, out[found, :, :])
         if width > 1:
             gemm(1.0, out[left, :, :], out[right + 1, :, :], 0.0, out[found + 1, :, :])

@@ -183,6 +183,7 @@ from pullback.runtime.solvers.linear import linear_solve
 from pullback.runtime.solvers.minimisation import least_squares, minimize
 from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, quad, simpson
 from pullback.runtime.solvers.roots import bisect, brentq, fixed_point, root, root_scalar
+from pullback.runtime.solvers.sparse import splu, spsolve
 from pullback.runtime.solvers import scipy_names as _scipy_names  # noqa: F401  (scipy.optimize and its kin)
 from pullback.runtime.methods.public import publish as _publish
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
@@ -275,7 +276,8 @@ __all__ = [
 __all__ += _declared.__all__
 __all__ += [
     "bisect", "brentq", "dblquad", "fixed_point", "fixed_quad", "implicit", "least_squares", "linear_solve",
-    "minimize", "odeint", "quad", "root", "root_scalar", "simpson", "solve_ivp",
+    "minimize", "odeint", "quad", "root", "root_scalar", "simpson", "solve_ivp", "splu",
+    "spsolve",
 ]  # fmt: skip
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",

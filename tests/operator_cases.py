@@ -337,6 +337,7 @@ TRANSCENDENTAL = (
     unary("acosh", np.arccosh),
     unary("atanh", np.arctanh),
     binary("hypot", np.hypot),
+    binary("modulus", np.hypot),
     unary("sigmoid", lambda x: np.where(x < -30, np.exp(x), 0.5 * (1 + np.tanh(x / 2))), ulps=64,
           because="1 + tanh(x / 2) cancels for negative x"),
     unary("softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),

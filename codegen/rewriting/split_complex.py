@@ -7,13 +7,12 @@ has no form in parts (Fourier transforms, decompositions, running products) Pyth
 from __future__ import annotations
 
 import math
-from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from pullback.tracer.dims import share
 from pullback.tracer.errors import ComplexResultError, EagerOnlyError
-from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial, toposort
+from pullback.tracer.graph import Graph, Node, Order, constant, made_anew, make_node, next_serial, toposort
 from pullback.tracer.operator import OPERATORS
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
@@ -46,6 +45,7 @@ class Split:
 
     Attributes:
         graph: of the same outputs.
+        order: that of the new nodes.
 
     Raises:
         ComplexResultError: an output is complex, and is not to be joined again.
@@ -53,28 +53,21 @@ class Split:
 
     def __init__(self, graph: Graph, joins: bool = False) -> None:
         self.graph = graph
-        self._nodes: Sequence[Node] = ()
-        self._order: list[int] = []
+        self.order = Order()
         if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes = graph.nodes
-        variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
+        variables = {
+            one for node in graph.nodes if node.operator in DERIVATIVES for one in variables_of(node)
+        }
         splitter = _Splitter()
         new: dict[Node, Any] = {}
-        for node in nodes:
-            self._order.append(next_serial())
+        for node in graph.nodes:
+            self.order.visit(node)
             value = splitter.split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
         self.graph = graph.with_outputs(
             _joined(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
         )
-
-    def serial(self, question: int) -> int:
-        """The place of a question in the order of the new nodes, given that in the order of the trace."""
-        place = bisect(self._nodes, question, key=lambda node: node.serial)
-        if not self._nodes:
-            return question
-        return self._order[place] if place < len(self._order) else next_serial()
 
 
 def _result(output: Node, value: Value) -> Node:
@@ -106,7 +99,7 @@ class _Known(dict[Node, Any]):
 
 def without_complex(found: Node, since: int) -> Node:
     """A real value of others, with complex ones split among what has been made of those since then."""
-    nodes = list(toposort([found], since))
+    nodes = toposort([found], since)
     if not any(map(is_complex, nodes)):
         return found
     new, splitter = _Known(), _Splitter()
@@ -235,6 +228,9 @@ def _both(combine: Callable[[Node | None, Node | None], Node | None], a: Pair, b
 
 
 def _times(a: Pair, b: Pair) -> Pair:
+    if a == b and a.re is not None and a.im is not None:
+        across = e.multiply(e.multiply(a.re, a.im), 2.0)
+        return Pair(e.subtract(e.multiply(a.re, a.re), e.multiply(a.im, a.im)), across)
     return _product(a, b, e.multiply)
 
 
@@ -276,8 +272,7 @@ def _size(a: Pair) -> Node:
     """|a|, whose derivative at 0 is 0."""
     if a.re is None or a.im is None:
         return e.absolute(a.imag if a.re is None else a.re)
-    nothing = _is_nothing(a)
-    return e.where(nothing, 0.0, e.hypot(e.where(nothing, 1.0, a.re), a.im))
+    return e.modulus(a.re, a.im)
 
 
 def _direction(a: Pair) -> Pair:

@@ -11,7 +11,7 @@ from pathlib import Path
 from . import measure
 from .accuracy import CASES, FORMATS
 
-FEWER = 64
+FEWER = 128
 """The share of the points for complex numbers, for which mpmath needs up to 2,300 bits."""
 
 

@@ -110,7 +110,7 @@ def _with_parts(value: Any) -> dict[str, Any]:
     """A result with the parts of its complex leaves, by a key that says what its leaves are."""
     leaves, structure = flatten(value)
     kinds = [REAL if not _is_complex(leaf) else NUMBER if _is_number(leaf) else COMPLEX for leaf in leaves]
-    parts = [leaf if kind == REAL else apply(pairs_of, leaf) for leaf, kind in zip(leaves, kinds)]
+    parts = [leaf if kind == REAL else _parts(leaf) for leaf, kind in zip(leaves, kinds)]
     return {" ".join(kinds): unflatten(structure, parts)}
 
 

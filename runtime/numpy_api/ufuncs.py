@@ -1,11 +1,7 @@
-"""NumPy's ufuncs that are made of other functions, and the methods of ufuncs: `np.maximum.accumulate(x)`.
-
-SciPy's special functions are ufuncs as well.
-"""
+"""NumPy's ufuncs that are made of other functions, and the methods of ufuncs: `np.maximum.accumulate(x)`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,75 +82,6 @@ OF_OTHERS |= {
     "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", PUBLIC["conj_physical"](tensor_of(a)), b),
 }  # fmt: skip
 OPTIONS["vecdot"] = {"axis"}
-
-# --- SciPy's ------------------------------------------------------------------------------------------------
-
-
-def _floats(*values: Any) -> list[Tensor]:
-    return [averaged(one) for one in promoted(values)]
-
-
-def _ndtr(x: Any) -> Tensor:
-    return 0.5 * PUBLIC["erfc"](averaged(x) * -math.sqrt(0.5))
-
-
-def _log_ndtr(x: Any) -> Tensor:
-    """Far below 0 by the continued fraction of the tail, where `erfc` underflows (Abramowitz and
-    Stegun 26.2.14)."""
-    (value,) = _floats(x)
-    near = PUBLIC["maximum"](value, -5.0)
-    far = PUBLIC["minimum"](value, -5.0)
-    fraction = far * 0.0
-    for place in range(40, 0, -1):
-        fraction = place / (fraction - far)
-    tail = -0.5 * far * far - 0.5 * math.log(2 * math.pi) - PUBLIC["log"](fraction - far)
-    return PUBLIC["where"](value < -5.0, tail, PUBLIC["log"](_ndtr(near)))
-
-
-def _rel_entr(x: Any, y: Any) -> Tensor:
-    p, q = _floats(x, y)
-    return PUBLIC["xlogy"](p, p) - PUBLIC["xlogy"](p, q)
-
-
-def _xlog1py(x: Any, y: Any) -> Tensor:
-    factor, value = _floats(x, y)
-    is_zero = PUBLIC["eq"](factor, 0) & ~PUBLIC["isnan"](value)
-    return PUBLIC["where"](is_zero, 0.0, factor * PUBLIC["log1p"](PUBLIC["where"](is_zero, 0.0, value)))
-
-
-def _gamma(x: Any) -> Tensor:
-    """exp(lgamma(x)) with the sign that it has between negative integers."""
-    (value,) = _floats(x)
-    is_odd = PUBLIC["eq"](PUBLIC["remainder"](PUBLIC["floor"](value), 2), 1)
-    sign = PUBLIC["where"](is_odd & (value < 0), -1.0, 1.0)
-    return sign * PUBLIC["exp"](PUBLIC["lgamma"](value))
-
-
-def _betaln(a: Any, b: Any) -> Tensor:
-    a, b = _floats(a, b)
-    return PUBLIC["lgamma"](a) + PUBLIC["lgamma"](b) - PUBLIC["lgamma"](a + b)
-
-
-def _boxcox(x: Any, power: Any) -> Tensor:
-    x, power = _floats(x, power)
-    is_zero = PUBLIC["eq"](power, 0)
-    logarithm = PUBLIC["log"](x)
-    safe = PUBLIC["where"](is_zero, 1.0, power)
-    return PUBLIC["where"](is_zero, logarithm, PUBLIC["expm1"](safe * logarithm) / safe)
-
-
-def _huber(delta: Any, x: Any) -> Tensor:
-    delta, x = _floats(delta, x)
-    size = PUBLIC["abs"](x)
-    return PUBLIC["where"](size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
-
-
-OF_OTHERS |= {
-    "ndtr": _ndtr, "log_ndtr": _log_ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma,
-    "betaln": _betaln, "beta": lambda a, b: PUBLIC["exp"](_betaln(a, b)), "boxcox": _boxcox, "huber": _huber,
-    "entr": lambda x: -PUBLIC["xlogy"](averaged(x), averaged(x)),
-    "kl_div": lambda x, y: _rel_entr(x, y) - tensor_of(x) + tensor_of(y),
-}  # fmt: skip
 
 # --- methods ------------------------------------------------------------------------------------------------
 

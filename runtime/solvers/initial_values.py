@@ -22,8 +22,9 @@ from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, NumpyScalar, plain
 from .continuous_adjoint import solved_backwards, split_parameters
+from .methods import METHODS
 from .requirements import Failure, require
-from .runge_kutta import METHODS, RungeKutta, factor_of, first_step, smallest_step
+from .runge_kutta import RungeKutta, factor_of, first_step, smallest_step
 from .unknowns import Unknowns, vector_of_values
 
 Function = Callable[..., Any]
@@ -38,7 +39,8 @@ class Trajectory:
         t: the times.
         y: the values at these times, the last dimension of each array that `y0` has.
         steps: the number of steps, those that had to be repeated included.
-        nfev: the number of evaluations. Neither is known under a continuous adjoint.
+        nfev: the number of evaluations, where each step takes as many. Neither is known under a continuous
+            adjoint.
     """
 
     t: Any
@@ -133,7 +135,7 @@ class _Integration:
         after = where(self.direction * (after - self.last) > 0, self.last, after)
         h = where(is_alive, after - t, self.direction)
         y, slopes = self._attempted(t, h, after, state.y, state.slope)
-        error = self._error(state.y, y, slopes, h)
+        error = self._error(t, state.y, y, slopes, h)
         is_taken = (error < 1) & is_alive
         factor = factor_of(error, self.method.order, state.was_rejected)
         return _State(
@@ -155,11 +157,14 @@ class _Integration:
         length = h + ((there - after) - (here - t))
         return self.method.step(self._fun, here, y, slope, length)
 
-    def _error(self, before: Tensor, after: Tensor, slopes: tuple[Tensor, ...], h: Tensor) -> Tensor:
+    def _error(
+        self, t: Tensor, before: Tensor, after: Tensor, slopes: tuple[Tensor, ...], h: Tensor
+    ) -> Tensor:
         rtol, atol = self._tolerances
         one, other = stop_gradient(before), stop_gradient(after)
         scale = atol + one.abs().maximum(other.abs()) * rtol
-        return self.method.error([stop_gradient(one) for one in slopes], h, scale)
+        plain_slopes = [stop_gradient(one) for one in slopes]
+        return stop_gradient(self.method.error(self._fun, t, one, plain_slopes, h, scale))
 
     def at(self, state: _State, t: Tensor) -> Tensor:
         """The value at a time of the last step."""
@@ -172,7 +177,7 @@ class _Integration:
     def required(self, value: Tensor, state: _State) -> Tensor:
         """The value, unless steps have become too small."""
         failure = Failure(
-            "solve_ivp: after {{0}} steps, at t = {{1:.6g}}, the step is shorter than the distance between "
+            "solve_ivp: after {0} steps, at t = {1:.6g}, the step is shorter than the distance between "
             "numbers there: the solution grows without bound, is not smooth, or is too stiff for "
             f"{self.method.name}. End before that, allow larger errors (rtol, atol), or take a stiff method."
         )
@@ -206,7 +211,7 @@ def solve_ivp(
         fun: from a time and values to the rates at which these change, of the same structure.
         t_span: the first and the last time; both have gradients.
         y0: the first values: a number, an array or a tensor, or nested containers of them.
-        method: "RK45", "RK23" or "DOP853".
+        method: "RK45", "RK23" or "DOP853"; "Radau" for stiff problems.
         t_eval: the times whose values are wanted, in order; they have gradients. Without them each step's,
             which are as many as values say; a compiled function that asks for them runs uncompiled.
         dense_output, events: not supported.
@@ -335,7 +340,9 @@ def _trajectory(
     integration: _Integration, unknowns: Unknowns, state: _State, times: Any, values: Tensor
 ) -> Trajectory:
     steps = plain(of_kind(stop_gradient(state.steps), NumpyScalar))
-    nfev = 2 + integration.method.stages * steps
+    times = np.asarray(times) if isinstance(times, list | tuple) else times
+    method = integration.method
+    nfev = 2 + method.stages * steps if method.counts_evaluations else None
     return Trajectory(times, unknowns.restored_rows(values), steps, nfev)
 
 

@@ -39,7 +39,8 @@ class RungeKutta:
     """A method, by the table of its coefficients.
 
     Attributes:
-        stages: the evaluations of a step that is not repeated; the last is the first of the next step.
+        stages: the evaluations of a step; the last is the first of the next step.
+        counts_evaluations: whether each step takes so many.
     """
 
     def __init__(self, name: str) -> None:
@@ -48,6 +49,7 @@ class RungeKutta:
         table = getattr(integrate, name)
         self.name = name
         self.stages = int(table.n_stages)
+        self.counts_evaluations = True
         self.order = int(table.error_estimator_order)
         self._rows, self._nodes, self._weights = table.A, table.C, table.B
         self._table = table
@@ -62,7 +64,9 @@ class RungeKutta:
         after = y + h * combined(self._weights, slopes)
         return after, (*slopes, fun(t + h, after))
 
-    def error(self, slopes: Sequence[Tensor], h: Tensor, scale: Tensor) -> Tensor:
+    def error(
+        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor
+    ) -> Tensor:
         """The norm of the error, relative to what is allowed."""
         return rms(combined(self._table.E, slopes) * h / scale)
 
@@ -82,7 +86,9 @@ class RungeKutta:
 class Dop853(RungeKutta):
     """The method of order 8 of Dormand and Prince, with an error of orders 5 and 3."""
 
-    def error(self, slopes: Sequence[Tensor], h: Tensor, scale: Tensor) -> Tensor:
+    def error(
+        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor
+    ) -> Tensor:
         fifth = combined(self._table.E5, slopes) / scale
         third = combined(self._table.E3, slopes) / scale
         square = (fifth * fifth).sum()
@@ -104,9 +110,6 @@ class Dop853(RungeKutta):
         for place, part in enumerate(reversed([change, first, second, *rest])):
             total = (total + part) * (share if place % 2 == 0 else 1.0 - share)
         return y + total
-
-
-METHODS: dict[str, Callable[[str], RungeKutta]] = {"RK23": RungeKutta, "RK45": RungeKutta, "DOP853": Dop853}
 
 
 def first_step(

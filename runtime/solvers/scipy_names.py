@@ -77,8 +77,8 @@ def _by_scipy(
 
         given = {key: arrays(one) for key, one in slopes(function).items()}
         result = real(arrays(function), start, **{**options, **given})
-        if not result.success:
-            raise ConvergenceError(f"{name}: {result.message}")
+        if not (result.success or _is_solved(arrays(residual(function)), start, result.x)):
+            raise ConvergenceError(f"{name}: {' '.join(result.message.split())}")
         results.append(result)
         return np.asarray(result.x, unknowns.dtype)
 
@@ -87,6 +87,12 @@ def _by_scipy(
     x = unknowns.restored(solution_of(equation, unknowns.start))
     known = {} if is_tracing() else dict(results[-1])
     return OptimizeResult({**known, "x": x, "success": True})
+
+
+def _is_solved(residual: Function, start: np.ndarray, x: np.ndarray) -> bool:
+    """Whether little is left of the equation, though SciPy could not do all that it was asked for."""
+    first, left = (np.linalg.norm(residual(one)) for one in (start, x))
+    return bool(left <= np.sqrt(np.finfo(start.dtype).eps) * (1.0 + first))
 
 
 class _Named:

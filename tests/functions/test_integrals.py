@@ -140,6 +140,33 @@ def test_values_at_times_are_those_of_scipy(run: Any, method: str) -> None:
     np.testing.assert_allclose(run(values(pb))(RATES), values(integrate)(RATES), rtol=1e-8)
 
 
+def oscillator(t: Any, y: Any, stiffness: Any) -> Any:
+    return np.stack([y[1], stiffness * (1 - y[0] ** 2) * y[1] - y[0]])
+
+
+class TestStiff:
+    TIMES = (10.0, 40.0)
+
+    def solve(self, module: Any, stiffness: Any) -> Any:
+        return module.solve_ivp(
+            oscillator, (0.0, 40.0), np.array([2.0, 0.0]), "Radau", self.TIMES, args=(stiffness,), rtol=1e-6,
+            atol=1e-8,
+        )  # fmt: skip
+
+    @RUNS
+    def test_values(self, run: Any) -> None:
+        found = run(lambda mu: self.solve(pb, mu).y)(50.0)
+        np.testing.assert_allclose(found, self.solve(integrate, 50.0).y, rtol=2e-6)
+
+    def test_few_steps_are_taken(self) -> None:
+        assert self.solve(pb, 50.0).steps < 150
+
+    @RUNS
+    def test_derivatives_are_those_of_the_stages(self, run: Any) -> None:
+        last = lambda mu: self.solve(pb, mu).y[0, -1]  # noqa: E731
+        np.testing.assert_allclose(run(pb.grad(last))(50.0), slope(last, 50.0, 1e-2), rtol=1e-4)
+
+
 def test_backwards_in_time() -> None:
     found, expected = (
         one.solve_ivp(lambda t, y: -y * t, (2.0, 0.0), np.ones(1), t_eval=[2.0, 1.0, 0.0])
@@ -199,7 +226,7 @@ def test_one_program_serves_all_numbers_of_steps() -> None:
     )
     for a in (0.1, 1.0, 30.0):
         np.testing.assert_allclose(value(a), -np.exp(-a), atol=2e-3)
-    assert value.statistics().compilations == 1 if hasattr(value, "statistics") else True
+    assert value.cache_info().traces == 1
 
 
 @RUNS
@@ -228,7 +255,8 @@ def test_odeint_of_nested_values(run: Any) -> None:
 
 @RUNS
 def test_a_solution_that_grows_without_bound_is_refused(run: Any) -> None:
-    with pytest.raises(ConvergenceError, match=r"solve_ivp: after \d+ steps, at t = 1, the step is shorter"):
+    reason = r"solve_ivp: after \d+ steps, at t = 0\.9999\d*, the step is shorter"
+    with pytest.raises(ConvergenceError, match=reason):
         run(lambda a: pb.solve_ivp(lambda t, y: a * y * y, (0.0, 2.0), np.ones(1), t_eval=[2.0]).y)(1.0)
 
 

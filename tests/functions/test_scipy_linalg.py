@@ -133,6 +133,10 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
     for transform in (lambda one: one, pb.compile):
         with pytest.raises(np.linalg.LinAlgError, match=r"complex. Make the matrix complex: a.astype"):
             pb.grad(transform(lambda a: sqrtm(a).sum()))(-np.eye(2))
+        with pytest.raises(np.linalg.LinAlgError, match="eigenvalue in common"):
+            pb.vjp(transform(lambda a: scipy.linalg.solve_sylvester(a, -a, Q)), np.diag([1.0, 2, 3, 4]))
+        with pytest.raises(np.linalg.LinAlgError, match="eigenvalue in common"):
+            pb.grad(transform(lambda a: sqrtm(a).sum()))(np.zeros((2, 2)))
         with pytest.raises(np.linalg.LinAlgError, match="logm: the matrix is singular"):
             pb.grad(transform(lambda a: scipy.linalg.logm(a).sum()))(np.zeros((2, 2)))
         with pytest.raises(np.linalg.LinAlgError):

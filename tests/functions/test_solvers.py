@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 
 import pullback as pb
 from pullback.errors import (
@@ -13,6 +13,7 @@ from pullback.errors import (
     ConvergenceError,
     LinearAlgebraError,
     OutputError,
+    ShapeError,
 )
 
 PARAMETERS = np.array([2.0, 3.0, 5.0])
@@ -145,6 +146,44 @@ def test_bracketing_takes_the_steps_of_scipy(name: str) -> None:
     expected, calls_of_scipy = count(getattr(optimize, name))
     assert value == expected
     assert calls <= calls_of_scipy + 2
+
+
+def test_tracing_a_solver_of_scipys_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    np.testing.assert_allclose(pb.compile(by_scipy)(PARAMETERS), by_scipy(PARAMETERS))
+    assert capfd.readouterr().err == ""
+
+
+def test_spsolve() -> None:
+    matrix = sparse.csr_matrix(MATRIX)
+    b = np.array([1.0, -2.0, 0.5])
+    value = lambda data, b: (pb.spsolve(data, matrix.indices, matrix.indptr, b) ** 3).sum()  # noqa: E731
+    np.testing.assert_allclose(value(matrix.data, b), (np.linalg.solve(MATRIX, b) ** 3).sum())
+    slope = pb.grad(value, (0, 1))
+    by_data, by_b = slope(matrix.data, b)
+    np.testing.assert_allclose(by_data, differences(lambda data: value(data, b), matrix.data), rtol=1e-7)
+    np.testing.assert_allclose(by_b, differences(lambda b: value(matrix.data, b), b), rtol=1e-7)
+    for found, expected in zip(pb.compile(slope)(matrix.data, b), (by_data, by_b)):
+        np.testing.assert_allclose(found, expected)
+    curvature = pb.hessian(value)(matrix.data, b)
+    expected = differences(lambda data: pb.grad(value)(data, b), matrix.data)
+    np.testing.assert_allclose(curvature, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_splu_serves_many_right_hand_sides() -> None:
+    factors = pb.splu(sparse.csr_matrix(MATRIX))
+    slope = pb.grad(lambda b: (factors.solve(b) ** 2).sum())
+    batch = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 0.0]])
+    inverse = np.linalg.inv(MATRIX)
+    for function in (pb.vmap(slope), pb.compile(pb.vmap(slope))):
+        np.testing.assert_allclose(function(batch), 2 * batch @ inverse.T @ inverse)
+    np.testing.assert_allclose(factors.solve(batch[0], "T"), np.linalg.solve(MATRIX.T, batch[0]))
+
+
+def test_singular_sparse_matrices_are_refused() -> None:
+    with pytest.raises(LinearAlgebraError, match="splu: the sparse matrix of shape .* is singular"):
+        pb.splu(sparse.csr_matrix(np.diag([1.0, 0.0])))
+    with pytest.raises(ShapeError, match=r"spsolve: b has shape \(3,\) for 1 equations"):
+        pb.spsolve(np.ones(1), [0], [0, 1], np.ones(3))
 
 
 def test_unknowns_may_be_nested() -> None:

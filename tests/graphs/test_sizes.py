@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.tracer.dims import Dim, Source, canonical, equated, formula_of
-from pullback.tracer.spec import broadcast_shapes
+from pullback.tracer.dims import Dim, Source, canonical, equated, formula_of, named
+from pullback.tracer.graph import Graph, constant, make_input
+from pullback.tracer.ops.control import Body
+from pullback.tracer.ops.elementwise import add
+from pullback.tracer.ops.reduction import sum_
+from pullback.tracer.spec import Spec, broadcast_shapes
 
 SHAPES = ((40, 40), (40, 30), (33, 50), (64, 31))
 """First a coincidence of two sizes, which must change nothing."""
@@ -410,3 +414,13 @@ def test_functions_that_keep_sizes_are_pythons_own_otherwise(function: Any) -> N
     np.testing.assert_allclose(
         pb.compile(pb.grad(lambda y: function(y).sum()))(y), pb.grad(lambda y: function(y).sum())(y)
     )
+
+
+def test_bodies_whose_sizes_agree_by_chance_are_two() -> None:
+    def body(size: int) -> Body:
+        carry = make_input(Spec((), np.dtype("float64")), "carry")
+        ones = constant(1.0, Spec((size,), np.dtype("float64")))
+        return Body(Graph("body", (carry,), (add(carry, sum_(ones, dims=(0,), keepdim=False)),)))
+
+    (n,), (m,) = named((5,), "x"), named((5,), "y")
+    assert body(n).structure == body(n).structure != body(m).structure

@@ -201,3 +201,14 @@ def test_foreign_functions_of_complex_numbers() -> None:
         assert type(found) is np.ndarray
         np.testing.assert_allclose(found, wanted)
     assert type(pb.compile(lambda z: pb.grad(loss)(z)[0])(Z[0])) is np.complex128
+
+
+def test_statistics_divide_by_numbers_that_follow_from_sizes() -> None:
+    functions: tuple[Callable[[Any], Any], ...] = (
+        lambda z: np.cov(z), lambda z: np.corrcoef(z), lambda z: np.var(z), lambda z: np.mean(z, 0),
+        lambda z: pb.cov(z),
+    )  # fmt: skip
+    for function in functions:
+        compiled = pb.compile(function)
+        for z in (Z, Z[:, :2]):
+            np.testing.assert_allclose(compiled(z), function(z), atol=1e-12)

@@ -108,7 +108,7 @@ ndtri = of_scipy(
 log_ndtr = of_scipy(
     "log_ndtr",
     vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
-    torch="special.log_ndtr", doc="the logarithm of the normal distribution function",
+    torch="special.log_ndtr", scipy="log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
 i0 = of_scipy(
     "i0", vjp={"x": lambda g, x: g * i1(x)},
