@@ -77,14 +77,17 @@ def _joined(
 ) -> Callable[..., np.ndarray]:
     """The results at some places, as real numbers, one behind the other if they are several."""
 
+    shapes = [(tuple(map(int, _in_reals(one).shape)), _is_complex(one)) for one in operands]
+    expected = [Spec(tuple(map(int, one.shape)), one.dtype) for one in specs]
+    forms = [(one.shape, one.dtype) for one in expected]
+
     def joined(*arrays: np.ndarray) -> np.ndarray:
-        given = [_as_described(one, spec) for one, spec in zip(arrays, operands)]
+        given = [_as_described(one, *described) for one, described in zip(arrays, shapes)]
         results = [np.asarray(one) for one in outside_of_traces(run, *given)]
-        found = list(map(spec_of, results))
-        expected = [Spec(tuple(map(int, one.shape)), one.dtype) for one in specs]
-        if found != expected:
+        if [(one.shape, one.dtype) for one in results] != forms:
+            found = ", ".join(str(spec_of(one)) for one in results)
             raise OutputError(
-                f"{label} gave {', '.join(map(str, found))}, and {', '.join(map(str, expected))} when it was "
+                f"{label} gave {found}, and {', '.join(map(str, expected))} when it was "
                 "traced for arguments of these shapes. In compiled functions the shapes of results depend on "
                 "those of arguments only."
             )
@@ -95,10 +98,10 @@ def _joined(
     return joined
 
 
-def _as_described(array: np.ndarray, spec: Spec) -> np.ndarray:
+def _as_described(array: np.ndarray, shape: tuple[int, ...], is_complex: bool) -> np.ndarray:
     """An operand as the function is to see it; code may pass numbers as arrays of one."""
-    array = array.reshape(tuple(map(int, _in_reals(spec).shape)))
-    return of_pairs.evaluate(array) if _is_complex(spec) else array
+    array = array.reshape(shape)
+    return of_pairs.evaluate(array) if is_complex else array
 
 
 def outside_of_traces(function: Callable[..., Any], *args: Any) -> Any:
