@@ -304,7 +304,16 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
                 result[axis] = unify(symbol, result[axis])
     for symbols in operands:
         _moved(symbols[dim])
+    result[dim] = _side_by_side([symbols[dim].find() for symbols in operands]) or result[dim]
     return tuple(result)
+
+
+def _side_by_side(parts: list[Symbol]) -> Symbol | None:
+    """The extent of which one part is all but some elements, which the others are."""
+    large = [one for one in parts if one is not ONE]
+    base = large[0].base.find() if len(large) == 1 and large[0].base is not None else None
+    missing = len(parts) - len(large)
+    return base if base is not None and base.value == large[0].value + missing else None
 
 
 def _contract(node: Node, operands: list[Symbols]) -> Symbols:

@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pullback.tracer.dims import EXTENTS, FUNCTIONS, Formula, Source, canonical, formula_of, plain
+from pullback.tracer.dims import (
+    EXTENTS,
+    FUNCTIONS,
+    OF_FLOATS,
+    ROUNDING,
+    Computed,
+    Formula,
+    Source,
+    canonical,
+    formula_of,
+    plain,
+)
 from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
@@ -32,11 +43,15 @@ from ..nests.tree import Loop, LoopTree
 
 LARGEST_LITERAL_OFFSET = 8
 """Offsets of slices up to which code has them as numbers; larger ones are arguments, for other sizes too."""
+DEEPEST_OFFSET = 2
+"""Operations inside one another in the formula of an offset that code computes; others are arguments."""
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
 
 
 OF_WHOLE_NUMBERS = {"floor_divide": "quotient", "maximum": "max", "minimum": "min"}
+"""What functions of whole numbers are called in index arithmetic."""
+ELEMENTARY = frozenset(("power", *OF_FLOATS))
 
 
 @dataclass
@@ -86,7 +101,7 @@ class IndexWriter:
         self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
         self._offsets: dict[int, ir.Variable] = {}
-        self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
+        self._constants: dict[tuple[Formula, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
         self._standing: dict[ir.Variable, Index] = {}
         """Of loops of one iteration where that is."""
@@ -109,11 +124,35 @@ class IndexWriter:
                 difference = symbol.value - symbol.base.value
                 function = "subtract" if difference < 0 else "add"
                 source = ir.apply(function, self.extent(symbol.base), ir.number(abs(difference)))
+            if source is None:
+                source = self._by_formula(symbol)
             if source is not None:
                 self.prologue.append(ir.Let(variable, source))
             else:
                 self.arrays.numbers[variable] = symbol.value
         return self._extents[symbol]
+
+    def _by_formula(self, symbol: Symbol) -> ir.Expr | None:
+        """An extent that follows from those of arrays of this function."""
+        named = self.tree.extents.named.items()
+        for formula, one in named:
+            if one.find() is symbol and isinstance(formula, Computed) and self._is_readable(formula, symbol):
+                return self._applied(formula)
+        return None
+
+    def _is_readable(self, formula: Computed, result: Symbol) -> bool:
+        """Whether arrays of this function tell all that a formula takes, and that without its result."""
+        for one in formula.operands:
+            if isinstance(one, int | float):
+                continue
+            known = self.tree.extents.named.get(one)
+            if known is not None and known.find() is result:
+                return False
+            if known is not None and self._array_with(known.find()) is not None:
+                continue
+            if isinstance(one, Source) or not self._is_readable(one, result):
+                return False
+        return True
 
     def size(self, symbol: Symbol) -> ir.Expr:
         """An extent, as what it is more or less than another that an array of the function has."""
@@ -134,14 +173,29 @@ class IndexWriter:
                     return ir.Extent(buffer, position)
         return None
 
-    def _integer(self, value: int) -> ir.Variable | ir.Const:
-        """A number in index arithmetic; a large one depends on shapes and is an argument."""
+    def _integer(self, value: int) -> ir.Expr:
+        """A number in index arithmetic; one of sizes is computed, or an argument as large ones are."""
+        if (formula := formula_of(value)) is not None:
+            return self._offset(value, canonical(formula))
         if abs(value) <= LARGEST_LITERAL_OFFSET:
             return ir.number(value)
         if value not in self._offsets:
             offset = self._offsets[value] = ir.Variable(self.arrays.pool.take("offset"))
             self.arrays.numbers[offset] = value
         return self._offsets[value]
+
+    def _offset(self, value: int, formula: Formula) -> ir.Expr:
+        key = formula, INT64
+        if key not in self._constants:
+            is_short = isinstance(formula, Source) or formula.depth <= DEEPEST_OFFSET
+            written = self._formula(formula) if is_short else None
+            if written is None:
+                written = ir.Variable(self.arrays.pool.take("offset"))
+                self.arrays.numbers[written] = int(value)
+            is_plain = isinstance(written, ir.Variable | ir.Const)
+            name = getattr(formula, "letter", "") or "offset"
+            self._constants[key] = written if is_plain else self._let(name, written)
+        return self._constants[key]
 
     def index(self, index: AnyIndex, scope: Scope) -> ir.Expr:
         if isinstance(index, Quotient):
@@ -188,13 +242,13 @@ class IndexWriter:
         formula = formula_of(value)
         if formula is None:
             return ir.Const(value, dtype)
-        key = canonical(formula), value, dtype
+        key = canonical(formula), dtype
         if key not in self._constants:
             self._constants[key] = self._sized(plain(value), key[0], dtype)
         return self._constants[key]
 
     def _sized(self, value: int | float, formula: Formula, dtype: np.dtype) -> ir.Expr:
-        written = self._formula(formula)
+        written = self._formula(formula, is_whole=True)
         if isinstance(written, ir.Const):
             return ir.Const(value, dtype)
         if isinstance(written, ir.Variable) and dtype == written.dtype:
@@ -208,17 +262,35 @@ class IndexWriter:
             written = ir.Cast(written, dtype)
         if isinstance(written, ir.Variable):
             return written
-        variable = ir.Variable(self.arrays.pool.take("scale"), dtype)
-        self.prologue.append(ir.Let(variable, written))
+        return self._let(formula.letter or "scale", written)
+
+    def _let(self, name: str, value: ir.Expr) -> ir.Variable:
+        variable = ir.Variable(self.arrays.pool.take(name), value.dtype)
+        self.prologue.append(ir.Let(variable, value))
         return variable
 
-    def _formula(self, formula: Formula | int | float) -> ir.Expr | None:
-        """A formula in extents that this function knows; None if it takes others."""
+    def _formula(self, formula: Formula | int | float, is_whole: bool = False) -> ir.Expr | None:
+        """A formula in extents that this function knows; None if it takes others.
+
+        What the user has given a name has it here, also inside of another formula.
+        """
         if isinstance(formula, int | float):
             return ir.Const(formula, INT64 if isinstance(formula, int) else ir.FLOAT64)
         if formula in self.tree.extents.named:
             return self.extent(self.tree.extents.named[formula])
-        if isinstance(formula, Source) or formula.function not in FUNCTIONS:
+        if isinstance(formula, Source):
+            return None
+        value = self._applied(formula)
+        if is_whole or value is None or not formula.letter:
+            return value
+        key = formula, value.dtype
+        if key not in self._constants:
+            self._constants[key] = self._let(formula.letter, value)
+        return self._constants[key]
+
+    def _applied(self, formula: Computed) -> ir.Expr | None:
+        """What a function gives for formulas in extents; None if code does not compute it."""
+        if formula.function in ROUNDING:
             return None
         operands = [self._formula(one) for one in formula.operands]
         if any(one is None for one in operands):
@@ -231,7 +303,11 @@ def _applied(function: str, operands: list[ir.Expr]) -> ir.Expr:
     if all(isinstance(one, ir.Const) for one in operands):
         value = FUNCTIONS[function](*(one.value for one in operands if isinstance(one, ir.Const)))
         return ir.Const(value, INT64 if isinstance(value, int) else ir.FLOAT64)
-    if function in ("divide", "sqrt") or any(one.dtype == ir.FLOAT64 for one in operands):
+    if function == "power" and isinstance(operands[0], ir.Variable) and operands[1] == ir.number(2):
+        function, operands = "multiply", [operands[0]] * 2
+    if function in ELEMENTARY:
+        operands = [*map(_as_float, operands)]
+    elif function == "divide" or any(one.dtype == ir.FLOAT64 for one in operands):
         operands[0] = _as_float(operands[0])
     return ir.apply(OF_WHOLE_NUMBERS.get(function, function), *operands)
 

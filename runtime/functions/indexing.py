@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import formula_of, part_of
 from ...tracer.errors import ArgumentError, DimensionError
+from ...tracer.lost_numbers import traced_size
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
@@ -126,7 +128,7 @@ def _select_first(x: Tensor, index: int) -> Tensor:
 
 def _slice_first(x: Tensor, index: slice) -> Tensor:
     shape = x._value.shape
-    start, stop, _ = slice(_bound(index.start), _bound(index.stop)).indices(shape[0])
+    start, stop, _ = _ends(index, shape[0])
     zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
     return sliced(x, (start, *zeros), (max(start, stop), *shape[1:]), ones)
 
@@ -284,20 +286,29 @@ def _enter(item: Any, basic: Basic, shape: tuple[int, ...]) -> None:
 def _checked(index: int, extent: int, dim: int) -> int:
     if not -extent <= index < extent:
         fail(DimensionError, f"index {index} is out of bounds for dimension {dim} with size {extent}")
-    return index % extent
+    return int(index) % int(extent)
 
 
 def _bound(value: Any) -> int | None:
     return None if value is None else int(value.__index__())
 
 
+def _ends(item: slice, extent: int) -> tuple[int, int, int]:
+    """Where a slice of a dimension starts and stops, and its step; a size that is given as an end is kept."""
+    start, stop, step = slice(*map(_bound, (item.start, item.stop, item.step))).indices(extent)
+    given = [traced_size(one) for one in (item.start, item.stop)]
+    if any(map(formula_of, given)):
+        wholes = 0 if item.start is None else given[0], extent if item.stop is None else given[1]
+        start, stop = (one if one == found else found for one, found in zip(wholes, (start, stop)))
+    return start, stop, step
+
+
 def _enter_slice(item: slice, basic: Basic, extent: int) -> None:
     dim = len(basic.starts)
-    step = _bound(item.step)
-    if step == 0:
+    if _bound(item.step) == 0:
         fail(ArgumentError, "slice step cannot be zero")
-    start, stop, step = slice(_bound(item.start), _bound(item.stop), step).indices(extent)
-    length = len(range(start, stop, step))
+    start, stop, step = _ends(item, extent)
+    length = part_of(extent, start, stop, step)
     if step < 0:
         basic.reversed.append(dim)
         start, step = start + (length - 1) * step, -step

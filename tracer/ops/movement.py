@@ -146,8 +146,7 @@ expand = movement(
 
 
 def _infer_slice(x: Spec, starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> Spec:
-    extents = map(len, map(range, map(int, starts), map(int, stops), steps))
-    return x.with_shape(tuple(map(part_of, x.shape, extents)))
+    return x.with_shape(tuple(map(part_of, x.shape, starts, stops, steps)))
 
 
 def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
