@@ -1,10 +1,14 @@
-"""Sorting as generated code calls it: by NumPy's sort of numbers, and what makes it stable."""
+"""Sorting as generated code calls it: by NumPy's sort of numbers, and what makes it stable. And bisection."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .sorting import order, sort
+
+LONG, NEAR = 4096, 128
+"""In rows longer than this so many places behind the last one are searched first: what is looked for may be
+in order."""
 
 
 def sort_integers(keys: np.ndarray, out: np.ndarray) -> None:
@@ -69,5 +73,75 @@ def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
     sort(out[begin:])
 
 
-FUNCTIONS = (sort_integers, sort_floats, sort_positions)
+def count_numbers(ordered: np.ndarray) -> int:
+    """How many elements of a row in order are before the first nan."""
+    first = 0
+    count = ordered.shape[0]
+    if count > 0 and ordered[count - 1] == ordered[count - 1]:
+        first = count
+        count = 0
+    while count > 0:
+        half = count // 2
+        if ordered[first + half] == ordered[first + half]:
+            first += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return first
+
+
+def search_left(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> None:
+    """How many elements of a row in order are less than each one that is wanted; nan is the largest.
+
+    Args:
+        ordered: shape (n,), nan last.
+        wanted: shape (m,), of the same dtype.
+        out: shape (m,), int64.
+
+    >>> search_left(edges, x, places)
+    """
+    numbers = count_numbers(ordered)
+    first = 0
+    for place in range(wanted.shape[0]):
+        one = wanted[place]
+        count = min(NEAR, numbers - first)
+        is_near = numbers > LONG and (first == 0 or ordered[first - 1] < one)
+        if not is_near or (first + count < numbers and ordered[first + count] < one):
+            first = 0
+            count = numbers
+        while count > 1:  # without a branch that depends on what is found
+            half = count // 2
+            first = first + half if ordered[first + half - 1] < one else first
+            count -= half
+        if count > 0 and ordered[first] < one:
+            first += 1
+        out[place] = first if one == one else numbers
+
+
+def search_right(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> None:
+    """How many elements of a row in order are not greater than each one that is wanted; nan is the largest.
+
+    Args: as of `search_left`.
+
+    >>> search_right(edges, x, places)
+    """
+    numbers = count_numbers(ordered)
+    first = 0
+    for place in range(wanted.shape[0]):
+        one = wanted[place]
+        count = min(NEAR, numbers - first)
+        is_near = numbers > LONG and (first == 0 or ordered[first - 1] <= one)
+        if not is_near or (first + count < numbers and ordered[first + count] <= one):
+            first = 0
+            count = numbers
+        while count > 1:
+            half = count // 2
+            first = first + half if ordered[first + half - 1] <= one else first
+            count -= half
+        if count > 0 and ordered[first] <= one:
+            first += 1
+        out[place] = first if one == one else ordered.shape[0]
+
+
+FUNCTIONS = (sort_integers, sort_floats, sort_positions, search_left, search_right)
 """Those that generated code calls."""

@@ -64,8 +64,8 @@ from pullback.runtime.functions.statistics import (
     var_mean, vector_norm,
 )  # fmt: skip
 from pullback.runtime.functions.movement import (
-    adjoint, atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, expand, expand_as, flatten,
-    moveaxis, movedim, permute, ravel, repeat, reshape, reshape_as, squeeze, swapaxes,
+    atleast_1d, atleast_2d, atleast_3d, broadcast_tensors, broadcast_to, expand, expand_as, flatten, moveaxis,
+    movedim, permute, ravel, repeat, reshape, reshape_as, squeeze, swapaxes,
     swapdims, t, tile, transpose, unflatten, unsqueeze, view, view_as,
 )  # fmt: skip
 from pullback.runtime.functions.parts import (
@@ -107,8 +107,8 @@ from pullback.runtime.functions.scattering import (
     scatter_reduce, select_scatter, slice_scatter,
 )  # fmt: skip
 from pullback.runtime.functions.complex_numbers import (
-    angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg, view_as_complex,
-    view_as_real,
+    adjoint, angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg,
+    view_as_complex, view_as_real,
 )  # fmt: skip
 from pullback.runtime.functions.kinds import (
     alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, fill, is_complex, is_conj,
@@ -126,7 +126,7 @@ from pullback.runtime.functions.einsum import bilinear, chain_matmul, einsum, mu
 from pullback.runtime.functions.linalg import (
     cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_power, slogdet,
 )  # fmt: skip
-from pullback.runtime.functions.decompositions import qr, svd
+from pullback.runtime.functions.decompositions import orgqr, ormqr, qr, svd
 from pullback.runtime.functions.least_squares import pinverse
 from pullback.runtime.functions.elimination import lu, lu_solve, lu_unpack, triangular_solve
 from pullback.runtime.functions.tensor_equations import matrix_exp
@@ -236,8 +236,8 @@ __all__ = [
     "multi_dot", "multinomial", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
     "nansum", "narrow", "narrow_copy", "neg", "negative", "nextafter", "nll_loss", "nn", "no_grad",
     "nonzero", "nonzero_static", "norm", "normal", "normalize", "numel", "one_hot", "ones", "ones_like",
-    "outer", "pad", "permute", "permute_copy", "pinverse", "poisson", "poisson_nll_loss", "polar",
-    "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
+    "orgqr", "ormqr", "outer", "pad", "permute", "permute_copy", "pinverse", "poisson", "poisson_nll_loss",
+    "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
     "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",

@@ -9,9 +9,10 @@ Nodes and graphs never change. A pass makes new ones, most of them by `rebuild`;
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -34,6 +35,7 @@ SCALARS = (bool, int, float, complex)
 FLOAT64 = np.dtype("float64")
 NUMBER = Spec((), FLOAT64)
 NO_PARTS = Parts(())
+serial_of = attrgetter("serial")
 
 
 class Node(Value):
@@ -288,20 +290,20 @@ class Graph:
         return format_graph(self)
 
 
-def toposort(outputs: Iterable[Node], since: int = 0) -> Iterator[Node]:
+def toposort(outputs: Iterable[Node], since: int = 0) -> list[Node]:
     """Every node that the outputs need, in the order of creation, which puts operands before results.
 
     Args:
         since: a serial number; nodes that were made before are left out.
     """
-    seen: dict[Node, None] = {}
-    pending = list(outputs)
+    seen = {node for node in outputs if node.serial >= since}
+    pending = list(seen)
     while pending:
-        node = pending.pop()
-        if node not in seen and node.serial >= since:
-            seen[node] = None
-            pending.extend(node.operands)
-    return iter(sorted(seen, key=lambda node: node.serial))
+        for node in pending.pop().operands:
+            if node not in seen and node.serial >= since:
+                seen.add(node)
+                pending.append(node)
+    return sorted(seen, key=serial_of)
 
 
 def inputs_of(outputs: Iterable[Node]) -> tuple[Node, ...]:
@@ -374,13 +376,18 @@ def relabel(graph: Graph, labels: Labels) -> Graph:
 
 def relabelled(outputs: Sequence[Node], labels: Labels) -> tuple[Node, ...]:
     """The same values with other names and places for some of the nodes that they are made of."""
+    since = min(map(serial_of, (*labels.names, *labels.origins)), default=0)
+    return _relabelled(toposort(outputs, since) if labels else (), outputs, labels)
+
+
+def _relabelled(nodes: Iterable[Node], outputs: Sequence[Node], labels: Labels) -> tuple[Node, ...]:
     new: dict[Node, Node] = {}
-    since = min((node.serial for node in (*labels.names, *labels.origins)), default=0)
-    for node in toposort(outputs, since) if labels else ():
-        if node in labels or not new.keys().isdisjoint(node.operands):
+    for node in nodes:
+        operands = tuple([new.get(operand, operand) for operand in node.operands])
+        if operands != node.operands or node in labels:
             new[node] = new_node(
                 node.operator,
-                tuple([new.get(operand, operand) for operand in node.operands]),
+                operands,
                 node.attributes,
                 node.spec,
                 labels.origins.get(node, node.origin),
@@ -395,10 +402,9 @@ def name_results(outputs: Sequence[Node]) -> tuple[Node, ...]:
 
     While they are made, all have that name.
     """
-    steps = [
-        operand for node in toposort(outputs) for operand in node.operands if is_step_towards(node, operand)
-    ]
-    return relabelled(outputs, Labels(dict.fromkeys(steps, "")))
+    nodes = toposort(outputs)
+    steps = [operand for node in nodes for operand in node.operands if is_step_towards(node, operand)]
+    return _relabelled(nodes if steps else (), outputs, Labels(dict.fromkeys(steps, "")))
 
 
 def is_step_towards(node: Node, operand: Node) -> bool:

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 LETTERS = {"float32": "s", "float64": "d"}
 EXTENTS = ("m", "n")
 WORKSPACE = ("work", "lwork", "iwork", "liwork")
@@ -62,30 +64,48 @@ class Routine:
 
     def of_each(self, count: int, *given: Any) -> None:
         """Call it for so many matrices: each array holds one after the other."""
-        values = dict(zip(self.parameters, given, strict=True))
-        arrays = {name: one for name, one in values.items() if name not in EXTENTS}
-        checked = arrays[CHECKED]
-        call = _callable(LETTERS[checked.dtype.name] + self.function, len(self.tokens))
-        element = ctypes.c_double if checked.itemsize == 8 else ctypes.c_float
-        info, size, integers = ctypes.c_int(), ctypes.c_int(-1), ctypes.c_int(-1)
-        asked, integers_asked = element(), ctypes.c_int()
-        slots: dict[str, Any] = {name: ctypes.c_void_p(one.ctypes.data) for name, one in arrays.items()}
-        slots |= {name: ctypes.byref(ctypes.c_int(values[name])) for name in EXTENTS if name in values}
-        slots |= {"info": ctypes.byref(info), "lwork": ctypes.byref(size), "liwork": ctypes.byref(integers)}
-        slots |= {"work": ctypes.byref(asked), "iwork": ctypes.byref(integers_asked)}
-        arguments = [ctypes.c_char_p(one.encode()) if one.isupper() else slots[one] for one in self.tokens]
-        call(*arguments)
-        size.value = enough(int(asked.value))
-        integers.value = max(integers_asked.value, INTEGERS * values["n"])
-        room = {"work": (element * size.value)(), "iwork": (ctypes.c_int * integers.value)()}
-        arguments = [room.get(token, slot) for token, slot in zip(self.tokens, arguments)]
-        steps = [(slots[name], one.nbytes // count) for name, one in arrays.items()]
+        extents = tuple([one for name, one in zip(self.parameters, given) if name in EXTENTS])
+        arrays = {name: one for name, one in zip(self.parameters, given) if name not in EXTENTS}
+        _prepared(self, arrays[CHECKED].dtype.name, extents)(count, arrays)
+
+
+class _Prepared:
+    """A routine for matrices of one dtype and size: what is the same in all its calls."""
+
+    def __init__(self, routine: Routine, dtype: str, extents: tuple[int, ...]) -> None:
+        tokens = routine.tokens
+        self.function = _callable(LETTERS[dtype] + routine.function, len(tokens))
+        names = [one for one in routine.parameters if one in EXTENTS]
+        numbers = {**dict(zip(names, extents)), "lwork": -1, "liwork": -1, "iwork": 0, "info": 0}
+        integers = {name: ctypes.c_int(one) for name, one in numbers.items()}
+        letters = {one: ctypes.c_char(one.encode()) for one in tokens if one.isupper()}
+        self.kept = integers | letters
+        self.fixed = {name: ctypes.addressof(one) for name, one in self.kept.items()}
+        asked = np.zeros(1, dtype)
+        self.function(*[self.fixed.get(one, asked.ctypes.data) for one in tokens])  # how much workspace
+        integers["lwork"].value = enough(int(asked[0]))
+        integers["liwork"].value = max(integers["iwork"].value, INTEGERS * numbers["n"])
+        self.work = 8 * integers["lwork"].value
+        self.room = self.work + 4 * integers["liwork"].value
+        self.tokens = tokens
+
+    def __call__(self, count: int, arrays: dict[str, np.ndarray]) -> None:
+        """For each of so many matrices in arrays; of failure tells nan."""
+        info, room = ctypes.c_int(), np.empty(self.room, np.uint8)
+        places = self.fixed | {name: one.__array_interface__["data"][0] for name, one in arrays.items()}
+        places["info"] = ctypes.addressof(info)
+        places["work"] = room.__array_interface__["data"][0]
+        places["iwork"] = places["work"] + self.work
+        steps = [(name, one.nbytes // count) for name, one in arrays.items()] if count > 1 else []
         for place in range(count):
-            call(*arguments)
+            self.function(*[places[one] for one in self.tokens])
             if info.value != 0:
-                checked.reshape(count, -1)[place, 0] = math.nan
-            for slot, step in steps:
-                slot.value += step
+                arrays[CHECKED].reshape(count, -1)[place, 0] = math.nan
+            for name, step in steps:
+                places[name] += step
+
+
+_prepared = functools.lru_cache(maxsize=1024)(_Prepared)
 
 
 def enough(size: int) -> int:

@@ -25,7 +25,7 @@ from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
 from .ops.creation import full, iota
-from .ops.movement import of_pairs, reshape, slice_
+from .ops.movement import of_pairs, pairs_of, reshape, slice_
 from .origin import UNKNOWN, Origin, current_origin, located_at
 from .spec import INT64, Spec, real_dtype, require_supported, spec_of
 from .views import region_of_view
@@ -197,7 +197,7 @@ class Trace:
 
     def _pairs(self, array: np.ndarray) -> Node:
         """The input node of complex numbers as pairs of real ones."""
-        pairs = np.ascontiguousarray(array)[..., None].view(real_dtype(array.dtype))
+        pairs = np.asarray(array, order="C")[..., None].view(real_dtype(array.dtype))
         return self.capture(pairs)
 
     def _part_of_captured(self, view: np.ndarray) -> Node | None:
@@ -309,6 +309,11 @@ class Trace:
         if known is not None:
             return known
         asked = form(node)
+        if asked.dtype.kind == "c":  # guards are real
+            pairs = self.ask(pairs_of(asked), question)
+            if pairs is not None:
+                self._asked[node, form] = of_pairs.evaluate(pairs)
+            return self._asked.get((node, form))
         varies = self.values.varies(asked)
         if varies and form is not truth and asked.dtype.kind != "b":
             self.require_no_numbers(asked)

@@ -18,7 +18,7 @@ Call = Callable[[], Any]
 
 _NUMPY_NAMES = """
     abs sign floor square sqrt exp expm1 exp2 log log1p log2 sin cos tan arcsin arccos arctan arctan2
-    sinh cosh tanh hypot power maximum minimum clip where logaddexp isfinite
+    sinh cosh tanh hypot power maximum minimum clip where logaddexp isfinite real imag conj
     sum mean prod max min var std cumsum argmax argmin
     reshape ravel transpose swapaxes moveaxis expand_dims squeeze broadcast_to
     concatenate stack pad roll flip tile repeat take take_along_axis tril triu diagonal trace diff
@@ -29,8 +29,11 @@ _NUMPY_NAMES = """
 NUMPY_NAMES = tuple(_NUMPY_NAMES.split())
 """Functions of NumPy that `xp` has, with NumPy's arguments."""
 
-LINALG_NAMES = ("solve", "inv", "det", "slogdet", "cholesky", "norm")
+LINALG_NAMES = ("solve", "inv", "det", "slogdet", "cholesky", "norm", "eigh", "eigvals")
 """Functions of `xp.linalg`."""
+
+FFT_NAMES = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2")
+"""Functions of `xp.fft`, with one argument: the last axis, or the last two."""
 
 _SPECIAL_NAMES = "erf gammaln digamma sigmoid softplus relu logsumexp softmax log_softmax cross_entropy"
 SPECIAL_NAMES = tuple(_SPECIAL_NAMES.split())
@@ -114,7 +117,9 @@ def namespace_of(module: Any, **functions: Any) -> SimpleNamespace:
     """An `xp` of a module that has NumPy's names, and functions that it lacks."""
     found = {name: getattr(module, name) for name in NUMPY_NAMES if hasattr(module, name)}
     linalg = {name: getattr(module.linalg, name) for name in LINALG_NAMES if hasattr(module.linalg, name)}
-    return SimpleNamespace(**{**found, "linalg": SimpleNamespace(**linalg), **functions})
+    fft = {name: getattr(module.fft, name) for name in FFT_NAMES} if hasattr(module, "fft") else {}
+    spaces = {"linalg": SimpleNamespace(**linalg), "fft": SimpleNamespace(**fft)}
+    return SimpleNamespace(**{**found, **spaces, **functions})
 
 
 def positions(argnums: Argnums) -> tuple[int, ...]:

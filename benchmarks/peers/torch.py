@@ -112,7 +112,7 @@ def functional_hvp(library: Torch, function: Function, argnum: int) -> Function:
 
 _SAME = """
     abs sign floor square sqrt exp expm1 exp2 log log1p log2 sin cos tan arcsin arccos arctan arctan2
-    sinh cosh tanh hypot clip where logaddexp isfinite
+    sinh cosh tanh hypot clip where logaddexp isfinite real imag conj
     sum mean prod cumsum argmax argmin
     reshape ravel swapaxes moveaxis broadcast_to concatenate stack flip
     tile tril triu trace diff zeros ones full zeros_like ones_like arange eye
@@ -130,6 +130,7 @@ def torch_namespace() -> SimpleNamespace:
         **{name: getattr(torch, name) for name in SAME},
         **_renamed(torch),
         linalg=torch.linalg,
+        fft=torch.fft,
         erf=torch.erf,
         gammaln=torch.lgamma,
         digamma=torch.digamma,

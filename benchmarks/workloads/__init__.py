@@ -25,6 +25,7 @@ NAMES = (
     "minimise",
     "filtering",
     "loops",
+    "waves",
 )
 
 _MODULES: list[ModuleType] = [

@@ -22,7 +22,7 @@ from .ruled import pull_back_ruled
 
 def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[Node | None]:
     """The cotangent of each node of `wrt`, given those of outputs; None where no gradient flows."""
-    nodes = list(toposort(cotangents, min((node.serial for node in wrt), default=0)))
+    nodes = toposort(cotangents, min((node.serial for node in wrt), default=0))
     active = active_nodes(nodes, wrt)
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}

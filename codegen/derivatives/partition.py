@@ -39,7 +39,7 @@ class Partition:
 
 def needed_by_backward(gradients: Sequence[Node], cotangents: set[Node]) -> list[Node]:
     """The forward values that the backward part reads: those without a cotangent behind them."""
-    nodes = list(toposort(gradients))
+    nodes = toposort(gradients)
     backward: set[Node] = set(cotangents)
     for node in nodes:
         if any(operand in backward for operand in node.operands):

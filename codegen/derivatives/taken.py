@@ -18,6 +18,7 @@ from pullback.tracer.graph import (
     make_input,
     next_serial,
     relabelled,
+    serial_of,
     substitute,
     toposort,
 )  # fmt: skip
@@ -34,31 +35,35 @@ Operands = Sequence[tuple[Node, ...]]
 
 
 class Taken:
-    """Values of a trace, with all derivatives in them taken.
+    """The outputs of a trace's graph, with all derivatives in it taken.
 
     Attributes:
-        outputs: the values.
+        outputs: the new ones.
         notes: what there is to say of the loops that were rolled.
     """
 
-    def __init__(self, name: str, outputs: Sequence[Node]) -> None:
-        self._name = name
-        self._nodes = list(toposort(outputs))
-        self._place = {node: place for place, node in enumerate(self._nodes)}
-        self._last_use = {operand: place for node, place in self._place.items() for operand in node.operands}
-        self._last_use |= dict.fromkeys(outputs, len(self._nodes))
-        self._calls: dict[int, list[Node]] = {}
-        for node in self._nodes:
-            if node.operator in DERIVATIVES:
-                self._calls.setdefault(node.attributes["call"], []).append(node)
-        self._new: dict[Node, Node] = {}
+    def __init__(self, graph: Graph) -> None:
+        self.outputs = graph.outputs
+        self.notes: tuple[str, ...] = ()
+        self._name = graph.name
+        self._nodes = graph.nodes
         self._order: list[int] = []
         """Of each node a serial number from the time when it was visited."""
-        self.notes: tuple[str, ...] = ()
-        self._is_same = True
-        for node in self._nodes if self._calls else ():
+        places = [place for place, node in enumerate(self._nodes) if node.operator in DERIVATIVES]
+        if not places:
+            return
+        self._calls: dict[int, list[Node]] = {}
+        for node in (self._nodes[place] for place in places):
+            self._calls.setdefault(node.attributes["call"], []).append(node)
+        self._place = {node: place for place, node in enumerate(self._nodes)}
+        self._last_use = {operand: place for node, place in self._place.items() for operand in node.operands}
+        self._last_use |= dict.fromkeys(graph.outputs, len(self._nodes))
+        before = self._nodes[: places[0]]  # which stay as they are
+        self._new = dict(zip(before, before))
+        self._order += map(serial_of, before)
+        for node in self._nodes[len(before) :]:
             self._visit(node)
-        self.outputs = tuple(self._new.get(output, output) for output in outputs)
+        self.outputs = tuple(self._new[output] for output in graph.outputs)
 
     def serial(self, question: int) -> int:
         """The place of a question in the order of the new nodes, given that in the order of the trace."""
@@ -68,14 +73,12 @@ class Taken:
         return self._order[place] if place < len(self._order) else next_serial()
 
     def _visit(self, node: Node) -> None:
-        """Make a node anew, behind all made before; up to the first derivative nodes stay as they are."""
-        is_derivative = node.operator in DERIVATIVES
-        self._is_same = self._is_same and not is_derivative
-        self._order.append(node.serial if self._is_same else next_serial())
-        if is_derivative:
+        """Make a node anew, behind all made before."""
+        self._order.append(next_serial())
+        if node.operator in DERIVATIVES:
             if node not in self._new:
                 self._take(self._calls[node.attributes["call"]])
-        elif self._is_same or not node.operands:
+        elif not node.operands:
             self._new[node] = node
         else:
             self._new[node] = made_anew(node, tuple([self._new[operand] for operand in node.operands]))
@@ -113,7 +116,7 @@ def _part(
     name: str, values: Sequence[Node], given: Sequence[Node], since: int
 ) -> tuple[Graph, dict[Node, Node]]:
     """A graph of the values, with inputs for what is given and for all that is older, and these by node."""
-    inside = list(toposort(values, since))
+    inside = toposort(values, since)
     older = [one for node in inside for one in node.operands if one.serial < since]
     stand_ins = {
         node: make_input(node.spec, node.name, node.origin)

@@ -229,6 +229,8 @@ class _Run:
         steps: Sequence[int] = range(self.value(loop.start), self.value(loop.stop), loop.step)
         if loop.kind == "parallel":
             steps = self.chance.sample(steps, len(steps))
+        elif loop.kind not in ("serial", "block", "unrolled"):
+            self._fail(f"a loop of kind {loop.kind!r} runs in no known order")
         for step in steps:
             self.variables[loop.variable.name] = step
             self._run(loop.body)

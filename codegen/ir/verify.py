@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from .statements import (
     For,
     Host,
     If,
+    Kind,
     Let,
     Library,
     Section,
@@ -140,6 +142,7 @@ class _Verifier:
             case For(variable, start, stop, body):
                 self._same(INT64, variable.dtype, start.dtype, stop.dtype)
                 self._require(bool(body), "a loop does nothing")
+                self._require(one.kind in get_args(Kind), f"{one.kind!r} is no kind of loop")
                 with self._inside_of_loop():
                     self.known[variable.name] = variable.dtype
                     self._note_walk(variable, start)

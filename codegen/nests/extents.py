@@ -339,6 +339,12 @@ def _gemm(node: Node, operands: list[Symbols]) -> Symbols:
     return result
 
 
+def _ordering(node: Node, operands: list[Symbols]) -> Symbols:
+    """Rows, or such and what is looked for in each."""
+    *batch, _ = operands[0]
+    return (*map(unify, batch, operands[-1]), operands[-1][-1])
+
+
 def _matrix(node: Node, operands: list[Symbols]) -> Symbols:
     """Square matrices, or such and sides of equations."""
     *batch, rows, columns = operands[0]
@@ -398,6 +404,11 @@ def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
     return x
 
 
+def _sides(node: Node, operands: list[Symbols]) -> Symbols:
+    """Solutions of equations have the shape of their sides, the last operand."""
+    return operands[-1]
+
+
 def _slice_at(node: Node, extents: Extents) -> Symbols:
     symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
     for dim, symbol in extents.ragged(node, node).items():
@@ -433,13 +444,18 @@ _RULES: dict[str, Rule] = {
     "creation": _fresh,
     "control": _fresh,
     "elementwise": _broadcast,
+    "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
     "scatter_extreme": _scattered_into,
     "scatter_prod": _scattered_into,
+    "least_squares": _fresh,
+    "sylvester": _sides,
+    "banded_solution": _sides,
+    "definite_banded_solution": _sides,
     "reduction": _reduced,
     "scan": _scan,
-    "ordering": _broadcast,
+    "ordering": _ordering,
     "matrix": _matrix,
     "decomposition": _decomposition,
     "reshape": _reshape,

@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer import dims
-from pullback.tracer.graph import Graph, Labels, Node, constant, make_node, rebuild, with_operands
+from pullback.tracer.graph import (
+    Graph,
+    Labels,
+    Node,
+    constant,
+    make_node,
+    next_serial,
+    rebuild,
+    toposort,
+    with_operands,
+)
 from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
@@ -121,10 +131,13 @@ def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
         body = node.operator.body
         if body is None or (node.operator.needs_own_rule and not is_last):
             return with_operands(node, operands)
+        since = next_serial()
         with located_at(node.origin):
-            result = body(*operands, **node.attributes)
-            result = change(result, result.operands)
-        return result
+            result: Node = body(*operands, **node.attributes)
+            new: dict[Node, Node] = {}
+            for one in toposort([result], since):
+                new[one] = change(one, tuple([new.get(operand, operand) for operand in one.operands]))
+        return new.get(result, result)
 
     return rebuild(graph, change)
 

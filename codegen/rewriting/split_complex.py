@@ -1,80 +1,68 @@
 """Complex values as pairs of real ones, before derivatives are taken: what follows knows real numbers alone.
 
 The derivative by the parts of a complex variable is PyTorch's gradient of it, so no rule is needed here. What
-has no such form (decompositions, products along a dimension, loops with complex values) is refused, and runs
-uncompiled.
+has no such form (decompositions, products along a dimension) is refused, and runs uncompiled.
 """
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from pullback.tracer.errors import ComplexResultError, EagerOnlyError
-from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial, toposort
+from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.contraction import contract
-from pullback.tracer.ops.control import DERIVATIVES, Body, jacobian, variables_of
+from pullback.tracer.ops.control import (
+    DERIVATIVES,
+    Body,
+    jacobian,
+    loop,
+    loop_result,
+    ruled,
+    variables_of,
+)
 from pullback.tracer.ops.creation import iota
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
-
-class Pair(NamedTuple):
-    """The parts of a complex value; None for one that is 0, but not both."""
-
-    re: Node | None
-    im: Node | None
-
-    @property
-    def real(self) -> Node:
-        return _zeros(self.im) if self.re is None else self.re
-
-    @property
-    def imag(self) -> Node:
-        return _zeros(self.re) if self.im is None else self.im
-
-    def each(self, change: Callable[[Node], Node]) -> Pair:
-        """A linear change of both parts."""
-        return Pair(*(None if part is None else change(part) for part in self))
-
-
-def _zeros(part: Node | None) -> Node:
-    assert part is not None
-    return e.zeros_like(part)
-
-
-Value = Node | Pair
+from .pairs import Pair, Value
+from .split_bodies import BodySplitter, Values, whole_inputs
 
 
 class Split:
-    """The values of a trace, with complex ones among what they are made of split.
+    """The graph of a trace, with complex values among what its outputs are made of split.
+
+    Args:
+        joins: whether complex outputs are made of their parts again.
 
     Attributes:
-        outputs: the values.
+        graph: of the same outputs.
+
+    Raises:
+        ComplexResultError: an output is complex, and is not to be joined again.
     """
 
-    def __init__(self, outputs: Sequence[Node]) -> None:
-        nodes = list(toposort(outputs))
-        self.outputs = tuple(outputs)
-        self._nodes: list[Node] = []
+    def __init__(self, graph: Graph, joins: bool = False) -> None:
+        self.graph = graph
+        self._nodes: Sequence[Node] = ()
         self._order: list[int] = []
-        if not any(map(is_complex, nodes)):
+        if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes
+        self._nodes = nodes = graph.nodes
         variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
-        new: dict[Node, Value] = {}
+        splitter = _Splitter()
+        new: dict[Node, Any] = {}
         for node in nodes:
             self._order.append(next_serial())
-            value = _split(node, new)
+            value = splitter.split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
-        for output in outputs:
-            if isinstance(new[output], Pair):
-                raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
-        self.outputs = tuple(_real(new[output]) for output in outputs)
+        self.graph = graph.with_outputs(
+            _joined(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
+        )
 
     def serial(self, question: int) -> int:
         """The place of a question in the order of the new nodes, given that in the order of the trace."""
@@ -84,46 +72,81 @@ class Split:
         return self._order[place] if place < len(self._order) else next_serial()
 
 
+def _result(output: Node, value: Value) -> Node:
+    if isinstance(value, Pair):
+        raise ComplexResultError(f"{output.operator.name}() is a complex result of what is traced.")
+    return value
+
+
+def _joined(value: Value) -> Node:
+    return value if isinstance(value, Node) else e.complex_of(value.real, value.imag)
+
+
+def loop_of_parts(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Values]:
+    """The attributes of the loop on the parts of its operands, and its results."""
+    return _Splitter().bodies.of_loop(attributes, whole_inputs(attributes["body"].graph))
+
+
+def rule_of_parts(body: Body) -> tuple[Body, Values]:
+    """The graph and the rule of a call on the parts of its operands, and its results."""
+    return _Splitter().bodies.of_rule(body)
+
+
 def is_complex(node: Node) -> bool:
     """Whether a value is complex, or a loop or a rule computes with complex ones."""
-    return node.dtype.kind == "c" or any(
-        is_complex(one)
-        for body in node.attributes.values()
-        if isinstance(body, Body)
-        for graph in _graphs_of(body)
-        for one in (*graph.inputs, *graph.nodes)
-    )
+    if node.spec.dtype.kind == "c" or "body" not in node.attributes:
+        return node.spec.dtype.kind == "c"
+    body = node.attributes["body"]
+    graphs = [body.graph] if body.rule is None or body.rule.graph is None else [body.graph, body.rule.graph]
+    return any(is_complex(one) for graph in graphs for one in (*graph.inputs, *graph.nodes))
 
 
-def _graphs_of(body: Body) -> list[Graph]:
-    rule = None if body.rule is None else body.rule.graph
-    return [body.graph] if rule is None else [body.graph, rule]
+class _Splitter:
+    """Makes nodes anew, on the parts of their operands."""
 
+    def __init__(self) -> None:
+        self.bodies = BodySplitter(self._split_all)
 
-def _split(node: Node, new: Mapping[Node, Value]) -> Value:
-    operands = [new[operand] for operand in node.operands]
-    involved = node.dtype.kind == "c" or any(isinstance(one, Pair) for one in operands)
-    if node.operator is e.square and _is_size(node.operands[0], new):
+    def _split_all(self, nodes: Iterable[Node], new: dict[Node, Any]) -> None:
+        for node in nodes:
+            new[node] = self.split(node, new)
+
+    def split(self, node: Node, new: Mapping[Node, Any]) -> Any:
+        """What a node becomes, given what its operands have become."""
+        operands = [new[operand] for operand in node.operands]
+        is_square_of_size = node.operator is e.square and _is_size(node.operands[0], new)
+        if is_square_of_size:
+            operands = [new[node.operands[0].operands[0]]]
+        elif not is_complex(node) and all(isinstance(one, Node) for one in operands):
+            return made_anew(node, tuple(operands)) if operands else node
+        since = next_serial()
         with located_at(node.origin):
-            return _squared_size(_pair(new[node.operands[0].operands[0]]))
-    if not involved:
-        if is_complex(node):
-            _refuse(node)
-        return made_anew(node, tuple(map(_real, operands))) if operands else node
-    since = next_serial()
-    with located_at(node.origin):
-        found = _of_parts(node, operands)
-    if not node.name:
-        return found
-    if isinstance(found, Node):
-        return _named(found, node.name, since)
-    parts = zip(found, ("re", "im"))
-    return Pair(*(one if one is None else _named(one, f"{node.name}_{part}", since) for one, part in parts))
+            found = _squared_size(*operands) if is_square_of_size else self._of_parts(node, operands)
+        return _named(found, node.name, since) if node.name else found
+
+    def _of_parts(self, node: Node, operands: Sequence[Any]) -> Any:
+        """What a node computes, of the parts of its operands."""
+        if node.operator is loop:
+            return self.bodies.loop(node, operands)
+        if node.operator is loop_result:
+            return operands[0].result(node.attributes["index"])
+        if node.operator is ruled:
+            return self.bodies.ruled(node, operands)
+        rule = RULES.get(node.operator.name)
+        if rule is not None:
+            return rule(node, *operands)
+        if node.operator.name in PARTWISE or node.operator.family in ("movement", "indexing"):
+            return _partwise(node, *operands)
+        _refuse(node)
 
 
-def _named(part: Node, name: str, since: int) -> Node:
-    """Under the name of what it is a part of, unless it was there before."""
-    return part.named(name) if part.serial > since else part
+def _named(value: Value, name: str, since: int) -> Value:
+    """Under the name of what it is, or is a part of, unless it was there before."""
+
+    def named(part: Node, name: str) -> Node:
+        return part.named(name) if part.serial > since else part
+
+    return named(value, name) if isinstance(value, Node) else value.each_named(name, named)
 
 
 def _apart(variable: Value) -> Value:
@@ -143,16 +166,6 @@ def _refuse(node: Node) -> NoReturn:
         f"complex numbers have no form in compiled code in {node.operator.name}(), at {node.origin.place}  "
         f"{node.origin.text}. Compute that outside of the compiled function, or leave it uncompiled."
     )
-
-
-def _of_parts(node: Node, operands: Sequence[Value]) -> Value:
-    """What a node computes, of the parts of its operands."""
-    rule = RULES.get(node.operator.name)
-    if rule is not None:
-        return rule(node, *operands)
-    if node.operator.name in PARTWISE or node.operator.family in ("movement", "indexing"):
-        return _partwise(node, *operands)
-    _refuse(node)
 
 
 def _real(value: Value) -> Node:
@@ -456,6 +469,7 @@ PARTWISE = frozenset((
 ))  # fmt: skip
 """Linear operators, besides those that move."""
 RULES: dict[str, Rule] = {
+    "parameter": lambda node: Pair(e.real(node), e.imag(node)),
     "full": _constant,
     "iota": lambda node: Pair(
         make_node(iota, (), {**node.attributes, "dtype": real_dtype(node.dtype)}), None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import has_loops
@@ -28,7 +28,6 @@ from .steps import (
     Local,
     StepsOfLoop,
     analysed,
-    classified,
     even_parts,
     same_constant,
     split_evenly,
@@ -96,20 +95,13 @@ def _roll_once(
             chosen.append(one)
     if not chosen:
         return None
-    chosen.sort(key=lambda one: one.start)
-    for one in reversed(chosen):
-        _complete_last_step(one, sequence)
+    count, loops = len(sequence), []
+    for one in sorted(chosen, key=lambda one: one.start):
+        start = one.start + len(sequence) - count
+        loop = _with_last_step(replace(one, stretch=replace(one.stretch, start=start)), sequence)
+        loops.append(loop)
+        notes[f"rolled: {_described(loop.stretch, sequence)}"] += 1
     place = {node: index for index, node in enumerate(sequence)}
-    shift = 0
-    loops = []
-    for one in chosen:
-        stretch = Stretch(one.start + shift, one.stretch.period, one.stretch.steps + one.completed)
-        shift += one.added
-        try:
-            loops.append(classified(stretch, sequence, place))
-            notes[f"rolled: {_described(stretch, sequence)}"] += 1
-        except CannotRoll as reason:
-            refused[_refusal(stretch, sequence, reason)] = None
     while loops:
         try:
             return checked(RolledGraph(graph, sequence, place, loops).graph, "roll")
@@ -147,20 +139,20 @@ def _described(stretch: Stretch, sequence: Sequence[Node]) -> str:
 # --- the last step ------------------------------------------------------------------------------------------
 
 
-def _complete_last_step(loop: StepsOfLoop, sequence: list[Node]) -> None:
-    """Make the step after the last one whole, if it lacks only what nobody reads.
+def _with_last_step(loop: StepsOfLoop, sequence: list[Node]) -> StepsOfLoop:
+    """The loop, with the step after its last one made whole, if that lacks only what nobody reads.
 
     What the last step computes for a next one was never in the graph, so it does not look like the others.
     """
     if loop.ragged:
-        return
+        return loop
     period, index = loop.stretch.period, loop.stop
     made: list[Node] = []
     found = 0
     for offset in range(period):
         expected = _expected(loop, offset, made, sequence)
         if expected is None:
-            return
+            return loop
         node = sequence[index] if index < len(sequence) else None
         if node is not None and _is_alike(node, expected):
             made.append(node)
@@ -168,10 +160,10 @@ def _complete_last_step(loop: StepsOfLoop, sequence: list[Node]) -> None:
             index += 1
         else:
             made.append(expected)
-    if 2 * found > period:
-        sequence[loop.stop : index] = made
-        loop.completed = 1
-        loop.added = period - found
+    if 2 * found <= period:
+        return loop
+    sequence[loop.stop : index] = made
+    return replace(loop, stretch=replace(loop.stretch, steps=loop.stretch.steps + 1))
 
 
 def _expected(loop: StepsOfLoop, offset: int, made: list[Node], sequence: Sequence[Node]) -> Node | None:

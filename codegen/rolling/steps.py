@@ -86,10 +86,6 @@ class StepsOfLoop:
     """Other slices, and writes, of a part of an array: their place is computed in each step."""
     ragged: dict[int, dict[int, Extent]]
     """The operations on values, or on parts of an array, whose extents differ between steps: which ones."""
-    completed: int = 0
-    """Steps after the last one that were made whole."""
-    added: int = 0
-    """The operations that this took."""
 
     @property
     def start(self) -> int:
@@ -273,7 +269,7 @@ def _extents(
             isinstance(one, Local) and one.offset in changing for one in operands
         )
         return {} if changes else None
-    written = [*map(part_of, column)]
+    written = column if part_of(column[0]) is column[0] else [*map(part_of, column)]
     takes_ragged = any(isinstance(one, Local) and one.offset in changing for one in operands)
     if not takes_ragged and all(node.spec == written[0].spec for node in written):
         return None

@@ -20,7 +20,9 @@ from ..tensors.creation import zeros
 from ..values.modes import is_recording, no_grad
 from ..values.nodes import FREED, Edge, GradNode, Saved, edge_of, tensor_at
 from ..values.tensor import Tensor, make, mark_written
-from .ruled_calls import OnTapeOnly, RuledCall, call_ruled
+from .ruled_calls import call_ruled
+from .rules import RuledCall
+from .traced_rules import OnTapeOnly
 
 
 class Context:

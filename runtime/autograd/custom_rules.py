@@ -24,7 +24,8 @@ from ..values.modes import enable_grad, is_recording
 from ..values.nodes import targets_behind
 from ..values.tensor import Tensor, make
 from .autograd import pull_back
-from .ruled_calls import RuledCall, call_ruled
+from .ruled_calls import call_ruled
+from .rules import RuledCall
 
 Function = Callable[..., Any]
 

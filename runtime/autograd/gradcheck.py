@@ -1,4 +1,4 @@
-"""Checks gradients against finite differences, in float64, along random directions."""
+"""Checks gradients against finite differences, in double precision, along random directions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
+from ...tracer.spec import CONTINUOUS
 from ..values.tensor import Tensor, make
 from .autograd import grad
 
@@ -19,17 +20,18 @@ def gradcheck(
     """Whether the gradients of `func` agree with central differences.
 
     Each output is contracted with a random cotangent, and its slope along random directions is compared with
-    the gradient's, so that the cost does not grow with the size of the inputs.
+    the gradient's, so that the cost does not grow with the size of the inputs. Of complex numbers both are
+    complex, and gradients are PyTorch's: those of the real part of the output times the conjugate cotangent.
 
     Args:
         func: takes the inputs, returns a tensor or a tuple of tensors.
-        inputs: a tensor or a tuple; those that require grad must be float64.
+        inputs: a tensor or a tuple; those that require grad must be float64 or complex128.
         eps: the half width of the differences.
         atol, rtol: the tolerances.
 
     Raises:
         GradientError: they do not agree (False is returned instead if not `raise_exception`).
-        ArgumentError: no input requires grad, or one that does is not float64, or an output is complex.
+        ArgumentError: no input requires grad, or one that does is neither float64 nor complex128.
 
     Example:
         >>> gradcheck(lambda x: x.sin(), Tensor([0.5]).double().requires_grad_())
@@ -44,9 +46,9 @@ def gradcheck(
             "gradcheck expects at least one input tensor to require gradient, but none of them have."
         )
     for position in checked:
-        if given[position].dtype.name != "float64":
+        if given[position].dtype.name not in ("float64", "complex128"):
             raise ArgumentError(
-                f"gradcheck: input {position} has dtype {given[position].dtype}; use float64."
+                f"gradcheck: input {position} has dtype {given[position].dtype}; use float64 or complex128."
             )
     rng = np.random.default_rng(seed)
     for number in range(len(_outputs(func(*given)))):
@@ -61,9 +63,19 @@ def gradcheck(
 
 def _outputs(value: Any) -> tuple[Tensor, ...]:
     found = (value,) if isinstance(value, Tensor) else tuple(value)
-    if any(isinstance(one, Tensor) and one.is_complex() for one in found):
-        raise ArgumentError("gradcheck: an output is complex. Return its real and its imaginary part.")
-    return tuple(one for one in found if isinstance(one, Tensor) and one.is_floating_point())
+    return tuple(one for one in found if isinstance(one, Tensor) and one._value.dtype.kind in CONTINUOUS)
+
+
+def _random_like(one: Tensor, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of the same shape and sort."""
+    shape = tuple(one.shape)
+    real = rng.standard_normal(shape)
+    return np.asarray(real + 1j * rng.standard_normal(shape) if one.is_complex() else real)
+
+
+def _real_product(one: np.ndarray, other: np.ndarray) -> float:
+    """That of all parts: the real part of the product with the conjugate."""
+    return float(np.vdot(one, other).real)
 
 
 def _disagreement(
@@ -71,20 +83,20 @@ def _disagreement(
     rng: np.random.Generator, eps: float, atol: float, rtol: float,
 ) -> str:  # fmt: skip
     """What is wrong with one output along one direction; empty if nothing."""
-    steps = {position: rng.standard_normal(tuple(given[position].shape)) for position in checked}
+    steps = {position: _random_like(given[position], rng) for position in checked}
     leaves = [
         make(one._value.copy()).requires_grad_() if position in steps else one
         for position, one in enumerate(given)
     ]
     output = _outputs(func(*leaves))[number]
-    cotangent = rng.standard_normal(tuple(output.shape))
+    cotangent = _random_like(output, rng)
     variables = [leaves[position] for position in checked]
     gradients: Sequence[Any] = [None] * len(checked)
     if output.requires_grad:
-        weights = make(np.asarray(cotangent)).to(output.dtype)
+        weights = make(cotangent).to(output.dtype)
         gradients = grad(output, variables, weights, allow_unused=True)
     analytical = sum(
-        float(np.vdot(slope._value, steps[position]))
+        _real_product(slope._value, steps[position])
         for slope, position in zip(gradients, checked) if slope is not None
     )  # fmt: skip
 
@@ -97,7 +109,7 @@ def _disagreement(
         ]
         return _outputs(func(*moved))[number]._detached()._value
 
-    numerical = float(np.vdot(cotangent, (shifted(eps) - shifted(-eps)) / (2 * eps)))
+    numerical = _real_product(cotangent, (shifted(eps) - shifted(-eps)) / (2 * eps))
     if abs(analytical - numerical) <= atol + rtol * abs(numerical):
         return ""
     return (
@@ -123,10 +135,7 @@ def gradgradcheck(
     rng = np.random.default_rng(seed)
     cotangents = grad_outputs
     if cotangents is None:
-        cotangents = [
-            make(np.asarray(rng.standard_normal(tuple(one.shape)))).requires_grad_()
-            for one in _outputs(func(*given))
-        ]
+        cotangents = [make(_random_like(one, rng)).requires_grad_() for one in _outputs(func(*given))]
     elif isinstance(cotangents, Tensor):
         cotangents = [cotangents]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, GradientError
+from ...tracer.spec import CONTINUOUS
 from ..dispatch.compiled import compile as compiled
 from ..dispatch.compiled import function_name
 from ..transforms.batching import vmap
@@ -35,11 +36,12 @@ def check_rules(
 
     The value with and without derivatives, cotangents and tangents against central differences along random
     directions (in float64), also of the gradient, cotangents linear in those of the result, arguments left
-    unwritten, a batch against its rows, compiled against eager.
+    unwritten, a batch against its rows, compiled against eager. Of complex numbers directions and cotangents
+    are complex, and gradients are PyTorch's.
 
     Args:
-        function: of arrays, floats, or nested containers of them.
-        args: the point; all that is floating must be float64, and is differentiated.
+        function: of arrays, numbers, or nested containers of them.
+        args: the point; all that is floating must be float64 or complex128, and is differentiated.
         order: 1 for first derivatives only.
         batching: whether `vmap` is compared with a loop.
         compile: whether the compiled function is compared with the eager one.
@@ -47,8 +49,8 @@ def check_rules(
 
     Raises:
         GradientError: what is wrong, with both numbers.
-        ArgumentError: nothing among the arguments is floating, or something is, and not float64; an argument
-            or a result is complex.
+        ArgumentError: nothing among the arguments is floating, or something is, and neither float64 nor
+            complex128.
 
     Example:
         >>> check_rules(lambda x: np.sin(x) * x, (np.array([0.5, 2.0]),))
@@ -73,9 +75,10 @@ class _Checked:
                 f"check_rules: no argument of {self.name} is floating; there is nothing to check."
             )
         for place in self._places:
-            if np.asarray(_numbers(self._leaves[place])).dtype != np.float64:
+            if np.asarray(_numbers(self._leaves[place])).dtype not in (np.float64, np.complex128):
                 raise ArgumentError(
-                    f"check_rules: an argument of {self.name} is not float64, whose digits differences need."
+                    f"check_rules: an argument of {self.name} is not float64 or complex128, whose digits "
+                    "differences need."
                 )
         self.point = [_copied(self._leaves[place]) for place in self._places]
         self.before = [np.array(_numbers(one)) for one in self.point]
@@ -137,7 +140,7 @@ class _Checked:
 
     def gradient(self, cotangents: Sequence[Any]) -> Function:
         def contracted(*point: Any) -> Any:
-            return sum((one * weight).sum() for one, weight in zip(self(*point), cotangents))
+            return sum((one * np.conj(weight)).real.sum() for one, weight in zip(self(*point), cotangents))
 
         return grad(contracted, tuple(range(len(self.point))))
 
@@ -170,7 +173,7 @@ class _Checked:
 
     def like(self, values: Sequence[Any], seed: int | None = None) -> list[np.ndarray]:
         random = self.random if seed is None else np.random.default_rng(seed)
-        return [random.standard_normal(np.shape(_numbers(one))) for one in values]
+        return [_random_like(_numbers(one), random) for one in values]
 
     def same(self, what: str, found: Sequence[Any], other: str, expected: Sequence[Any]) -> None:
         if len(found) != len(expected):
@@ -189,12 +192,14 @@ class _Checked:
 def _is_floating(leaf: Any) -> bool:
     dtype = getattr(leaf.payload if isinstance(leaf, Tensor) else leaf, "dtype", None)
     kind = "" if dtype is None else dtype.kind
-    if kind == "c" or isinstance(leaf, complex):
-        raise ArgumentError(
-            "check_rules: real numbers are compared, and one of the arguments or results is complex. Check a "
-            "function of real and imaginary parts that returns such parts."
-        )
-    return kind == "f" or isinstance(leaf, float)
+    return kind in CONTINUOUS if kind else isinstance(leaf, float | complex)
+
+
+def _random_like(numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Numbers of the same shape and sort."""
+    shape = np.shape(numbers)
+    real = random.standard_normal(shape)
+    return real + 1j * random.standard_normal(shape) if np.iscomplexobj(numbers) else real
 
 
 def _numbers(value: Any) -> Any:
@@ -216,4 +221,5 @@ def _moved(value: Any, by: Any) -> Any:
 
 
 def _product(one: Sequence[Any], other: Sequence[Any]) -> np.ndarray:
-    return np.asarray(sum(float(np.vdot(_numbers(a), b)) for a, b in zip(one, other)))
+    """That of all parts."""
+    return np.asarray(sum(float(np.vdot(_numbers(a), b).real) for a, b in zip(one, other)))

@@ -87,6 +87,8 @@ class Reader:
 
     def bind(self, roots: Sequence[Any]) -> tuple[Read | None, tuple[Any, ...]] | None:
         """`read` of another function object, and what it gives now; None if that reaches something else."""
+        if len(roots) != len(self._roots):  # a library's function, which is not explored
+            return None
         if self._shared is None:
             text = "\n".join(
                 [

@@ -16,41 +16,25 @@ from ...tracer.ops.movement import of_pairs, pairs_of
 from ...tracer.spec import real_dtype
 from ..tape.apply import apply
 from ..tracing.signature import Call
-from ..values.flatten import flatten, is_container, unflatten
+from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, as_kind
 from .inspection import Known
 from .table import Runs
 
 Compile = Callable[[Callable[..., Any]], Any]
+Places = tuple[tuple[int, bool], ...]
+"""Which of the leaves of the arguments are complex, and whether they are numbers of NumPy's."""
 
 
 def has_complex_arrays(call: Call) -> bool:
-    """Whether complex arrays are among the arguments."""
+    """Whether complex arrays, or complex numbers of NumPy's, are among the arguments."""
     found = [_payload(one) for one in getattr(call.arrays, "given", call.arrays)]
-    return any(one.dtype.kind == "c" for one in found if isinstance(one, np.ndarray))
+    return any(one.dtype.kind == "c" for one in found if isinstance(one, np.ndarray | np.generic))
 
 
 def _payload(value: Any) -> Any:
     return value._value if isinstance(value, Tensor) else value
-
-
-class _Structures:
-    """How the results of a function are nested, by number: keys of what it gives say which."""
-
-    def __init__(self) -> None:
-        self.known: list[Any] = []
-
-    def number(self, structure: Any) -> int:
-        for number, one in enumerate(self.known):
-            if one == structure:
-                return number
-        self.known.append(structure)
-        return len(self.known) - 1
-
-
-_structures: dict[int, _Structures] = {}
-"""By the number of the call that a function is for."""
 
 
 class Paired(Runs):
@@ -58,18 +42,15 @@ class Paired(Runs):
 
     def __init__(self, function: Callable[..., Any], call: Call, compile: Compile) -> None:
         self.call = call.with_arrays([None] * len(call.arrays))
-        self.number = len(_structures)
-        self.structures = _structures[self.number] = _Structures()
         args, kwargs = call.rebuild(call.leaves)
         leaves, _ = flatten((args, kwargs))
-        places = tuple(place for place, leaf in enumerate(leaves) if _is_complex(leaf))
-        self.places = places
-        self.function = compile(_of_parts(function, places, self.number))
+        self.places = {place: _is_number(leaf) for place, leaf in enumerate(leaves) if _is_complex(leaf)}
+        self.function = compile(_of_parts(function, tuple(self.places.items())))
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call."""
         args, kwargs = self._arguments(leaves)
-        return self._whole(self.function(*args, **kwargs))
+        return _with_whole_results(self.function(*args, **kwargs))
 
     def known(self, leaves: Sequence[Any]) -> Known:
         """What such a call would run."""
@@ -84,14 +65,6 @@ class Paired(Runs):
         given, structure = flatten(call.rebuild(call.leaves))
         parts = [_parts(leaf) if place in self.places else leaf for place, leaf in enumerate(given)]
         return unflatten(structure, parts)
-
-    def _whole(self, found: dict[str, Any]) -> Any:
-        leaves = []
-        for key, leaf in found.items():
-            kind = key.split()[-1]
-            leaves.append(leaf if kind == "real" else _whole(leaf, kind == "number"))
-        structure = self.structures.known[int(next(iter(found)).split()[0])]
-        return leaves[0] if structure is None else unflatten(structure, leaves)
 
 
 def _is_complex(leaf: Any) -> bool:
@@ -112,33 +85,45 @@ def _whole(leaf: Any, is_number: bool) -> Any:
     return found[()] if is_number else found
 
 
-def _of_parts(function: Callable[..., Any], places: tuple[int, ...], number: int) -> Callable[..., Any]:
+def _of_parts(function: Callable[..., Any], places: Places) -> Callable[..., Any]:
     """The function of parts that a function of complex numbers is."""
 
     @functools.wraps(function)
     def of_parts(*args: Any, **kwargs: Any) -> Any:
         given, keywords = _with_whole(args, kwargs, places)
-        return _with_parts(function(*given, **keywords), number)
+        return _with_parts(function(*given, **keywords))
 
     return of_parts
 
 
-def _with_whole(args: Any, kwargs: Any, places: tuple[int, ...]) -> Any:
+def _with_whole(args: Any, kwargs: Any, places: Places) -> Any:
     leaves, structure = flatten((args, kwargs))
-    for place in places:
-        leaves[place] = apply(of_pairs, leaves[place])
+    for place, is_number in places:
+        leaves[place] = _whole(leaves[place], is_number)
     return unflatten(structure, leaves)
 
 
-def _with_parts(value: Any, number: int) -> dict[str, Any]:
-    """The leaves of a result by keys that say which structure they have, and of which kind they are."""
-    leaves, structure = flatten(value) if is_container(value) else ([value], None)
-    which = _structures[number].number(structure)
-    found = {}
-    for place, leaf in enumerate(leaves):
-        kind = "real"
-        if _is_complex(leaf):
-            kind = "number" if isinstance(leaf, NumpyScalar) else "complex"
-            leaf = apply(pairs_of, leaf)
-        found[f"{which} {place} {kind}"] = leaf
-    return found
+REAL, COMPLEX, NUMBER = "real", "complex", "number"
+"""What the leaves of a result are, of which `NUMBER` is a complex one of NumPy's."""
+
+
+def _with_parts(value: Any) -> dict[str, Any]:
+    """A result with the parts of its complex leaves, by a key that says what its leaves are."""
+    leaves, structure = flatten(value)
+    kinds = [REAL if not _is_complex(leaf) else NUMBER if _is_number(leaf) else COMPLEX for leaf in leaves]
+    parts = [leaf if kind == REAL else apply(pairs_of, leaf) for leaf, kind in zip(leaves, kinds)]
+    return {" ".join(kinds): unflatten(structure, parts)}
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, NumpyScalar | np.generic)
+
+
+def _with_whole_results(found: dict[str, Any]) -> Any:
+    """The result that `_with_parts` was given."""
+    ((kinds, value),) = found.items()
+    leaves, structure = flatten(value)
+    return unflatten(
+        structure,
+        [leaf if kind == REAL else _whole(leaf, kind == NUMBER) for leaf, kind in zip(leaves, kinds.split())],
+    )

@@ -8,13 +8,14 @@ from ...tracer.errors import DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import movement as m
 from ..tape.apply import apply
-from ..values.tensor import Tensor
+from ..values.tensor import Tensor, TorchTensor
 from .common import array_dtype, as_dtype, conjugate, fail, floating, tensor
 from .declared import isnan
+from .movement import adjoint as transposed_conjugates
 
 __all__ = [
-    "angle", "complex", "conj", "conj_physical", "imag", "polar", "real", "resolve_conj", "resolve_neg",
-    "view_as_complex", "view_as_real",
+    "adjoint", "angle", "complex", "conj", "conj_physical", "imag", "polar", "real", "resolve_conj",
+    "resolve_neg", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 
@@ -45,27 +46,63 @@ def imag(input: Tensor) -> Tensor:
     return apply(e.imag, x)
 
 
+CONJUGATES = (
+    "PyTorch's conj(), adjoint(), H and mH show the memory of a complex tensor, here they are copies that "
+    "are not to be written to; write into conj_physical(), a clone(), or the tensor itself"
+)
+
+
 def conj(input: Tensor) -> Tensor:
-    """The conjugates of complex numbers, in memory of their own; a real tensor itself.
+    """The conjugates of complex numbers, not to be written to; a real tensor itself.
 
     Example:
         >>> conj(tensor([1 + 2j]))
         tensor([1.-2.j])
     """
-    return conjugate(tensor(input, "conj"))
+    x = tensor(input, "conj")
+    return _not_written(x, conjugate(x))
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged, a view; of complex numbers conjugated, and not to be written to.
+
+    Example:
+        >>> adjoint(tensor([[1, 2], [3, 4]])), adjoint(tensor([[1j]]))
+        (tensor([[1, 3],
+                [2, 4]]), tensor([[0.-1.j]]))
+    """
+    x = tensor(input, "adjoint")
+    return _not_written(x, transposed_conjugates(x))
+
+
+def _not_written(x: Tensor, conjugates: Tensor) -> Tensor:
+    if x.is_complex() and type(conjugates) is TorchTensor:
+        conjugates._frozen = CONJUGATES
+    return conjugates
+
+
+def conj_physical(input: Tensor) -> Tensor:
+    """The conjugates of complex numbers, in memory of their own; a real tensor itself.
+
+    Example:
+        >>> conj_physical(tensor([1 + 2j]))
+        tensor([1.-2.j])
+    """
+    return conjugate(tensor(input, "conj_physical"))
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed where they are asked for.
+    """The tensor itself, as conjugates are computed where they are asked for; of `conj` one to be written to.
 
     Example:
         >>> resolve_conj(tensor([1.0]))
         tensor([1.])
     """
-    return tensor(input, "resolve_conj")
+    x = tensor(input, "resolve_conj")
+    return apply(e.identity, x) if x._frozen == CONJUGATES else x
 
 
-conj_physical, resolve_neg = conj, resolve_conj
+resolve_neg = resolve_conj
 
 
 def complex(real: Tensor, imag: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from ...tracer.origin import current_origin
 from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import Trace, current_trace, is_tracing, tracing
 from ..captures.randomness import note_draws, undrawn_if
-from ..tape.apply import apply, of_kind, wrap
+from ..tape.apply import apply, of_kind, standing_for, wrap
 from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.loops import apply_loop
 from ..tracing.rows import with_drawn, with_rows
@@ -447,7 +447,7 @@ def _checkpointed(step: Step) -> Step:
             found[:] = [step(values, inputs)]
             return [*found[0][0].tensors, *found[0][1].tensors]
 
-        tensors = checkpoint(run)(list(values), list(inputs))
+        tensors = [standing_for(one) for one in checkpoint(run)(list(values), list(inputs))]
         carry, y = found[0]
         count = len(carry.tensors)
         return carry.with_tensors(tensors[:count]), y.with_tensors(tensors[count:])

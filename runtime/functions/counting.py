@@ -30,7 +30,6 @@ from .common import (
 from .comparison import where
 from .declared import any as any_of
 from .declared import argmax, cumsum, isnan
-from .declared import sum as sum_of
 from .indexing import true_positions
 from .joining import cat
 from .movement import expand_to, reshape_to
@@ -39,6 +38,7 @@ from .parts import along, part
 from .reduction import PAIRS, ValuesIndices
 from .running import running_maximum
 from .selection import values_of
+from .sorting import insertion_places
 
 __all__ = [
     "bucketize", "histc", "histogram", "isin", "mode", "searchsorted", "unique", "unique_consecutive",
@@ -81,7 +81,7 @@ def searchsorted(
     for one in (ordered, wanted):
         require_real(one, "searchsorted")
     if sorter is not None:
-        ordered = along(ordered, sorter, ordered.ndim - 1)
+        ordered = along(ordered, tensor(sorter, "searchsorted", "sorter"), ordered.ndim - 1)
     if not ordered.ndim or (ordered.ndim > 1 and ordered.shape[:-1] != wanted.shape[:-1]):
         fail(
             ShapeError,
@@ -90,23 +90,7 @@ def searchsorted(
             f"{list(ordered.shape)} and input value tensor {list(wanted.shape)}",
         )
     kind = np.dtype("int32") if out_int32 else INT64
-    return as_dtype(_places(ordered, wanted, right or side == "right"), kind)
-
-
-def _places(ordered: Tensor, wanted: Tensor, behind: bool) -> Tensor:
-    sequence, values = unwrap(ordered), unwrap(wanted)
-    known = isinstance(sequence, np.ndarray) and isinstance(values, np.ndarray) and not is_tracing()
-    if known and ordered.ndim == 1:
-        return wrap(np.asarray(np.searchsorted(sequence, values, side="right" if behind else "left")))
-    ordered, wanted = promoted("searchsorted", ordered, wanted, broadcast=False)
-    rows = reshape_to(ordered, (*ordered.shape[:-1], 1, ordered.shape[-1])) if ordered.ndim > 1 else ordered
-    column = reshape_to(wanted, (*wanted.shape, 1))
-    precedes = apply(e.less_equal if behind else e.less, rows, column)
-    if array_dtype(ordered).kind == "f":  # nan counts as the largest
-        last = isnan(column)
-        in_front = last if behind else apply(e.logical_and, last, apply(e.logical_not, isnan(rows)))
-        precedes = apply(e.logical_or, precedes, in_front)
-    return sum_of(precedes, -1)
+    return as_dtype(insertion_places(ordered, wanted, right or side == "right"), kind)
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:

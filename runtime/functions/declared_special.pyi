@@ -4,6 +4,10 @@ from ..values.tensor import Tensor
 from .common import Operand
 
 __all__ = [
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
     "digamma",
     "erf",
     "erfc",
@@ -24,10 +28,26 @@ __all__ = [
     "lgamma",
     "log1p",
     "log_ndtr",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
     "ndtri",
     "psi",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
     "zeta",
 ]
+
+def bessel_j0(input: Operand) -> Tensor:
+    """The Bessel function J_0, element by element. Code calls Python for it."""
+
+def bessel_j1(input: Operand) -> Tensor:
+    """The Bessel function J_1, element by element. Code calls Python for it."""
+
+def bessel_y0(input: Operand) -> Tensor:
+    """The Bessel function Y_0, element by element. Code calls Python for it."""
+
+def bessel_y1(input: Operand) -> Tensor:
+    """The Bessel function Y_1, element by element. Code calls Python for it."""
 
 def digamma(input: Operand) -> Tensor:
     """The derivative of lgamma (DLMF 5.2.2), element by element."""
@@ -89,11 +109,23 @@ def log1p(input: Operand) -> Tensor:
 def log_ndtr(input: Operand) -> Tensor:
     """The logarithm of the normal distribution function, element by element."""
 
+def modified_bessel_k0(input: Operand) -> Tensor:
+    """The modified Bessel function K_0, element by element. Code calls Python for it."""
+
+def modified_bessel_k1(input: Operand) -> Tensor:
+    """The modified Bessel function K_1, element by element. Code calls Python for it."""
+
 def ndtri(input: Operand) -> Tensor:
     """The quantile of the normal distribution, element by element."""
 
 def psi(input: Operand) -> Tensor:
     """The derivative of lgamma (DLMF 5.2.2), element by element."""
+
+def scaled_modified_bessel_k0(input: Operand) -> Tensor:
+    """exp(x) K_0(x), element by element. Code calls Python for it."""
+
+def scaled_modified_bessel_k1(input: Operand) -> Tensor:
+    """exp(x) K_1(x), element by element. Code calls Python for it."""
 
 def zeta(input: Operand, other: Operand) -> Tensor:
     """The Hurwitz zeta function, the sum of (k + q) ** -x, element by element. Code calls Python for it."""

@@ -6,6 +6,7 @@ eigenvalues or singular values, as of nan, LinearAlgebraError is raised.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,13 @@ from ...tracer.lapack import SMALL
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
+from ...tracer.ops import movement as m
 from ..tape.apply import apply, wrap
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
     array_dtype,
+    conjugate,
     fail,
     filled,
     floating,
@@ -31,10 +34,10 @@ from .declared import sum as sum_of
 from .joining import cat
 from .linalg import square
 from .movement import adjoint, reshape_to, transpose
-from .parts import part, selected, tril
+from .parts import part, selected, sliced, tril, triu
 from .selection import values_of
 
-__all__ = ["qr", "svd"]
+__all__ = ["orgqr", "ormqr", "qr", "svd"]
 
 
 class Svd(NamedTuple):
@@ -79,12 +82,22 @@ def matrices(A: Any, function: str) -> Tensor:
 
 def _plane(planes: Tensor, place: int, rows: int, name: str) -> Tensor:
     """The first rows of one plane of a decomposition."""
-    return part(selected(planes, planes.ndim - 3, place), planes.ndim - 3, 0, rows, grad_name=name)
+    *batch, _, _, columns = planes._value.shape
+    return _part_of_plane(planes, place, rows, (*batch, rows, columns), name)
 
 
 def _row(planes: Tensor, place: int, name: str) -> Tensor:
     """The first row of one plane."""
-    return reshape_to(_plane(planes, place, 1, name), (*planes.shape[:-3], planes.shape[-1]), name)
+    *batch, _, _, columns = planes._value.shape
+    return _part_of_plane(planes, place, 1, (*batch, columns), name)
+
+
+def _part_of_plane(planes: Tensor, place: int, rows: int, shape: tuple[int, ...], name: str) -> Tensor:
+    *batch, _, _, columns = planes._value.shape
+    starts, stops = (*(0,) * len(batch), place, 0, 0), (*batch, place + 1, rows, columns)
+    return apply(
+        m.reshape, sliced(planes, starts, stops, (1,) * len(starts), name), shape=shape, grad_name=name
+    )
 
 
 def _last_row(values: Tensor) -> Tensor:
@@ -208,7 +221,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         return Svd(adjoint(right), values, adjoint(left))
     if not columns:
         whole = np.broadcast_to(np.eye(rows, dtype=array_dtype(a)), (*a.shape[:-2], rows, rows))
-        left = wrap(np.array(whole)) if full_matrices else a
+        left = matmul(a, adjoint(a)) + wrap(np.array(whole)) if full_matrices else a
         return Svd(left, real_part(sum_of(a, -2)), part(a, a.ndim - 2, 0, 0))
     if d.is_number(a) and not a.is_complex():
         sign = apply(e.where, apply(e.less, a, 0.0), -1.0, apply(la.unit_like, a))
@@ -333,10 +346,49 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"tau has elements: found {tuple(a.shape)} and {tuple(factors.shape)}.",
         )
     identity = np.broadcast_to(np.eye(rows, columns, dtype=array_dtype(a)), tuple(a.shape)).copy()
-    unit, found = wrap(identity), wrap(identity)
-    vectors = tril(a, -1) + unit
-    for place in reversed(range(count)):
+    if not count:
+        return triu(tril(a, -1) + wrap(identity))  # with a gradient, which is 0
+    return _reflected(a, factors, wrap(identity), reversed(range(count)))
+
+
+def _reflected(a: Tensor, factors: Tensor, found: Tensor, places: Iterable[int]) -> Tensor:
+    """Matrices multiplied from the left by reflections, one after the other."""
+    unit = np.broadcast_to(np.eye(*a.shape[-2:], dtype=array_dtype(a)), tuple(a.shape)).copy()
+    vectors = tril(a, -1) + wrap(unit)
+    for place in places:
         vector = part(vectors, a.ndim - 1, place, place + 1)
         weight = part(factors, factors.ndim - 1, place, place + 1).unsqueeze(-1)
         found = found - weight * matmul(vector, matmul(adjoint(vector), found))
     return found
+
+
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """`linalg.householder_product`, PyTorch's older name.
+
+    Example:
+        >>> orgqr(tensor([[1.0], [0.0]]), tensor([0.0]))
+        tensor([[1.],
+                [0.]])
+    """
+    return householder_product(input, tau)
+
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """The square Q of these reflections (see `linalg.householder_product`) times `other`, or `other` times Q
+    without `left`; with `transpose` its adjoint.
+
+    Example:
+        >>> ormqr(tensor([[1.0], [0.0]]), tensor([2.0]), tensor([[1.0], [3.0]]))
+        tensor([[-1.],
+                [ 3.]])
+    """
+    a, factors = matrices(input, "ormqr"), floating(tau, "ormqr", "tau")
+    sides = matrices(other, "ormqr") if left else adjoint(matrices(other, "ormqr"))
+    count = factors.shape[-1]
+    if a.shape[-2] != sides.shape[-2] or count > min(a.shape[-2:]):
+        shapes = f"{tuple(a.shape)}, {tuple(factors.shape)} and {tuple(other.shape)}"
+        fail(ShapeError, f"ormqr: input, tau and other do not fit together: found shapes {shapes}.")
+    is_adjoint = left == transpose  # which has the reflections in their order
+    places = range(count) if is_adjoint else reversed(range(count))
+    found = _reflected(a, conjugate(factors) if is_adjoint else factors, sides, places)
+    return found if left else adjoint(found)

@@ -217,7 +217,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 def _rows_after(pivots: np.ndarray, rows: int) -> np.ndarray:
     """The order of the rows after exchanges as LAPACK counts them."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     order = np.tile(np.arange(rows), (len(flat), 1))
     for one, exchanges in zip(order, flat):
         for place, other in enumerate(exchanges - 1):

@@ -18,7 +18,7 @@ from .common import array_dtype, fail, filled, numpy_dtype, tensor, tensors
 from .declared import floor_divide
 from .joining import cat, meshgrid, stack
 from .movement import reshape_to
-from .parts import diag_embed
+from .parts import diag_embed, part
 from .selection import index_select
 
 __all__ = [
@@ -107,7 +107,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.asarray(list(choose(range(x.shape[0]), r)), np.int64).reshape(-1, r)
     if not rows.size:
-        return filled((0,) if r == 0 else (0, r), 0, array_dtype(x))
+        return reshape_to(part(x, 0, 0, 0), (0,) if r == 0 else (0, r))
     return reshape_to(index_select(x, 0, wrap(rows.reshape(-1))), rows.shape)
 
 

@@ -11,6 +11,7 @@ from ...tracer.ops import elementwise as e
 from ...tracer.spec import BOOL
 from ..tape.apply import apply
 from ..values.tensor import Tensor
+from .assignment import fill_
 from .common import (
     Scalar,
     array_dtype,
@@ -162,11 +163,9 @@ def fill(input: Tensor, value: Scalar | Tensor) -> Tensor:
         tensor([5, 5])
     """
     x = tensor(input, "fill")
-    if isinstance(value, Tensor):
-        if value.ndim:
-            fail(ShapeError, f"fill only supports 0-dimension value tensor but got {value.ndim} dimensions.")
-        return expand(as_dtype(value, array_dtype(x)), tuple(x.shape)).clone()
-    return filled(tuple(x.shape), value, array_dtype(x))
+    if isinstance(value, Tensor) and value.ndim:
+        fail(ShapeError, f"fill only supports 0-dimension value tensor but got {value.ndim} dimensions.")
+    return fill_(apply(e.identity, x), value)
 
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:

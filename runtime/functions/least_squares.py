@@ -7,12 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...tracer.errors import ShapeError
+from ...tracer.lapack import SMALL
 from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
+from ...tracer.ops import matrix_equations as equations
+from ...tracer.spec import real_dtype
+from ...tracer.trace import is_tracing
 from ..tape.apply import apply
+from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
     array_dtype,
+    as_dtype,
     fail,
     filled,
     floating,
@@ -24,7 +30,8 @@ from .declared import amax, amin
 from .declared import sum as sum_of
 from .decompositions import eigvalsh, matrices, svdvals
 from .linalg import inverse, square
-from .movement import reshape_to
+from .movement import expand_to, reshape_to
+from .parts import part, selected
 from .selection import values_of
 from .statistics import matrix_norm
 
@@ -138,12 +145,36 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             f"linalg.lstsq: input.size(-2) should match other.size(-2), found {tuple(a.shape)} and "
             f"{tuple(b.shape)}",
         )
-    found = matmul(pinv(a, rtol=rcond), sides)
+    found, values, rank = least_squares(a, sides, rcond)
     rows, columns = a.shape[-2:]
-    nothing = filled((0,), 0, array_dtype(a))
-    rank = filled((0,), 0, np.dtype("int64")) if driver == "gels" else matrix_rank(a, rtol=rcond)
+    nothing = filled((0,), 0, real_dtype(array_dtype(a)))
     residuals = nothing
     if rows > columns and driver not in (None, "gelsy") and bool((rank == columns).all()):
         residuals = sum_of(abs(matmul(a, found) - sides) ** 2, -2)
-    values = svdvals(a._detached()) if driver in ("gelsd", "gelss") else nothing
-    return Lstsq(reshape_to(found, tuple(found.shape[:-1])) if is_vector else found, residuals, rank, values)
+    return Lstsq(
+        reshape_to(found, tuple(found.shape[:-1])) if is_vector else found,
+        residuals,
+        filled((0,), 0, np.dtype("int64")) if driver == "gels" else rank,
+        values._detached() if driver in ("gelsd", "gelss") else nothing,
+    )
+
+
+def least_squares(a: Tensor, b: Tensor, rcond: float | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """The least X among those that make the norm of a X - b smallest, the singular values of a, and its rank.
+
+    By the pseudo-inverse where a gradient is coming, which needs it, and in code for few columns; else by
+    LAPACK's gelsd.
+    """
+    cut = _tolerance(a, None, rcond)[1]
+    rows, columns = a.shape[-2:]
+    is_differentiated = is_recording() and (a.requires_grad or b.requires_grad)
+    is_small = min(rows, columns) <= (SMALL if is_tracing() else 0)
+    if is_differentiated or is_small or a.is_complex():
+        return matmul(pinv(a, rtol=cut), b), svdvals(a), matrix_rank(a, rtol=cut)
+    batch, sides = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])), b.shape[-1]
+    b = expand_to(b, (*batch, *b.shape[-2:]))
+    both = apply(equations.least_squares, expand_to(a, (*batch, rows, columns)), b, rcond=float(cut))
+    first, last = columns * sides, both.shape[-1] - 1
+    solution = reshape_to(part(both, both.ndim - 1, 0, first), (*batch, columns, sides))
+    rank = as_dtype(selected(both, both.ndim - 1, last), np.dtype("int64"))
+    return solution, part(both, both.ndim - 1, first, last), rank

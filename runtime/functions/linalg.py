@@ -35,7 +35,8 @@ class SignAndLog(NamedTuple):
 def square(input: Tensor, function: str) -> Tensor:
     """Floating square matrices; ShapeError for others."""
     x = floating(input, function)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+    shape = x._value.shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
         fail(
             ShapeError,
             f"linalg.{function}: A must be batches of square matrices, but they are {tuple(x.shape)}.",
@@ -68,14 +69,16 @@ def solved(a: Tensor, b: Tensor, is_vector: bool, left: bool = True, lower: bool
     if not left:
         other = None if lower is None else not lower
         return transpose(solved(transpose(a, -2, -1), transpose(b, -2, -1), False, lower=other), -2, -1)
-    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+    if b.ndim < 2 or b._value.shape[-2] != a._value.shape[-1]:
         fail(
             ShapeError,
             f"linalg.solve: Incompatible shapes of A and B for the equation AX = B: {tuple(a.shape)} and "
             f"{tuple(b.shape)}",
         )
-    batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-    a, b = expand_to(a, (*batch, *a.shape[-2:])), expand_to(b, (*batch, *b.shape[-2:]))
+    sizes, sides = a._value.shape, b._value.shape
+    if sizes[:-2] != sides[:-2]:
+        batch = np.broadcast_shapes(tuple(sizes[:-2]), tuple(sides[:-2]))
+        a, b = expand_to(a, (*batch, *sizes[-2:])), expand_to(b, (*batch, *sides[-2:]))
     if lower is not None:
         return apply(la.triangular_solve, a, b, lower=lower, transposed=False)
     return apply(la.solve, a, b)

@@ -129,6 +129,7 @@ def _methods() -> dict[str, Function]:
         found[f"__{name}__"] = _operator(function)
     for name, function in BINARY.items():
         found[f"__r{name}__"] = _reflected(function)
+    found["__rdiv__"] = found["__rtruediv__"]
     found |= {f"__{name}__": function for name, function in UNARY.items()}
     made = FUNCTIONS["pullback"]
     found |= {name: made[name] for name in OFFERED if name in made}

@@ -16,7 +16,7 @@ from ..values.tensor import Tensor
 from .common import conjugate, fail, numpy_names, one_dim, require_broadcast, sizes, tensor
 
 __all__ = [
-    "adjoint", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "broadcast_to", "expand",
     "expand_as", "flatten", "moveaxis", "movedim", "permute", "ravel", "repeat", "reshape",
     "reshape_as", "squeeze", "swapaxes", "swapdims", "t", "tile", "transpose", "unflatten",
     "unsqueeze", "view", "view_as",
@@ -316,13 +316,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged, of complex numbers conjugated.
-
-    Example:
-        >>> adjoint(tensor([[1, 2], [3, 4]])), adjoint(tensor([[1j]]))
-        (tensor([[1, 3],
-                [2, 4]]), tensor([[0.-1.j]]))
-    """
+    """The last two dimensions exchanged, of complex numbers conjugated."""
     return conjugate(transpose(input, -2, -1))
 
 

@@ -60,9 +60,10 @@ def padded(x: Tensor, widths: Widths, mode: str, value: float | None) -> Tensor:
         )
     for dim, (before, after) in enumerate(widths):
         if before or after:
-            x = _continued(
-                _cropped(x, [(0, 0)] * dim + [(before, after)]), dim, max(before, 0), max(after, 0), mode
-            )
+            kept = _cropped(x, [(0, 0)] * dim + [(before, after)])
+            # what is kept goes round; the other modes continue what there was
+            source = kept if mode == "circular" else x
+            x = _continued(source, kept, dim, max(before, 0), max(after, 0), mode)
     return x
 
 
@@ -99,8 +100,8 @@ def _constant(x: Tensor, widths: Widths, value: float | None) -> Tensor:
     return apply(m.pad, x, widths=added, value=filler)
 
 
-def _continued(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
-    """x with what is inside repeated at both ends of a dimension."""
+def _continued(x: Tensor, kept: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
+    """What is kept of x, with what is inside of x repeated at both ends of a dimension."""
     extent = x._value.shape[dim]
     most = extent - 1 if mode == "reflect" else extent if mode == "circular" else max(before, after)
     if before > most or after > most or not extent:
@@ -109,7 +110,7 @@ def _continued(x: Tensor, dim: int, before: int, after: int, mode: str) -> Tenso
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at dimension {dim} of input {list(x.shape)} in mode {mode!r}",
         )
-    pieces = [_edge(x, dim, before, True, mode), x, _edge(x, dim, after, False, mode)]
+    pieces = [_edge(x, dim, before, True, mode), kept, _edge(x, dim, after, False, mode)]
     names = {
         "reflect": "ReflectionPad1DBackward0",
         "replicate": "ReplicationPad1DBackward0",

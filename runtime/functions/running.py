@@ -83,6 +83,8 @@ def cummin(input: Tensor, dim: int) -> ValuesIndices:
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sums of exponentials, without overflow.
 
+    Of complex numbers it is one of the logarithms: the imaginary part is given up to multiples of 2 pi.
+
     Example:
         >>> logcumsumexp(tensor([0.0, 0.0]), 0)
         tensor([0.0000, 0.6931])

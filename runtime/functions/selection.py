@@ -87,7 +87,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     dim = one_dim(dim, x.ndim, "gather")
     require_index_shape(x, index, dim, "gather")
     if not index.numel() and index.ndim != x.ndim:
-        return filled(tuple(index.shape), 0, array_dtype(x))
+        return reshape_to(part(reshape_to(x, (x.numel(),)), 0, 0, 0), tuple(index.shape))
     if not x.ndim:
         found = gather(reshape_to(x, (1,)), 0, index.reshape(-1))
         return reshape_to(found, tuple(index.shape), "GatherBackward0")

@@ -1,16 +1,31 @@
-"""Sorting in traced functions."""
+"""Sorting in traced functions, and places in what is sorted."""
 
 from __future__ import annotations
 
-from ...tracer.ops.ordering import sorted_positions
+from ...tracer.ops.ordering import searchsorted, sorted_positions
 from ...tracer.spec import INT64
 from ..tape.apply import apply
 from ..values.modes import no_grad
 from ..values.tensor import Tensor
-from .common import array_dtype, as_dtype
+from .common import array_dtype, as_dtype, promoted
+from .movement import reshape_to
 
 
 @no_grad()
 def sorting_positions(x: Tensor) -> Tensor:
     """The positions that sort a tensor along its last dimension: equal elements in order, nan behind all."""
-    return apply(sorted_positions, x if array_dtype(x).kind in "fiu" else as_dtype(x, INT64))
+    return apply(sorted_positions, _of_numbers(x))
+
+
+@no_grad()
+def insertion_places(ordered: Tensor, wanted: Tensor, right: bool) -> Tensor:
+    """How many elements of an ordered vector, or of the row of the same place, are less than each one that is
+    wanted; if `right`, less or equal. nan is the largest.
+    """
+    ordered, wanted = map(_of_numbers, promoted("searchsorted", ordered, wanted, broadcast=False))
+    row = reshape_to(wanted, (wanted.numel(),)) if ordered.ndim == 1 else wanted
+    return reshape_to(apply(searchsorted, ordered, row, right=right), tuple(wanted.shape))
+
+
+def _of_numbers(x: Tensor) -> Tensor:
+    return x if array_dtype(x).kind in "fiu" else as_dtype(x, INT64)

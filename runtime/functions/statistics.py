@@ -13,7 +13,6 @@ from ...tracer.operator import Operator
 from ...tracer.ops import composite as c
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import reduction as r
-from ...tracer.spec import real_dtype
 from ..tape.apply import apply
 from ..values.tensor import Tensor
 from .common import (
@@ -187,8 +186,9 @@ def vector_norm(
         extreme = r.amax if order > 0 else r.amin
         return apply(extreme, apply(e.absolute, values), dims=dims, keepdim=bool(keepdim), grad_name=NORM)
     if order == 0:
-        counted = as_dtype(apply(e.not_equal, values, 0.0), real_dtype(array_dtype(values)))
-        return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim))
+        signs = apply(e.sign, apply(e.absolute, values))
+        counted = apply(e.where, apply(e.equal, values, 0.0), signs, 1.0)  # of nan as well
+        return apply(r.sum_, counted, dims=dims, keepdim=bool(keepdim), grad_name=NORM)
     return apply(c.norm, values, dims=dims, keepdim=bool(keepdim), order=order, grad_name=NORM)
 
 

@@ -16,7 +16,7 @@ from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from ...tracer.spec import CONTINUOUS
 from ..autograd import autograd
-from ..functions import METHODS, PUBLIC, assignment, movement
+from ..functions import METHODS, PUBLIC, assignment, complex_numbers, movement
 from ..functions.common import array_dtype, is_operand
 from ..functions.conventions import OFFERED
 from ..functions.methods import BINARY
@@ -142,7 +142,8 @@ def to(self: Tensor, *targets: Any, **options: Any) -> Tensor:
         tensor([1, 1])
     """
     copy = bool(options.pop("copy", False))
-    options.pop("non_blocking", None)
+    for without_meaning in ("non_blocking", "memory_format"):
+        options.pop(without_meaning, None)
     dtype = self._value.dtype
     for target in (*targets, *options.values()):
         if isinstance(target, Tensor):
@@ -168,8 +169,8 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
     return to(self, getattr(dtype, "dtype", dtype))
 
 
-def _converter(dtype: dtypes.DType) -> Callable[[Tensor], Tensor]:
-    def method(self: Tensor) -> Tensor:
+def _converter(dtype: dtypes.DType) -> Callable[..., Tensor]:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
         return to(self, dtype)
 
     method.__doc__ = f"The tensor in dtype {dtype.name}; itself if it has it already."
@@ -329,14 +330,14 @@ def _bind_the_rest() -> None:
     _bind("retain_grad", autograd.retain_grad)
     for name, dtype in CONVERTERS.items():
         _bind(name, _converter(dtype))
-    for name in ("zeros", "ones", "empty", "full"):
+    for name in ("zeros", "ones", "empty", "full", "empty_strided"):
         _bind(f"new_{name}", _new(getattr(creation, name)))
     _bind("T", property(_transposed, doc="The dimensions in reverse order."))
     _bind(
         "mT",
         property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
     )
-    _bind("H", property(movement.adjoint, doc="The transpose of a matrix, of complex numbers conjugated."))
+    _bind("H", property(complex_numbers.adjoint, doc="The transpose of a matrix, its elements conjugated."))
 
 
 def _transposed(self: Tensor) -> Tensor:

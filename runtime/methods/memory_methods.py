@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import GradientError, ShapeError, UnsupportedError
-from ..functions import movement, parts
+from ..functions import complex_numbers, movement, parts
 from ..functions.assignment import copy_
 from ..tensors.creation import as_tensor, empty
 from ..values import dtypes
@@ -163,5 +163,5 @@ METHODS: dict[str, Any] = {
     "is_cpu": True,
     "is_sparse_csr": False,
     "name": None,
-    "mH": property(movement.adjoint, doc="The last two dimensions exchanged, complex numbers conjugated."),
+    "mH": property(complex_numbers.adjoint, doc="The last two dimensions exchanged, elements conjugated."),
 }

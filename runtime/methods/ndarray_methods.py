@@ -144,7 +144,8 @@ def flat(self: Tensor) -> Flat:
 
 NDARRAY_METHODS: dict[str, Any] = {
     "copy": copy, "astype": astype, "fill": fill, "dot": dot, "transpose": transpose, "round": rounded,
-    "ptp": ptp, "conj": complex_numbers.conj, "conjugate": complex_numbers.conj, "size": property(size),
+    "ptp": ptp, "conj": complex_numbers.conj, "conjugate": complex_numbers.conj_physical,
+    "size": property(size),
     "real": property(complex_numbers.real, _set_real), "imag": property(imag, _set_imag),
     "flat": property(flat), "cumsum": cumulated("cumsum"),
     "cumprod": cumulated("cumprod"), "std": with_ddof("std"), "var": with_ddof("var"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError
+from ...tracer.spec import real_dtype
 from ..functions.assignment import copy_
 from ..tensors.sampling import Generator, drawn
 from ..values.asked import Asked
@@ -17,17 +19,22 @@ Draw = Callable[..., np.ndarray]
 """(NumPy's generator, shape, parameters ...) -> float64 numbers."""
 
 
-def _filling(name: str, draw: Draw, doc: str, *, of_floats: bool = True) -> Callable[..., Tensor]:
+def _filling(name: str, draw: Draw, doc: str, *, kinds: str = "f") -> Callable[..., Tensor]:
+    """The method, of dtypes of these kinds; of complex numbers it draws both parts."""
+
     def fill(self: Tensor, *parameters: Any, generator: Generator | None = None, **named: Any) -> Tensor:
         dtype = self._value.dtype
-        if of_floats and dtype.kind != "f":
+        if dtype.kind not in kinds:
             raise DTypeError(f"{name}(): expected a floating point dtype, found {self.dtype}.")
         shape = tuple(self._value.shape)
-        values = drawn(
-            lambda rng: np.asarray(draw(rng, shape, dtype, *parameters, **named)).astype(dtype, copy=False),
-            generator,
-        )
-        return copy_(self, values)
+
+        def values(rng: Any) -> np.ndarray:
+            if dtype.kind == "c":
+                pairs = np.asarray(draw(rng, (*shape, 2), dtype, *parameters, **named))
+                return pairs.astype(real_dtype(dtype), copy=False).view(dtype)[..., 0]
+            return np.asarray(draw(rng, shape, dtype, *parameters, **named)).astype(dtype, copy=False)
+
+        return copy_(self, drawn(values, generator))
 
     fill.__name__ = fill.__qualname__ = name
     fill.__doc__ = doc
@@ -41,7 +48,7 @@ def _require(holds: bool, function: str, expected: str, found: Any) -> None:
 
 def _normal(rng: Any, shape: Any, dtype: Any, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
     _require(std >= 0, "normal_", "std >= 0.0", std)
-    return rng.normal(mean, std, shape)
+    return rng.normal(mean, std * math.sqrt(0.5) if dtype.kind == "c" else std, shape)
 
 
 def _uniform(rng: Any, shape: Any, dtype: Any, low: float = 0.0, high: float = 1.0, **named: float) -> Any:
@@ -89,9 +96,14 @@ def _random(rng: Any, shape: Any, dtype: Any, first: int = 0, to: int | None = N
     return rng.integers(low, high, shape)
 
 
+ANY_KIND = "biuf"
+"""The kinds of dtypes that hold real numbers."""
+
 FILLS = {
-    "normal_": _filling("normal_", _normal, "Fill with normal random numbers: mean, std."),
-    "uniform_": _filling("uniform_", _uniform, "Fill with random numbers, uniform in [from, to)."),
+    "normal_": _filling("normal_", _normal, "Fill with normal random numbers: mean, std.", kinds="fc"),
+    "uniform_": _filling(
+        "uniform_", _uniform, "Fill with random numbers, uniform in [from, to).", kinds="fc"
+    ),
     "exponential_": _filling(
         "exponential_", _exponential, "Fill with exponential random numbers of rate lambd."
     ),
@@ -99,7 +111,7 @@ FILLS = {
         "geometric_",
         _geometric,
         "Fill with the number of trials to a success of probability p.",
-        of_floats=False,
+        kinds=ANY_KIND,
     ),
     "cauchy_": _filling(
         "cauchy_", _cauchy, "Fill with random numbers of the Cauchy distribution: median, sigma."
@@ -111,8 +123,8 @@ FILLS = {
         "bernoulli_",
         _bernoulli,
         "Fill with 1 with probability p, else 0; p may be a tensor.",
-        of_floats=False,
+        kinds=ANY_KIND,
     ),
-    "random_": _filling("random_", _random, "Fill with random integers in [from, to).", of_floats=False),
+    "random_": _filling("random_", _random, "Fill with random integers in [from, to).", kinds=ANY_KIND),
 }
 """By the name of the method."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.spec import CONTINUOUS
-from ..functions import PUBLIC, declared, joining, parts, reduction
+from ..functions import PUBLIC, declared, joining, parts, reduction, sorting
 from ..functions.common import array_dtype, as_dtype, conjugate, fail, require_real
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -27,26 +27,26 @@ def _between(x: Tensor, axis: int, start: int, stop: int) -> Tensor:
 
 
 @implements(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left") -> Tensor:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
     """How many of the sorted `a` are less than v; side "right": less or equal. nan counts as the largest."""
-    ordered, wanted = promoted([a, v])
+    if side not in ("left", "right"):
+        fail(ArgumentError, f"numpy.searchsorted: side must be 'left' or 'right', found {side!r}.")
+    ordered, wanted = (require_real(one, "numpy.searchsorted") for one in promoted([a, v]))
     require_vector(ordered, "searchsorted", "a")
-    wanted = wanted._detached()[..., None]
-    ordered = ordered._detached()
-    precedes = PUBLIC["lt"](ordered, wanted) if side == "left" else PUBLIC["le"](ordered, wanted)
-    if array_dtype(wanted).kind == "f":
-        before_nan = PUBLIC["isnan"](wanted)
-        precedes = precedes | (before_nan if side == "right" else before_nan & ~PUBLIC["isnan"](ordered))
-    return declared.sum(precedes, -1)
+    ordered = ordered if sorter is None else ordered[sorter]
+    return sorting.insertion_places(ordered._detached(), wanted._detached(), side == "right")
 
 
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """The number of the bin that each element is in; `bins` increase or decrease."""
-    edges = tensor_of(bins)
-    if edges.shape[0] > 1 and bool(edges[0] > edges[-1]):
-        return edges.shape[0] - searchsorted(edges.flip(0), x, "left" if right else "right")
-    return searchsorted(edges, x, "left" if right else "right")
+    edges, side = require_vector(tensor_of(bins), "digitize", "bins"), "left" if right else "right"
+    first, second = edges[:-1]._detached(), edges[1:]._detached()
+    if bool(declared.all(first <= second)):
+        return searchsorted(edges, x, side)
+    if not bool(declared.all(first >= second)):
+        fail(ArgumentError, "numpy.digitize: bins must be monotonically increasing or decreasing.")
+    return edges.shape[0] - searchsorted(edges.flip(0), x, side)
 
 
 @implements(np.interp)

@@ -88,12 +88,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tenso
     rows, columns = x.shape
     cut = np.finfo(array_dtype(x)).eps * max(rows, columns) if rcond is None else rcond
     table = y[:, None] if y.ndim == 1 else y
-    values = decompositions.svdvals(x)
-    rank = int(PUBLIC["sum"](values._detached() > cut * values._detached()[0]))
-    if rank == columns <= rows:
-        found = least_squares.lstsq(x, table).solution
-    else:
-        found = PUBLIC["matmul"](least_squares.pinv(x, atol=0.0, rtol=cut), table)
+    found, values, counted = least_squares.least_squares(x, table, cut)
+    rank = int(counted)
     if rank == columns < rows:
         distance = table - PUBLIC["matmul"](x, found)
         distance = PUBLIC["abs"](distance) if x.is_complex() else distance

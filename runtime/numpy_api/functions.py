@@ -355,9 +355,15 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 @implements(np.cross)
-def _cross(a: Any, b: Any, axis: int = -1) -> Tensor:
-    x, y = (one[(None,) * (max(np.ndim(a), np.ndim(b)) - one.ndim)] for one in promoted([a, b]))
-    return contraction.cross(x, y, axis)
+def _cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = (movement.movedim(one, place, -1) for one, place in zip(promoted([a, b]), (axisa, axisb)))
+    rank = max(x.ndim, y.ndim)
+    x, y = (one[(None,) * (rank - one.ndim)] for one in (x, y))
+    return movement.movedim(contraction.linalg_cross(x, y), -1, axisc)
 
 
 @implements(np.einsum, shares=True)
@@ -406,6 +412,8 @@ def _clip(
 @implements(np.round, np.around)
 def _round(a: Any, decimals: int = 0) -> Tensor:
     x = tensor_of(a)
+    if x.is_complex():
+        return PUBLIC["complex"](*(PUBLIC["round"](one, decimals=decimals) for one in (x.real, x.imag)))
     if array_dtype(x).kind == "f":
         return PUBLIC["round"](x, decimals=decimals)
     if decimals >= 0 or array_dtype(x).kind == "b":
@@ -443,7 +451,14 @@ implements(np.take_along_axis)(
 )
 implements(np.sinc)(lambda x: PUBLIC["sinc"](averaged(x)))
 implements(np.real, shares=True)(lambda val: PUBLIC["real"](tensor_of(val)))
-implements(np.imag, shares=True)(lambda val: tensor_of(val).imag)
+
+
+@implements(np.imag, shares=True)
+def _imag(val: Any) -> Tensor:
+    x = tensor_of(val)
+    return x.imag if x.is_complex() else filled(tuple(x.shape), 0, array_dtype(x))
+
+
 implements(np.isreal)(lambda x: PUBLIC["isreal"](tensor_of(x)))
 implements(np.iscomplex)(lambda x: PUBLIC["logical_not"](PUBLIC["isreal"](tensor_of(x))))
 implements(np.copy)(lambda a: PUBLIC["clone"](tensor_of(a)))

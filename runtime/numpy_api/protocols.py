@@ -18,19 +18,19 @@ import numpy as np
 
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
-from ...tracer.operator import Value, operators
+from ...tracer.operator import Operator, Value, operators
 from ...tracer.spec import CONTINUOUS, SUPPORTED
 from ...tracer.trace import innermost
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
-from ..tape.apply import apart_from, wrap
+from ..tape.apply import apart_from, apply, wrap
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled, tensors_among
-from .values import calls_from_scipy, without_tensors
+from .values import averaged, calls_from_scipy, promoted, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -39,9 +39,19 @@ _COMPOSED = {name: name for name in _SAME_NAME.split()} | {
     "conjugate": "conj_physical", "sign": "sgn", "degrees": "rad2deg", "radians": "deg2rad",
     "log_expit": "logsigmoid",
 }  # fmt: skip
-UFUNCS = {name: offered(one) for one in operators() if one.torch for name in (*one.numpy, *one.scipy)} | {
-    name: PUBLIC[public] for name, public in _COMPOSED.items()
-}
+
+
+def _of_floats(operator: Operator) -> Callable[..., Tensor]:
+    """The function of an operator that PyTorch does not have, of operands in their common dtype."""
+    return lambda *operands: apply(operator, *(averaged(one) for one in promoted(operands)))
+
+
+UFUNCS = {
+    name: offered(one) if one.torch else _of_floats(one)
+    for one in operators()
+    for name in (*one.numpy, *one.scipy)
+    if one.torch or one.scipy
+} | {name: PUBLIC[public] for name, public in _COMPOSED.items()}
 """By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
 some that are made of several operators."""
 NUMBERS = (bool, int, float, complex)

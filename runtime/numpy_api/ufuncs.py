@@ -104,7 +104,7 @@ OF_OTHERS |= {
     "left_shift": left_shift, "right_shift": right_shift, "vecdot": vecdot,
     "divmod": lambda a, b: (called(np.floor_divide, (a, b)), called(np.remainder, (a, b))),
     "matvec": lambda a, b: FUNCTIONS[np.einsum]("...ij,...j->...i", a, b),
-    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", a, b),
+    "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", PUBLIC["conj_physical"](tensor_of(a)), b),
     **{name: _of_integers(getattr(np, name)) for name in ("gcd", "lcm", "bitwise_count")},
 }  # fmt: skip
 OPTIONS["vecdot"] = {"axis"}

@@ -1,4 +1,4 @@
-"""SciPy's functions on Tensors, with its names and options: `scipy.special.logsumexp`, `scipy.linalg.solve`.
+"""SciPy's functions on Tensors, with its names and options: `scipy.special.logsumexp`, `scipy.fft.rfft`.
 
 Its ufuncs, `scipy.special.erf` and the like, come by way of NumPy: see `numpy_api/ufuncs`. What is here does
 not ask its arguments what they are, so code is given these functions in place of SciPy's (`stand_ins`).
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import UnsupportedError
-from ..functions import PUBLIC, declared, decompositions, linalg
-from ..functions.common import INTEGERS, array_dtype, fail
+from ..functions import PUBLIC, declared
+from ..functions.common import INTEGERS, fail
 from ..numpy_api.fft import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS
-from ..numpy_api.values import as_python_number, averaged, promoted
+from ..numpy_api.values import averaged, promoted
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from .scipy_linalg import OF_MATRICES
 
 # --- scipy.special ------------------------------------------------------------------------------------------
 
@@ -56,80 +57,6 @@ def log_softmax(x: Any, axis: Any = None) -> Tensor:
     return values - logsumexp(values, axis, keepdims=True)
 
 
-# --- scipy.linalg -------------------------------------------------------------------------------------------
-
-HARMLESS = frozenset(("check_finite", "debug", "overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver"))
-"""Options that change how the result is computed, not what it is."""
-
-
-SYMMETRIC = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
-GENERAL = (None, "gen", "general")
-"""What `solve` may be told about its matrix."""
-
-
-def _plainly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which ignores SciPy's harmless options."""
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        return function(*arguments, **{name: one for name, one in options.items() if name not in HARMLESS})
-
-    return call
-
-
-def solve(
-    a: Any, b: Any, lower: bool = False, transposed: bool = False, assume_a: str | None = None
-) -> Tensor:
-    """The x with a x = b; of a matrix that is said to be symmetric one triangle is read."""
-    x, y = (averaged(one) for one in promoted([a, b]))
-    if assume_a in SYMMETRIC:
-        if x.is_complex() and assume_a in SYMMETRIC[:2]:
-            fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} with a complex matrix.")
-        x = linalg.symmetric(x, lower)
-    elif assume_a not in GENERAL:
-        fail(UnsupportedError, f"scipy.linalg.solve: assume_a={assume_a!r} is not supported on a Tensor.")
-    return linalg.solved(x.mT if transposed else x, y, y.ndim == 1)
-
-
-def cholesky(a: Any, lower: bool = False) -> Tensor:
-    """The triangular factor: an upper one unless `lower`, from the upper half."""
-    return linalg.cholesky(linalg.symmetric(averaged(a), lower), not lower)
-
-
-def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Tensor:
-    x, y = (averaged(one) for one in promoted([a, b]))
-    if trans in (1, 2, "T", "C"):
-        x, lower = x.mT if trans in (1, "T") else x.mH, not lower
-    right = y[:, None] if y.ndim == 1 else y
-    found = linalg.solve_triangular(x, right, upper=not lower, unitriangular=unit_diagonal)
-    return found[:, 0] if y.ndim == 1 else found
-
-
-def cho_solve(c_and_lower: Any, b: Any) -> Tensor:
-    """The solution, given Cholesky's factor."""
-    factor, lower = c_and_lower
-    first = solve_triangular(factor, b, trans=0 if lower else 2, lower=lower)
-    return solve_triangular(factor, first, trans=2 if lower else 0, lower=lower)
-
-
-NORMS_BY_LAPACK = {1: (None, 2), 2: (1, np.inf)}
-"""By number of dimensions the norms that SciPy gives as Python numbers."""
-
-
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    x = tensor_of(a)
-    found = FUNCTIONS[np.linalg.norm](x, ord, axis, keepdims)
-    by_lapack = axis is None and not keepdims and array_dtype(x).kind == "f"
-    return as_python_number(found) if by_lapack and ord in NORMS_BY_LAPACK.get(x.ndim, ()) else found
-
-
-def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
-    """Eigenvalues in ascending order, and eigenvectors in columns, of a symmetric matrix."""
-    values, vectors = decompositions.eigh(linalg.symmetric(averaged(a), lower))
-    return values if eigvals_only else (values, vectors)
-
-
 # --- all ----------------------------------------------------------------------------------------------------
 
 SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
@@ -137,17 +64,7 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "logsumexp": logsumexp, "softmax": softmax, "log_softmax": log_softmax,
         "polygamma": lambda n, x: PUBLIC["polygamma"](n, averaged(x)),
     },
-    "scipy.linalg": {
-        "solve": _plainly(solve), "inv": _plainly(lambda a: linalg.inverse(averaged(a))),
-        "det": _plainly(lambda a: linalg.det(averaged(a))), "cholesky": _plainly(cholesky),
-        "cho_factor": _plainly(lambda a, lower=False: (cholesky(a, lower), lower)),
-        "cho_solve": _plainly(cho_solve), "solve_triangular": _plainly(solve_triangular),
-        "norm": _plainly(norm), "expm": lambda A: PUBLIC["matrix_exp"](averaged(A)),
-        "svdvals": _plainly(lambda a: decompositions.svdvals(averaged(a))),
-        "svd": _plainly(lambda a, full_matrices=True: decompositions.linalg_svd(averaged(a), full_matrices)),
-        "eigvalsh": _plainly(lambda a, lower=True: eigh(a, lower=lower, eigvals_only=True)),
-        "eigh": _plainly(eigh),
-    },
+    "scipy.linalg": OF_MATRICES,
     "scipy.fft": OF_SCIPY,
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),

@@ -70,6 +70,7 @@ def trace_body(
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
     from ...codegen.derivatives.taken import Taken  # not at start
+    from ...codegen.rewriting.split_complex import Split
 
     trace, recording = current_trace(), is_recording()
     trace.differentiable = True  # gradients are taken of the graph, which must show where there are none
@@ -99,7 +100,8 @@ def trace_body(
     if any(node not in outer for node in edges):
         raise GraphError(f"{name}: a value that the tape has read is not in the graph of the body")
     places = {node: make_input(node.spec, node.name, node.origin) for node in outer}
-    taken = Taken(name, name_results(substitute(outputs, places)))
+    graph = Graph(name, (), name_results(substitute(outputs, places)))
+    taken = Taken(Split(graph, joins=True).graph)
     trace.notes += taken.notes
     return TracedBody(
         (*nodes, *places.values()),

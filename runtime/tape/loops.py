@@ -16,6 +16,7 @@ from ..values.nodes import edge_of
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .apply import apply, cut_off
+from .complex_ends import apart, is_of_complex, joined
 from .derivatives import GraphBackward
 from .ruled import result_of_ruled
 
@@ -37,7 +38,15 @@ class LoopResults(Value):
 
 
 def apply_loop(operands: Sequence[Any], attributes: Mapping[str, Any]) -> LoopResults:
-    """A loop on traced tensors: a node of the graph, and one of the tape if an operand requires grad."""
+    """A loop on traced tensors: a node of the graph, and one of the tape if an operand requires grad.
+
+    One of complex values is a loop of their parts.
+    """
+    if is_of_complex(attributes["body"]):
+        from ...codegen.rewriting.split_complex import loop_of_parts  # not at start
+
+        own, results = loop_of_parts(attributes)
+        return LoopResults(joined(apply_loop(apart(operands), own).tensors, results))
     trace = current_trace()
     values = [one.payload if isinstance(one, Tensor) else one for one in operands]
     nodes = tuple(one if isinstance(one, Node) else trace.capture(one) for one in values)

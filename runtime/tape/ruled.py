@@ -15,6 +15,7 @@ from ..values.nodes import edge_of
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .apply import cut_off
+from .complex_ends import apart, is_of_complex, joined
 from .derivatives import GraphBackward
 
 _last_call: WeakKeyDictionary[Body, tuple[tuple[Any, ...], list[Tensor]]] = WeakKeyDictionary()
@@ -22,7 +23,15 @@ _last_call: WeakKeyDictionary[Body, tuple[tuple[Any, ...], list[Tensor]]] = Weak
 
 
 def apply_ruled(operands: Sequence[Any], body: Body) -> list[Tensor]:
-    """All results of a call: nodes of the graph, and one node of the tape if an operand requires grad."""
+    """All results of a call: nodes of the graph, and one node of the tape if an operand requires grad.
+
+    Of complex values it is a call on their parts.
+    """
+    if is_of_complex(body):
+        from ...codegen.rewriting.split_complex import rule_of_parts  # not at start
+
+        own, results = rule_of_parts(body)
+        return joined(apply_ruled(apart(operands), own), results)
     trace = current_trace()
     values = [one.payload if isinstance(one, Tensor) else one for one in operands]
     nodes = tuple(one if isinstance(one, Node) else trace.capture(one) for one in values)

@@ -12,7 +12,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Hashable, Mapping
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, of_arrays
-from ..scipy_api.scipy_distributions import NAMES, stand_in
+from ..scipy_api import distributions
 from ..scipy_api.scipy_functions import SCIPY
 from ..tensors.conversion import holds_tensor, joined
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
@@ -130,7 +130,10 @@ def _while_wanted(real: Function, function: Function) -> Function:
 def _of_scipy(value: Any) -> Function | None:
     """What stands for a function of SciPy, which is imported by those who use it alone."""
     if type(value).__module__.startswith("scipy.stats."):
-        return _distributions().get(id(value))
+        return distributions.stand_in(value)
+    if type(value) is MethodType:
+        owner = _of_scipy(value.__self__) if type(value.__self__).__module__[:12] == "scipy.stats." else None
+        return None if owner is None else getattr(owner, value.__name__)
     is_function = type(value) is FunctionType or type(value).__module__ == "uarray"  # of scipy.fft
     if not is_function or not (value.__module__ or "").startswith("scipy."):
         return None
@@ -141,20 +144,13 @@ def _of_scipy(value: Any) -> Function | None:
 
 
 @functools.cache
-def _distributions() -> dict[int, Any]:
-    """What stands for the distributions of SciPy, by identity."""
-    stats = sys.modules["scipy.stats"]
-    return {id(vars(stats)[name]): stand_in(name, vars(stats)[name]) for name in NAMES}
-
-
-@functools.cache
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
     if module.__name__ == "scipy":
         names = [name for name in (*SCIPY, "scipy.stats") if name in sys.modules]
         return _Changed(module, {name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in names})
     if module.__name__ == "scipy.stats":
-        return _Changed(module, {name: _distributions()[id(vars(module)[name])] for name in NAMES})
+        return _Changed(module, distributions.stand_ins())
     functions = SCIPY.get(module.__name__)
     if functions is None:
         return None

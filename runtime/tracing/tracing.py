@@ -316,8 +316,8 @@ class _Run:
         values = name_results((*outputs, *pulled.gradients.values(), *(guard.node for guard in guards)))
         if not pulled.gradients:
             values = self.trace.stack_drawn(self.trace.share_captured(values))
-        split = Split(values)
-        taken = Taken(self.name, split.outputs)
+        split = Split(Graph(self.name, (), values))
+        taken = Taken(split.graph)
         self.trace.notes += taken.notes
         found = iter(taken.outputs)
         return (

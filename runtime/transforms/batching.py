@@ -114,7 +114,7 @@ def _require_one_batch(mapped: list[tuple[Tensor, int]]) -> None:
 def _placed(results: Any, out_dims: Any) -> Any:
     """The results with the batch, which is their first dimension, where it is wanted."""
     if isinstance(out_dims, tuple | list):
-        if isinstance(results, Tensor):
+        if isinstance(results, Tensor | np.ndarray):
             return _placed(results, out_dims[0])
         if len(out_dims) != len(results):
             raise ArgumentError(f"vmap: {len(out_dims)} out_dims for {len(results)} results.")
@@ -122,5 +122,10 @@ def _placed(results: Any, out_dims: Any) -> Any:
     if out_dims == 0:
         return results
     leaves, structure = flatten(results)
-    moved = [movedim(leaf, 0, out_dims) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    return unflatten(structure, moved)
+    return unflatten(structure, [_moved(leaf, out_dims) for leaf in leaves])
+
+
+def _moved(leaf: Any, dim: int) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return np.moveaxis(leaf, 0, dim)
+    return movedim(leaf, 0, dim) if isinstance(leaf, Tensor) else leaf

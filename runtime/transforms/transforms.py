@@ -4,46 +4,29 @@ All run the function on the tape. Of a plain function that happens in each call;
 traced, so that value and gradient become one graph and one generated function. There they leave the
 derivative to the graph (`codegen/derivatives/taken.py`), where that shows all that the tape does.
 
-Each argument that is differentiated is replaced by an alias, a tensor of the same elements at a place of
-its own on the tape. So a derivative inside of a derivative does not see the paths of the outer one.
+In the places of differentiated arguments the function gets aliases of them (`inputs.py`).
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import math
-import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
-from ...tracer.graph import Node, constant
-from ...tracer.ops.elementwise import complex_of, convert, identity, stop_gradient
-from ...tracer.ops.movement import concatenate, reshape
+from ...tracer.ops.elementwise import convert
+from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS
-from ...tracer.trace import innermost
-from ..autograd.autograd import pull_back
 from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
-from ..functions.common import conjugate
 from ..tape.apply import apply, of_kind, standing_for
-from ..tape.derivatives import gradients, jacobians, tangents, values_behind
-from ..tracing.numpy_programs import NumpyProgram
-from ..values.differentiated import differentiating
-from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
-from ..values.foreign import how_to_pass, how_to_return
-from ..values.modes import enable_grad, is_recording
-from ..values.nodes import Edge, GradNode, have_own_backward, next_sequence, targets_behind
-from ..values.plain_arrays import require_plain_array
-from ..values.saved import keeping_saved_values
-from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyScalar, as_kind, plain
-
-Function = Callable[..., Any]
-Argnums = int | str | Sequence[int | str]
-
+from ..values.flatten import is_container, unflatten
+from ..values.foreign import how_to_return
+from ..values.modes import enable_grad
+from ..values.tensor import Tensor
+from .inputs import Argnums, Function, Inputs, as_tuple, flat, zeros
 
 # --- the public functions -------------------------------------------------------------------------------
 
@@ -131,13 +114,13 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
         (array([ 2., 40.]),)
     """
     name = function_name(function)
-    inputs = _Inputs(name, function, primals, {}, tuple(range(len(primals))))
+    inputs = Inputs(name, function, primals, {}, tuple(range(len(primals))))
     value, aux = _split(name, inputs.evaluate(function), has_aux)
-    leaves, structure = _flat(value)
+    leaves, structure = flat(value)
     outputs = [_floating_output(name, leaf) for leaf in leaves]
 
     def pull(cotangents: Any) -> tuple[Any, ...]:
-        given, found = _flat(cotangents)
+        given, found = flat(cotangents)
         if structure != found:
             raise ArgumentError(
                 f"the pull-back of {name}: cotangents with the structure of the value expected "
@@ -165,18 +148,18 @@ def jvp(
         raise ArgumentError(
             f"jvp of {name}: a tangent for each primal expected, found {len(tangents)} for {len(primals)}."
         )
-    inputs = _Inputs(name, function, tuple(primals), {}, tuple(range(len(primals))))
+    inputs = Inputs(name, function, tuple(primals), {}, tuple(range(len(primals))))
     value, aux = _split(name, inputs.evaluate(function), has_aux)
-    leaves, structure = _flat(value)
+    leaves, structure = flat(value)
     outputs = [_floating_output(name, leaf) for leaf in leaves]
-    flat_tangents = [leaf for tangent in tangents for leaf in _flat(tangent)[0]]
+    flat_tangents = [leaf for tangent in tangents for leaf in flat(tangent)[0]]
     if len(flat_tangents) != len(inputs.leaves):
         raise ArgumentError(f"jvp of {name}: tangents with the structure of the primals expected.")
     along = [_fitted_cotangent(name, one, leaf) for one, leaf in zip(flat_tangents, inputs.leaves)]
     keep = inputs.reach_outside(outputs, along)
     pushed = inputs.pushed(outputs, along, keep)
     filled = [
-        of_kind(_zeros(output) if one is None else one, type(output)) for one, output in zip(pushed, outputs)
+        of_kind(zeros(output) if one is None else one, type(output)) for one, output in zip(pushed, outputs)
     ]
     derivative = filled[0] if structure is None else unflatten(structure, filled)
     shown = (inputs.shown(value, keep), inputs.shown(derivative, keep))
@@ -213,15 +196,20 @@ def jacobian(
 jacrev = jacobian
 
 
-def hessian(function: Function, argnums: Argnums = 0) -> Function:
+def hessian(function: Function, argnums: Argnums = 0, *, holomorphic: bool = False) -> Function:
     """The function that computes all second derivatives of a scalar function: the jacobian of its gradient.
+
+    Args:
+        argnums: as in `grad`.
+        holomorphic: the function takes complex numbers to a complex one: its second complex derivatives.
 
     Example:
         >>> hessian(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))
         array([[ 6.,  0.],
                [ 0., 12.]])
     """
-    return jacobian(grad(function, argnums), argnums)
+    slopes = grad(function, argnums, holomorphic=holomorphic)
+    return jacobian(slopes, argnums, holomorphic=holomorphic)
 
 
 # --- from a function to its gradient ----------------------------------------------------------------------
@@ -232,9 +220,9 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
 
     @functools.wraps(function)
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
-        inputs = _Inputs(name, function, args, kwargs, argnums)
+        inputs = Inputs(name, function, args, kwargs, argnums)
         value, aux = _split(name, inputs.evaluate(function), has_aux)
-        leaves, structure = _flat(value)
+        leaves, structure = flat(value)
         outputs = [_floating_output(name, leaf) for leaf in leaves]
         inputs.require_complex(outputs, holomorphic)
         keep = inputs.reach_outside(outputs)
@@ -255,9 +243,9 @@ def _derived(
     inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
     derived = functools.wraps(inner)(derive(inner))
     derived.__name__ = f"{function_name(inner)}_{suffix}"
-    derived.__dict__["differentiated"] = _as_tuple(argnums)
+    derived.__dict__["differentiated"] = as_tuple(argnums)
     if isinstance(function, CompiledFunction | CompiledMethod):
-        return function.transformed(derived, derived.__name__, _as_tuple(argnums))
+        return function.transformed(derived, derived.__name__, as_tuple(argnums))
     return derived
 
 
@@ -266,7 +254,7 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomor
 
     @functools.wraps(function)  # by which the arrays that the function reaches are found
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        inputs = _Inputs(name, function, args, kwargs, argnums)
+        inputs = Inputs(name, function, args, kwargs, argnums)
         value, aux = _split(name, inputs.evaluate(function), has_aux)
         output = _single_output(name, value)
         inputs.require_complex([output], holomorphic, of_gradient=True)
@@ -281,247 +269,7 @@ def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomor
     return value_and_gradient
 
 
-_closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
-"""By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
-
-
-class _Inputs:
-    """The arguments of one call, with aliases in the places of those that are differentiated."""
-
-    def __init__(
-        self, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums
-    ) -> None:
-        self.name = name
-        self.recording = is_recording()
-        self.several = not isinstance(argnums, int | str)
-        self.leaves: list[Tensor] = []
-        """The aliases, over all differentiated arguments."""
-        self._own: set[int] = set()
-        self._behind: list[Any] = []
-        """What is on the tape behind the outputs, once it was asked whether they reach outside."""
-        self._first_sequence = next_sequence()
-        self._layouts: list[tuple[Any, list[bool]]] = []
-        changed_args, self._kwargs = list(args), dict(kwargs)
-        for place, label in _places(name, function, args, kwargs, argnums):
-            holder: Any = self._kwargs if isinstance(place, str) else changed_args
-            holder[place] = self._replaced(holder[place], label)
-        self._args = tuple(changed_args)
-
-    def evaluate(self, function: Function) -> Any:
-        trace = innermost()
-        if trace is not None:
-            trace.differentiable = True
-        try:
-            differentiated = differentiating(self.leaves, self._first_sequence)
-            with enable_grad(), keeping_saved_values(), differentiated:
-                return NumpyProgram(function).run(self._args, self._kwargs)
-        finally:
-            _closed.update((id(one), one) for one in self.leaves if id(one) in self._own)
-
-    def _replaced(self, value: Any, label: str) -> Any:
-        leaves, structure = _flat(value)
-        labels = (
-            [label] if structure is None else [f"{label}{path_text(path)}" for path in leaf_paths(structure)]
-        )
-        aliases = [leaf if leaf is None else self._alias(leaf, one) for leaf, one in zip(leaves, labels)]
-        self._layouts.append((structure, [one is not None for one in aliases]))
-        self.leaves += [one for one in aliases if one is not None]
-        return aliases[0] if structure is None else unflatten(structure, aliases)
-
-    def _alias(self, leaf: Any, label: str) -> Tensor:
-        if not isinstance(leaf, Tensor | np.ndarray | np.generic | float | int | complex):
-            raise ArgumentError(
-                f"{self.name}: argument '{label}' is a {type(leaf).__name__}; only tensors, arrays and "
-                f"floats can be differentiated.{how_to_pass(leaf) or ' Choose other argnums.'}"
-            )
-        require_plain_array(leaf, f"{self.name}: argument '{label}'")
-        tensor = standing_for(leaf)
-        if tensor._value.dtype.kind not in CONTINUOUS:
-            raise DTypeError(
-                f"{self.name}: argument '{label}' has dtype {tensor._value.dtype}, and only floating or "
-                "complex arguments have a gradient. Convert it first, e.g. with .astype(float), or choose "
-                "other argnums."
-            )
-        if self.recording and tensor.requires_grad:
-            alias = as_kind(apply(reshape, tensor, shape=tuple(tensor._value.shape)), type(tensor))
-        else:
-            alias = make(self._own_node(tensor._value), type(tensor))
-            alias._requires_grad = True
-            self._own.add(id(alias))
-        alias._frozen = (
-            f"{self.name} writes into its argument '{label}', of which a gradient is taken; write into a "
-            "clone() of it"
-        )
-        return alias
-
-    def _own_node(self, value: Any) -> Any:
-        """In a trace a node that leads to the value, so that only what goes through the alias reaches it."""
-        if type(value) is not Node:
-            return value
-        own = identity(value) if self.recording else stop_gradient(value)
-        return own.named(value.name)
-
-    def require_complex(
-        self, outputs: Sequence[Tensor], holomorphic: bool, of_gradient: bool = False
-    ) -> None:
-        """Raise where complex numbers do not have the derivatives that are asked for.
-
-        Raises:
-            OutputError: the gradient of a complex result. DTypeError: derivatives of complex results by
-                complex arguments; with `holomorphic` anything real.
-        """
-        if holomorphic:
-            real = [one for one in (*outputs, *self.leaves) if not one.is_complex()]
-            if real:
-                raise DTypeError(
-                    f"{self.name}: holomorphic=True takes complex arguments and complex results, found dtype "
-                    f"{real[0]._value.dtype}. Leave it out for real numbers, or convert them."
-                )
-        elif any(one.is_complex() for one in outputs):
-            if of_gradient:
-                raise OutputError(
-                    f"{self.name}: a gradient is taken of a complex result. Return a real one, as abs(z) or "
-                    "z.real; for the complex derivative of a holomorphic function give holomorphic=True."
-                )
-            if any(one.is_complex() for one in self.leaves):
-                raise DTypeError(
-                    f"{self.name}: a complex result has no single derivative by a complex argument, unless "
-                    "the function is holomorphic: give holomorphic=True. Else differentiate .real and .imag."
-                )
-
-    def derivatives(self, outputs: Sequence[Tensor], keep: bool) -> Sequence[Sequence[Tensor | None]]:
-        """All derivatives of each output."""
-        is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
-        if is_real and self._graph_shows(outputs):
-            return jacobians(outputs, self.leaves, self._outer(outputs, keep))
-        return [_all_pulled(output, self.leaves, keep) for output in outputs]
-
-    def pulled(
-        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
-    ) -> Sequence[Tensor | None]:
-        """The cotangents pulled back to each of the leaves."""
-        if self._graph_shows(outputs):
-            return gradients(outputs, cotangents, self.leaves, self._outer(outputs, keep))
-        return pull_back(outputs, self.leaves, cotangents, create_graph=keep, retain_graph=True)
-
-    def pushed(
-        self, outputs: Sequence[Tensor], directions: Sequence[Tensor], keep: bool
-    ) -> Sequence[Tensor | None]:
-        """The derivative of each output along directions of the leaves: the pull-back of the pull-back."""
-        if self._graph_shows(outputs):
-            return tangents(outputs, self.leaves, directions, self._outer(outputs, keep))
-        with enable_grad():
-            cotangents = [_zeros(output).requires_grad_() for output in outputs]
-            pulled = pull_back(outputs, self.leaves, cotangents, create_graph=True)
-            linear = [(one, tangent) for one, tangent in zip(pulled, directions) if one is not None]
-            return pull_back(
-                [one for one, _ in linear], cotangents, [one for _, one in linear], create_graph=keep
-            )
-
-    def _graph_shows(self, outputs: Sequence[Tensor]) -> bool:
-        """Whether this is a trace whose graph shows the derivatives."""
-        values = (*outputs, *self.leaves)
-        are_nodes = all(type(one._value) is Node for one in values)
-        return are_nodes and not have_own_backward(self._behind)
-
-    def _outer(self, outputs: Sequence[Tensor], keep: bool) -> dict[Node, Edge]:
-        """What derivatives that are kept depend on besides the arguments, with its place on the tape."""
-        return values_behind(outputs, self._first_sequence, self._is_own) if keep else {}
-
-    def _is_own(self, target: Any) -> bool:
-        return id(target) in self._own or id(target) in _closed
-
-    def reach_outside(self, outputs: Iterable[Tensor], given: Iterable[Tensor] = ()) -> bool:
-        """Whether what is recorded depends on more that requires grad than the aliases, as on `given`."""
-        targets = [output.grad_fn or output for output in outputs if output.requires_grad]
-        first = self._first_sequence
-        self._behind = targets_behind(targets, first)
-        return self.recording and (
-            any(one.requires_grad for one in given)
-            or any(
-                target.sequence < first if isinstance(target, GradNode) else not self._is_own(target)
-                for target in self._behind
-            )
-        )
-
-    def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
-        """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
-        waiting = iter(zip(gradients, self.leaves))
-        found = []
-        for structure, present in self._layouts:
-            leaves = []
-            for is_present in present:
-                gradient, alias = next(waiting) if is_present else (None, None)
-                if alias is not None and gradient is None:
-                    gradient = _zeros(alias)
-                if alias is not None:
-                    kind = NumpyScalar if isinstance(alias, NumpyScalar) else type(alias)
-                    gradient = self._shown_leaf(gradient, keep, kind)
-                leaves.append(gradient)
-            found.append(leaves[0] if structure is None else unflatten(structure, leaves))
-        return found
-
-    def shown(self, value: Any, keep: bool) -> Any:
-        """What a caller gets: arrays for arrays; Tensors with a history only if that leads outside."""
-        leaves, structure = _flat(value)
-        shown = [self._shown_leaf(leaf, keep) for leaf in leaves]
-        return shown[0] if structure is None else unflatten(structure, shown)
-
-    def _shown_leaf(self, leaf: Any, keep: bool, kind: type[Tensor] | None = None) -> Any:
-        if not isinstance(leaf, Tensor):
-            return leaf
-        kind = kind or type(leaf)
-        if keep and leaf.requires_grad:  # what the function took from outside leads on
-            return of_kind(leaf, kind)
-        shown = make(leaf._value, kind) if leaf.requires_grad or type(leaf) is not kind else leaf
-        return plain(shown)
-
-
-# --- small things -----------------------------------------------------------------------------------------
-
-
-def _as_tuple(argnums: Argnums) -> tuple[int | str, ...]:
-    return (argnums,) if isinstance(argnums, int | str) else tuple(argnums)
-
-
-def _places(
-    name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums
-) -> list[tuple[int | str, str]]:
-    """(position or keyword, name for messages) of each differentiated argument.
-
-    Raises:
-        ArgumentError: the call has no such argument.
-    """
-    try:
-        names = [
-            one.name
-            for one in inspect.signature(function).parameters.values()
-            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        ]
-    except ValueError:  # written in C
-        names = []
-    found: list[tuple[int | str, str]] = []
-    for wanted in _as_tuple(argnums):
-        position = names.index(wanted) if isinstance(wanted, str) and wanted in names else wanted
-        if isinstance(position, int) and -len(args) <= position < len(args):
-            position %= len(args)
-            found.append((position, names[position] if position < len(names) else f"argument {position}"))
-            continue
-        keyword = names[position] if isinstance(position, int) and 0 <= position < len(names) else wanted
-        if keyword not in kwargs:
-            raise ArgumentError(
-                f"{name}: argnums has {wanted!r}, but the call has {len(args)} positional arguments"
-                + (f" and the keywords {', '.join(kwargs)}" if kwargs else "")
-                + f"; the parameters are {', '.join(names) or 'unknown'}. "
-                + "Pass that argument, or choose other argnums."
-            )
-        found.append((keyword, str(keyword)))
-    return found
-
-
-def _flat(value: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure; the structure of a single leaf is None."""
-    return flatten(value) if is_container(value) else ([value], None)
+# --- results and cotangents ------------------------------------------------------------------------------
 
 
 def _split(name: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -574,11 +322,6 @@ def _as_scalar(output: Tensor) -> Tensor:
         return apply(reshape, output, shape=())
 
 
-def _zeros(like: Tensor) -> Tensor:
-    value = like._value
-    return make(constant(0, value.spec) if isinstance(value, Node) else np.zeros(value.shape, value.dtype))
-
-
 def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
     """A cotangent or tangent as a Tensor of the dtype of what it belongs to.
 
@@ -600,44 +343,3 @@ def _fitted_cotangent(name: str, given: Any, output: Tensor) -> Tensor:
             f"{tuple(cotangent._value.shape)}. It must have the shape of the value that it belongs to."
         )
     return cotangent
-
-
-def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequence[Tensor | None]:
-    """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
-
-    None where a number does not depend on an input.
-    """
-    if not output.is_complex():
-        return _pulled(output, inputs, keep, 1.0)
-    pulled = [one if one is None else conjugate(one) for one in _pulled(output, inputs, keep, 1.0)]
-    if all(one.is_complex() for one in inputs):
-        return pulled
-    turned = _pulled(output, inputs, keep, 1j)  # the imaginary part of the derivatives by real arguments
-    return [
-        one if one is None or other is None or one.is_complex() else apply(complex_of, one, other)
-        for one, other in zip(pulled, turned)
-    ]
-
-
-def _pulled(
-    output: Tensor, inputs: Sequence[Tensor], keep: bool, direction: complex
-) -> Sequence[Tensor | None]:
-    """What is pulled back of each element of `output`, changed in a direction."""
-    shape = tuple(output._value.shape)
-    if not shape:
-        one = make(np.asarray(direction, output._value.dtype)) if output.is_complex() else None
-        return pull_back([output], inputs, [one], create_graph=keep, retain_graph=output.is_complex() or None)
-    size = math.prod(shape)
-    basis = (direction * np.eye(size, dtype=output._value.dtype)).reshape(size, *shape)
-    rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]
-    found: list[Tensor] = []
-    for position, variable in enumerate(inputs):
-        own = tuple(variable._value.shape)
-        parts = [row[position] for row in rows]
-        filled = [_zeros(variable) if part is None else part for part in parts]
-        if not filled:
-            found.append(make(np.zeros(shape + own, variable._value.dtype)))
-            continue
-        stacked = apply(concatenate, *[apply(reshape, one, shape=(1, *own)) for one in filled], dim=0)
-        found.append(apply(reshape, stacked, shape=shape + own))
-    return found

@@ -50,6 +50,10 @@ REMEDIES = {
     "scipy.fft.": "Outside of transforms use pullback.fft or numpy.fft, which take tensors",
     "scipy.sparse.": "Use a dense matrix, as of matrix.toarray()",
     "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
+    "scipy.linalg.": (
+        "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
+        "logm and solve_sylvester take tensors"
+    ),
     "scipy.signal.": "Write it with numpy.convolve or pullback.nn.functional.conv1d",
     "pandas.": "Take arrays out of pandas objects, with .to_numpy(), and compute with those",
     "xarray.": "Take arrays out of xarray objects, with .to_numpy(), and compute with those",

@@ -39,6 +39,9 @@ FUNCTIONS: dict[str, Function] = {
     "cond": lambda lib, a, b: lib.linalg.cond(a) - lib.linalg.cond(a, -2),
     "qr": lambda lib, a, b: lib.linalg.qr(b)[0] @ lib.linalg.qr(b)[1].square(),
     "qr wide": lambda lib, a, b: lib.linalg.qr(b.mT).R.square() + lib.linalg.qr(b.mT).Q.sum() ** 2,
+    "svd without values": lambda lib, a, b: lib.linalg.svd(b, False).Vh.mT[..., :1] ** 2,
+    "qr without R": lambda lib, a, b: lib.linalg.qr(b)[0],
+    "qr without Q": lambda lib, a, b: lib.linalg.qr(b)[1],
     "lu": lambda lib, a, b: lib.linalg.lu(a).L @ lib.linalg.lu(a).U.square(),
     "lu tall": lambda lib, a, b: lib.linalg.lu(b).L @ lib.linalg.lu(b).U.square(),
     "lu wide": lambda lib, a, b: lib.linalg.lu(b.mT)[1] @ lib.linalg.lu(b.mT)[2].square(),
@@ -53,6 +56,10 @@ FUNCTIONS: dict[str, Function] = {
     "tensorsolve": lambda lib, a, b: lib.linalg.tensorsolve(a[0].reshape(2, 2, 4), b[0, :2, :2]),
     "vecdot": lambda lib, a, b: lib.linalg.vecdot(a, a * b[..., :1], dim=-2),
     "householder": lambda lib, a, b: lib.linalg.householder_product(b, b[:, 0, :2]),
+    "orgqr": lambda lib, a, b: lib.orgqr(b, b[:, 0, :2]),
+    "ormqr": lambda lib, a, b: lib.ormqr(b, b[:, 0], a) + lib.ormqr(b, b[:, 0], a, False, True),
+    "ormqr adjoint": lambda lib, a, b: lib.ormqr(b, b[:, 0], a, True, True),
+    "ormqr right": lambda lib, a, b: lib.ormqr(b, b[:, 1], a, False),
     "cholesky_ex": lambda lib, a, b: lib.linalg.cholesky_ex(a @ a.mT).L,
     "triangular": lambda lib, a, b: lib.triangular_solve(b, a, upper=False, transpose=True).solution,
 }
@@ -66,6 +73,22 @@ def test_values_and_gradients_are_pytorchs(name: str) -> None:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize(
+    ("function", "products"),
+    [
+        (pb.linalg.eigvalsh, 1),
+        (pb.linalg.svdvals, 1),
+        (lambda a: pb.linalg.qr(a).Q, 2),
+        (lambda a: pb.linalg.qr(a).R, 2),
+        (lambda a: pb.linalg.svd(a).Vh, 3),
+    ],
+)
+def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products: int) -> None:
+    a = matrices(20, 20)
+    compiled = pb.value_and_grad(pb.compile(lambda x: (function(x + x.mT) ** 3).sum()))
+    assert compiled.source(a).count("gemm(") == products
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -222,12 +245,38 @@ def test_ranks_and_reports() -> None:
         pb.linalg.cholesky_ex(pb.tensor([[-1.0]]), check_errors=True)
 
 
+def test_what_lstsq_returns_of_complex_matrices() -> None:
+    a, b = (pb.tensor(matrices(4, 2, seed=one) + 1j * matrices(4, 2, seed=one + 2)) for one in range(2))
+    for driver, rank in ((None, 2), ("gelsd", 2), ("gels", None)):
+        found = pb.linalg.lstsq(a, b, driver=driver)
+        wanted, residuals, _, values = np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)
+        np.testing.assert_allclose(found.solution.numpy(), wanted)
+        assert found.residuals.dtype == found.singular_values.dtype == pb.float64
+        assert found.rank.tolist() == ([] if rank is None else rank)
+        if driver == "gelsd":
+            np.testing.assert_allclose(found.residuals.numpy(), residuals)
+            np.testing.assert_allclose(found.singular_values.numpy(), values)
+
+
 def test_what_lstsq_returns() -> None:
     a, b = matrices(5, 2), matrices(5)
     found = pb.linalg.lstsq(pb.tensor(a), pb.tensor(b[:, None]), driver="gelsd")
     solution, residuals, rank, values = np.linalg.lstsq(a, b[:, None], rcond=None)
     for one, other in zip(found, (solution, residuals, rank, values)):
         np.testing.assert_allclose(one, other)
+
+
+def test_what_matrices_without_elements_give_has_gradients() -> None:
+    tall, number = pb.zeros(3, 0, requires_grad=True), pb.zeros(3, 2, requires_grad=True)
+    left = pb.linalg.svd(tall).U
+    product = pb.linalg.householder_product(number, pb.zeros(0))
+    for found in (left, product):
+        assert found.tolist() == pb.eye(*found.shape).tolist()
+    (left.sum() + product.sum()).backward()
+    assert tall.grad is not None and tall.grad.shape == (3, 0)
+    assert number.grad is not None and not number.grad.any()
+    empty = pb.linalg.lu_factor(pb.zeros(2, 0, 0))
+    assert pb.linalg.lu_solve(*empty, pb.zeros(2, 0, 4)).shape == (2, 0, 4)
 
 
 def test_shapes_of_whole_matrices_and_of_empty_batches() -> None:

@@ -120,7 +120,8 @@ MOVEMENT = """
     unbind(x) unbind(x,1) meshgrid(v,w,indexing='ij') meshgrid(v,w,indexing='xy') hsplit(x,2) vsplit(z,2)
     atleast_1d(s) atleast_2d(v) atleast_3d(v) broadcast_tensors(v,x) pad(x,(1,2))
     pad(x,(1,-1,0,2),value=1.5) pad(z,(2,1),mode='reflect') pad(z,(2,3),mode='replicate')
-    pad(z,(1,3),mode='circular') pad(x,(-1,-1)) x[0] x[-1,1:] x[:,None] x[...,0] x[1:,::2] x[:] x[...]
+    pad(z,(1,3),mode='circular') pad(z,(-2,3),mode='replicate') pad(z,(3,-2),mode='reflect')
+    pad(z,(-2,1),mode='circular') pad(x,(-1,-1)) x[0] x[-1,1:] x[:,None] x[...,0] x[1:,::2] x[:] x[...]
     x[j] x[:,j] x[j,j] z[:,j,1:] z[0,j] z[j[1:]-1,:,1] x[-j] x[[0,2]] x[None,j,None] z[j[:2]-1,:,j[1:]]
     x[1][2] z[:,:,[0,-1]] x[j[:,None],j] gather(x,1,g) gather(x,1,g[:,:2]) gather(x,0,g[:1]%3) take(x,g)
     take_along_dim(x,g,1) take_along_dim(x,g[:1],1) index_select(x,0,j) index_select(z,2,j)
@@ -187,8 +188,8 @@ MORE = """
     trapezoid(x) trapezoid(x,v) trapezoid(x,y,dim=0) trapezoid(x,dx=0.5) cumulative_trapezoid(x,dim=0)
     gradient(x) gradient(x,dim=1,edge_order=2) gradient(v,spacing=(v.detach(),)) gradient(x,spacing=(0.5,2.0))
     cummax(x,1) cummin(x,0) cummax(n,1) cummin(e,1) cummax(h,0) logcumsumexp(x,1) logcumsumexp(z,0)
-    block_diag(x,v,A) cartesian_prod(v,w) combinations(v) combinations(w,3,True) diagflat(v,1)
-    tril_indices(3,4) triu_indices(3,4,1) unravel_index(m,(2,3,4))
+    block_diag(x,v,A) cartesian_prod(v,w) combinations(v) combinations(v,5) combinations(w,3,True)
+    diagflat(v,1) tril_indices(3,4) triu_indices(3,4,1) unravel_index(m,(2,3,4))
     bucketize(x,w.detach().sort().values) searchsorted(x.detach().sort().values,y.detach(),right=True)
     isin(n,m) isin(n,2) isin(n,m,invert=True) mode(m) mode(g,0,True) unique_consecutive(m) unique(m,dim=1)
     histc(x.detach(),5,-1,1) histogram(x.detach(),4)[0] msort(x) nanmedian(h) nanmedian(x,1)
@@ -388,3 +389,29 @@ def test_a_traced_function_is_the_eager_one(expression: str) -> None:
     first, _ = gradients(outputs, inputs, autograd.grad, wrap)
     found = [wrap(one) for one in values_of(*traced(expression))]
     require_equal(found, [*outputs, *(one for one in first if one is not None)], "traced", 1e-12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda lib, x: lib.linalg.vector_norm(x, 0), lambda lib, x: lib.linalg.vector_norm(x + 0j, 0),
+        lambda lib, x: lib.cdist(x, x, p=0.0), lambda lib, x: lib.combinations(x[0], 9),
+        lambda lib, x: lib.gather(x[0], 0, lib.zeros(2, 0, dtype=lib.int64)), lambda lib, x: lib.fill(x, 2.5),
+        lambda lib, x: lib.div(x, 0.3, rounding_mode="floor"),
+        lambda lib, x: lib.nn.functional.pdist(x, p=0.0),
+    ],
+)  # fmt: skip
+def test_what_does_not_change_with_its_argument_has_the_gradient_zero(function: Any) -> None:
+    import pullback as pb
+
+    x = np.array([[0.0, 1.5, 0.3], [2.0, 0.0, -1.0], [2.0, 0.0, 4.0]])
+    for lib in (torch, pb):
+        leaf = lib.tensor(x, requires_grad=True)
+        value = function(lib, leaf)
+        assert value.requires_grad
+        abs(value).sum().backward()
+        assert leaf.grad is None or not leaf.grad.numpy().any()
+        if lib is torch:
+            wanted = value.detach().numpy()
+        else:
+            np.testing.assert_allclose(value.detach().numpy(), wanted)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.tracer.errors import ArgumentError
 
 SHAPES = [((7,), 0), ((8,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 9, 3), 1), ((1,), 0), ((0,), 0), ((2, 0), 1)]
 
@@ -102,3 +103,57 @@ def test_derivatives_of_second_order_and_batches() -> None:
     ranks = np.argsort(np.argsort(rows, axis=-1), axis=-1)
     for hessian in (pb.vmap(pb.hessian(loss)), pb.compile(pb.vmap(pb.hessian(loss)))):
         np.testing.assert_allclose(hessian(rows), (6 * rows * ranks)[:, :, None] * np.eye(5), atol=1e-12)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("extent", [0, 1, 2, 7, 100, 5000])
+def test_places_among_what_is_sorted_are_numpys(extent: int, dtype: str, side: Any) -> None:
+    ordered, wanted = np.sort(drawn((extent,), dtype)), drawn((4, 9), dtype)
+    if extent > 100:
+        ordered, wanted = np.arange(extent).astype(dtype), np.arange(-3, extent + 50, 7).astype(dtype)
+        ordered.sort()
+    expected = np.searchsorted(ordered, wanted, side)
+    search = pb.compile(lambda a, v: np.searchsorted(a, v, side))
+    for keys, places in ((wanted, expected), (wanted[..., ::-1], expected[..., ::-1])):
+        found = search(ordered, keys)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, places)
+        np.testing.assert_array_equal(np.searchsorted(ordered, pb.tensor(keys.copy()), side).numpy(), places)
+
+
+def test_places_in_rows_with_a_sorter_and_between_dtypes() -> None:
+    rows, wanted = drawn((3, 40), "float64"), drawn((3, 5), "float32")
+    given = rows, wanted, np.argsort(rows, -1)
+
+    def places(rows: Any, wanted: Any, sorter: Any) -> Any:
+        ordered = pb.sort(rows, -1).values
+        return pb.searchsorted(rows, wanted, sorter=sorter), pb.searchsorted(ordered[0], wanted, right=True)
+
+    compiled = pb.compile(places)(*given)
+    for one, other in zip(places(*map(pb.tensor, given)), compiled):
+        np.testing.assert_array_equal(one.numpy(), other)
+    expected = [np.searchsorted(row, one, sorter=order) for row, one, order in zip(*given)]
+    np.testing.assert_array_equal(compiled[0], expected)
+    shuffled = np.array([3.0, 1.0, 2.0])
+    by_sorter = pb.compile(lambda a, v: np.searchsorted(a, v, sorter=np.array([1, 2, 0])))
+    assert by_sorter(shuffled, 2.5) == np.searchsorted(shuffled, 2.5, sorter=np.array([1, 2, 0]))
+
+
+def test_places_are_searched_in_every_step_of_a_loop_and_for_every_row_of_a_batch() -> None:
+    edges, x = np.linspace(-2, 2, 9), np.random.default_rng(3).standard_normal((4, 6))
+
+    def count(x: Any) -> Any:
+        return pb.fori_loop(0, 3, lambda i, v: v + x * np.searchsorted(edges, x + v), x)
+
+    expected = np.stack([np.asarray(count(pb.tensor(one))) for one in x])
+    np.testing.assert_allclose(pb.compile(pb.vmap(count))(x), expected)
+    bins = pb.compile(lambda x: np.digitize(x, edges[::-1]))(x)
+    np.testing.assert_array_equal(bins, np.digitize(x, edges[::-1]))
+    binned = pb.compile(np.digitize)
+    for one in (edges, edges[::-1].copy(), np.zeros(3), np.ones(1), np.zeros(0)):
+        np.testing.assert_array_equal(binned(x, one), np.digitize(x, one))
+    with pytest.raises(ArgumentError, match="monotonically"):
+        binned(x, np.array([1.0, 3.0, 2.0]))
+    with pytest.raises(ArgumentError, match="side"):
+        pb.compile(lambda x: np.searchsorted(edges, x, "middle"))(x)

@@ -13,6 +13,9 @@ from pullback.codegen import ir
 from pullback.codegen.ir.interpret import interpret
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.program import Program
+from pullback.codegen.targets.c.c_file import Entry
+from pullback.codegen.targets.c.c_file import emit as c_of
+from pullback.codegen.targets.python.emit import emit as python_of
 from pullback.codegen.targets.python.spelling import spell
 from pullback.tracer.errors import DimensionError
 from pullback.tracer.interpret import evaluate_graph
@@ -120,6 +123,10 @@ def as_float32(one: Any) -> tuple[ir.Stmt, ...]:
     return (replace(one, variable=ir.Variable(one.variable.name, np.dtype("float32"))),)
 
 
+def of_unknown_kind(one: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    return (replace(one, kind="vector"),) if isinstance(one, ir.For) else (one,)
+
+
 BROKEN: dict[str, tuple[Change, str]] = {
     "an extent that nobody defines": (once(ir.Let, dropped), "is used before it is defined"),
     "a value of another dtype": (once(ir.Let, as_float32), "float32 and int64 do not agree"),
@@ -135,6 +142,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         in_loads(lambda load: ir.Load(load.buffer, load.indices[1:])),
         "is of 2 dims",
     ),
+    "a loop of a kind that there is not": (of_unknown_kind, "'vector' is no kind of loop"),
 }
 
 
@@ -143,6 +151,17 @@ def test_a_broken_program_is_refused(name: str) -> None:
     change, error = BROKEN[name]
     with pytest.raises(ir.ProgramError, match=error):
         verify(changed(program_of(row_sums, normal(6, 5)).lowered, change))
+
+
+def test_no_target_takes_a_loop_of_a_kind_that_it_does_not_know() -> None:
+    x = normal(6, 5)
+    program = changed(program_of(row_sums, x).lowered, of_unknown_kind)
+    with pytest.raises(ir.ProgramError, match="a loop of kind 'vector'"):
+        interpret(program, (x,))
+    with pytest.raises(TypeError, match="Python is written of no loop of kind 'vector'"):
+        python_of(program.functions("kernel"), imports=())
+    with pytest.raises(TypeError, match="C is written of no loop of kind 'vector'"):
+        c_of([Entry(program, "kernel")])
 
 
 def test_what_one_side_of_a_choice_defines_is_not_known_behind_it() -> None:

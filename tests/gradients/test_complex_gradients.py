@@ -60,6 +60,17 @@ def slope_along(function: Callable[[Any], Any], x: np.ndarray, direction: np.nda
     return float(forward - back) / (2 * step)
 
 
+def check_second(loss: Callable[[Any], Any], x: np.ndarray, direction: np.ndarray) -> None:
+    """The gradient's derivative along a direction is what differences of gradients are."""
+    gradient = pb.grad(loss)
+    change = (gradient(x + 1e-5 * direction) - gradient(x - 1e-5 * direction)) / 2e-5
+    _, second = pb.jvp(gradient, (x,), (direction,))
+    np.testing.assert_allclose(second, change, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(change).max()))
+    _, pull = pb.vjp(gradient, x)
+    cotangent = RNG.standard_normal(x.shape) + 1j * RNG.standard_normal(x.shape)
+    assert inner(pull(cotangent)[0], direction) == pytest.approx(inner(cotangent, second), rel=1e-6, abs=1e-8)
+
+
 @pytest.mark.parametrize("name", REAL_LOSSES)
 def test_gradients_of_real_losses_in_complex_directions(name: str) -> None:
     loss = REAL_LOSSES[name]
@@ -69,10 +80,7 @@ def test_gradients_of_real_losses_in_complex_directions(name: str) -> None:
     for _ in range(3):
         direction = RNG.standard_normal(5) + 1j * RNG.standard_normal(5)
         assert inner(slope, direction) == pytest.approx(slope_along(loss, Z, direction), rel=1e-6, abs=1e-8)
-        gradient = pb.grad(loss)
-        change = (gradient(Z + 1e-5 * direction) - gradient(Z - 1e-5 * direction)) / 2e-5
-        _, second = pb.jvp(gradient, (Z,), (direction,))
-        np.testing.assert_allclose(second, change, rtol=1e-5, atol=1e-6)
+        check_second(loss, Z, direction)
 
 
 @pytest.mark.parametrize("name", MATRIX_LOSSES)
@@ -82,6 +90,7 @@ def test_gradients_through_linear_algebra(name: str) -> None:
     for _ in range(3):
         direction = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
         assert inner(slope, direction) == pytest.approx(slope_along(loss, A, direction), rel=1e-5, abs=1e-7)
+        check_second(loss, A, direction)
 
 
 @pytest.mark.parametrize("name", HERMITIAN_LOSSES)
@@ -92,6 +101,7 @@ def test_gradients_of_hermitian_matrices(name: str) -> None:
         direction = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
         direction = direction + direction.conj().T
         assert inner(slope, direction) == pytest.approx(slope_along(loss, HERMITIAN, direction), rel=1e-5)
+        check_second(loss, HERMITIAN, direction)
 
 
 def test_a_step_against_the_gradient_descends() -> None:

@@ -324,3 +324,11 @@ def test_a_tensor_of_one_element_has_a_gradient_in_any_shape() -> None:
     assert gradient.tolist() == [4.0, 12.0]
     gradient.sum().backward()
     assert weight.grad.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("base", [0.0, 0j])
+def test_powers_of_zero_do_not_change_with_their_exponent(base: complex) -> None:
+    def slope(exponent: float) -> float:
+        return pb.grad(lambda y: np.power(base, y).real)(exponent)
+
+    assert slope(0.3) == 0.0 and pb.grad(slope)(0.3) == 0.0

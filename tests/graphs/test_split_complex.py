@@ -204,16 +204,3 @@ def test_parts_that_are_arguments_keep_their_names() -> None:
 
     x, y = pb.tensor(X[0]), pb.tensor(X[1])
     np.testing.assert_allclose(pb.compile(function)(x, y).item(), function(x, y).item())
-
-
-@pytest.mark.parametrize("carry", [1.0, 1j])
-def test_loops_with_complex_values_inside_run_uncompiled(carry: complex) -> None:
-    def function(x: Any) -> Any:
-        def step(state: Any, _: Any) -> tuple[Any, Any]:
-            return np.abs(state * np.exp(1j * x)) * carry, np.abs(state)
-
-        state, sizes = pb.scan(step, x * carry, None, length=3)
-        return np.abs(state).sum() + sizes.sum()
-
-    with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in loop\(\)"):
-        np.testing.assert_allclose(pb.compile(function)(X[0]), function(X[0]))

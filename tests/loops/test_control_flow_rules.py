@@ -301,6 +301,16 @@ def test_checkpoint_counts_a_shared_origin_once() -> None:
     np.testing.assert_allclose(pb.autograd.grad(first, a)[0], 20 * 0.7**3, rtol=1e-12)
 
 
+def test_a_checkpointed_scan_of_arrays_gives_arrays() -> None:
+    rows = np.linspace(0.1, 0.9, 6).reshape(3, 2)
+    plain = pb.scan(lambda c, row: (np.sin(c) * row, c), rows[0], rows)
+    for found, wanted in zip(
+        pb.scan(lambda c, row: (np.sin(c) * row, c), rows[0], rows, checkpoint=True), plain
+    ):
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, wanted)
+
+
 def taped_bytes(**options: Any) -> int:
     def function(x: Any) -> Any:
         last, _ = pb.scan(lambda c, _: (pb.sin(pb.exp(pb.cos(c)) * c), None), x, None, 320, **options)

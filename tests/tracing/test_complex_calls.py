@@ -150,3 +150,25 @@ def test_the_source_of_the_latest_call_is_shown_without_arguments() -> None:
     compiled(Z)
     assert compiled.source() == compiled.source(Z)
     assert "exp(" in compiled.source()
+
+
+def test_python_asks_for_complex_numbers() -> None:
+    """The answer is a guard of its path, as a real one is."""
+    for function in (
+        lambda z: z * complex(z[0, 0]),
+        lambda z: z * z.tolist()[0][1],
+        lambda z: z.sum().item(),
+    ):
+        compiled = pb.compile(function)
+        for z in (Z, 2 * Z, Z):
+            found, wanted = compiled(z), function(z)
+            assert type(found) is type(wanted)
+            np.testing.assert_allclose(found, wanted)
+
+
+def test_numbers_of_numpy_are_arguments() -> None:
+    compiled = pb.compile(lambda z, x: z * np.exp(z) + x)
+    for number in (np.complex128(2 + 1j), np.complex64(1j)):
+        found, wanted = compiled(number, np.float32(2)), number * np.exp(number) + np.float32(2)
+        assert type(found) is type(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)

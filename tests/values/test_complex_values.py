@@ -31,6 +31,18 @@ def test_constructors() -> None:
     assert pb.tensor(Z).item is not None and complex(pb.tensor(2j)) == 2j and pb.tensor(2j).item() == 2j
 
 
+def test_random_numbers_in_place_are_of_both_parts() -> None:
+    z = pb.zeros(20000, dtype=pb.complex128).normal_(1.0, 2.0)
+    for one in (z.real, z.imag):
+        assert one.mean().item() == pytest.approx(1.0, abs=0.05)
+        assert one.std().item() == pytest.approx(np.sqrt(2), abs=0.05)
+    u = pb.zeros(1000, dtype=pb.complex64).uniform_(-1, 3)
+    assert u.dtype == pb.complex64 and (u.real - u.imag).abs().max().item() > 1
+    assert all(bool(((part >= -1) & (part < 3)).all()) for part in (u.real, u.imag))
+    with pytest.raises(errors.DTypeError, match="expected a floating point dtype"):
+        u.exponential_()
+
+
 def test_what_tensors_say_of_themselves() -> None:
     z, x = pb.tensor(Z), pb.tensor([1.0])
     assert z.is_complex() and pb.is_complex(z) and z.dtype.is_complex and not z.is_floating_point()
@@ -105,6 +117,9 @@ def test_casts_discard_with_a_warning() -> None:
         assert pb.tensor(Z).to(pb.float64).tolist() == [1.0, -3.5, 2.0]
     assert pb.tensor([1.0]).to(pb.complex128).tolist() == [1 + 0j]
     assert pb.tensor([1]).cfloat().dtype == pb.complex64
+    assert pb.tensor([1]).cdouble(memory_format=pb.preserve_format).dtype == pb.complex128
+    assert pb.tensor([1.0]).to(pb.complex64, memory_format=pb.contiguous_format).dtype == pb.complex64
+    assert pb.tensor(2j).__rdiv__(1).item() == -0.5j
     x = pb.tensor([1.0], requires_grad=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -127,6 +142,25 @@ def test_indexing_joining_and_writing() -> None:
     x = pb.zeros(2)
     with pytest.raises(errors.DTypeError, match="result type ComplexFloat can't be cast"):
         x += 1j
+
+
+@pytest.mark.parametrize(
+    "function", [pb.conj, pb.adjoint, lambda z: z.mH, lambda z: z.H[0], lambda z: z.conj()]
+)
+def test_conjugates_are_not_written_to(function: Callable[[Any], Any]) -> None:
+    """In PyTorch the tensor itself would change."""
+    z = pb.tensor(M)
+    conjugates = function(z)
+    for write in (lambda: conjugates.mul_(2), lambda: conjugates.real.zero_()):
+        with pytest.raises(errors.MutationError, match="not to be written to.*conj_physical"):
+            write()
+    np.testing.assert_array_equal(z.numpy(), M)
+    for own in (conjugates.clone(), conjugates.resolve_conj(), conjugates * 1, pb.conj_physical(z)):
+        own[0] = 7.0
+    np.testing.assert_array_equal(np.asarray(function(z)), np.asarray(function(pb.tensor(M))))
+    x = pb.ones(2, 2)
+    pb.conj(x)[0] = x.mH[1] = 5.0
+    assert x.tolist() == [[5, 5], [1, 5]]
 
 
 CUTS = np.array([complex(a, b) for a in (-2.0, -1.0, -0.5, 0.0, 0.5, 2.0) for b in (-1.0, -0.0, 0.0, 1.0)])

@@ -63,7 +63,7 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
     ),
     (lambda x: scipy.interpolate.CubicSpline(ONES.cumsum(), x)(0.5), "CubicSpline", "numpy.interp"),
     (lambda x: scipy.signal.lfilter([1.0], [1.0, -0.5], x)[-1], "scipy.signal.lfilter", "numpy.convolve"),
-    (lambda x: scipy.linalg.toeplitz(x).sum(), "scipy.linalg.toeplitz", "autograd.Function"),
+    (lambda x: scipy.linalg.schur(np.outer(x, x))[0].sum(), "scipy.linalg.schur", "sqrtm"),
     (lambda x: (MATRIX @ x).sum(), "scipy.sparse.csr_matrix", "toarray"),
     (lambda x: np.fromiter(x, float).sum() * x[0], "numpy.fromiter", "numpy.array"),
     (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),

@@ -1,6 +1,7 @@
 """The operators, one declaration each, by family. Importing this package fills `operator.OPERATORS`."""
 
 from . import (
+    bessel,
     composite,
     contraction,
     control,
@@ -9,18 +10,22 @@ from . import (
     elementwise,
     foreign,
     fourier,
+    incomplete,
     indexing,
     linalg,
     matrices,
+    matrix_equations,
     movement,
     ordering,
     reduction,
     scattering,
     special,
+    transcendents,
     windows,
 )
 
 __all__ = [
+    "bessel",
     "composite",
     "contraction",
     "control",
@@ -29,13 +34,16 @@ __all__ = [
     "elementwise",
     "foreign",
     "fourier",
+    "incomplete",
     "indexing",
     "linalg",
     "matrices",
+    "matrix_equations",
     "movement",
     "ordering",
     "reduction",
     "scattering",
     "special",
+    "transcendents",
     "windows",
 ]

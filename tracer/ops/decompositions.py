@@ -23,6 +23,7 @@ from ..operator import HOLOMORPHIC, OWN_RULES, Array, Operator, WholeCall, decla
 from ..spec import Spec, complex_dtype, real_dtype
 from .elementwise import (
     absolute,
+    add,
     conjugate,
     convert,
     equal,
@@ -161,6 +162,28 @@ def _require_free_phase(part: Array, function: str) -> None:
             )
 
 
+def _is_nothing(planes: Array, place: int) -> bool:
+    """Whether a plane of a cotangent is 0: where a result was not used, its terms are left out."""
+    known = getattr(planes, "payload", planes)
+    if isinstance(known, np.ndarray):
+        return not getattr(planes, "requires_grad", False) and not known[..., place, :, :].any()
+    return _is_zero_at(known, place)
+
+
+def _is_zero_at(node: Any, place: int) -> bool:
+    """The same of a graph's node, by how it is put together."""
+    if node.operator is add:
+        return all(_is_zero_at(one, place) for one in node.operands)
+    if node.operator.movement.parts is None:
+        return node.scalar_value == 0
+    whole = node.operator.movement.parts(*(one.spec for one in node.operands), **node.attributes)
+    if whole.base is not None or whole.around != 0 or not all(part.starts for part in whole.parts):
+        return False
+    found = ((node.operands[part.operand], part) for part in whole.parts)
+    regions = [(one, part.region(one.shape)[-3]) for one, part in found]
+    return all(place not in filled or _is_zero_at(one, filled.index(place)) for one, filled in regions)
+
+
 def is_number(a: Array) -> bool:
     """Whether the matrices have one element: they are decomposed without these operators."""
     return tuple(a.shape[-2:]) == (1, 1)
@@ -176,6 +199,15 @@ def _differences(row: Array) -> Array:
     """At (i, j) row[j] - row[i], and 1 on the diagonal."""
     difference = row - transposed(row)
     return where(equal(unit_like(difference), 1.0), 1.0, difference)
+
+
+def _asymmetry(x: Array) -> Array:
+    return x - adjoint(x)
+
+
+def _real_values(g: Array) -> Array:
+    """The cotangent of a row of values, which are real, also among complex numbers."""
+    return convert(real(g), dtype=g.dtype) if is_complex(g) else g
 
 
 def _upper(x: Array) -> Array:
@@ -203,7 +235,9 @@ def _require_matrix(name: str, a: Spec, square: bool = False) -> None:
 
 def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
-    across, values = _by_column(np.tril(a)), np.empty(a.shape[:-1], a.dtype)
+    is_finite = np.isfinite(a).all()  # of the upper triangle LAPACK reads nothing
+    across = np.array(np.swapaxes(a, -1, -2), order="C") if is_finite else _by_column(np.tril(a))
+    values = np.empty(a.shape[:-1], a.dtype)
     _computed(routine, across, 0, a.shape[-1], values)
     return _converged(values), across
 
@@ -219,7 +253,9 @@ def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
 def _eigh_cotangent(g: Array, y: Array) -> Array:
     """Symmetric, or Hermitian, as the matrix is."""
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
-    of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_vectors, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
+    if _is_nothing(g, 0):
+        return product(multiply(vectors, of_values), adjoint(vectors))
     inside = product(adjoint(vectors), of_vectors)
     if is_complex(inside):
         _require_free_phase(inside, "linalg.eigh")
@@ -303,13 +339,16 @@ def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, size = a_spec.shape[-2:]
     left, values, right = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1), rows_of(plane_of(y, 2), 0, size)
-    of_left, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
+    of_left, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     of_right = rows_of(plane_of(g, 2), 0, size)
+    is_left_unused, is_right_unused = _is_nothing(g, 0), _is_nothing(g, 2)
+    if is_left_unused and is_right_unused:
+        return product(multiply(left, of_values), adjoint(right))
     # differences of squares as products: of close values they are more exact
     sums = where(equal(unit_like(right), 1.0), 1.0, values + transposed(values))
     gaps = multiply(_differences(values), sums)
-    left_part, right_part = product(adjoint(left), of_left), product(adjoint(right), of_right)
-    left_part, right_part = left_part - adjoint(left_part), right_part - adjoint(right_part)
+    left_part = zeros_like(right) if is_left_unused else _asymmetry(product(adjoint(left), of_left))
+    right_part = zeros_like(right) if is_right_unused else _asymmetry(product(adjoint(right), of_right))
     inside = multiply(_quotient(left_part, gaps), values)
     inside = inside + multiply(transposed(values), _quotient(right_part, gaps))
     inside = inside + multiply(unit_like(inside), of_values)
@@ -317,7 +356,7 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
         _require_free_phase(left_part + right_part, "linalg.svd")
         inside = inside + _quotient(_diagonal_of(left_part), 2.0 * values + zeros_like(left_part))
     result = product(product(left, inside), adjoint(right))
-    if rows > size:
+    if rows > size and not is_left_unused:
         outside = _quotient(of_left, values + zeros_like(of_left))
         outside = outside - product(left, product(adjoint(left), outside))
         result = result + product(outside, adjoint(right))
@@ -366,11 +405,14 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     size = a_spec.shape[-1]
     q, r = plane_of(y, 0), rows_of(plane_of(y, 1), 0, size)
     of_q, of_r = plane_of(g, 0), rows_of(plane_of(g, 1), 0, size)
-    inside = _upper(product(of_r, adjoint(r)) - product(adjoint(q), of_q))
-    diagonal = _diagonal_of(inside)
-    if is_complex(diagonal):
-        diagonal = convert(real(diagonal), dtype=a_spec.dtype)
-    symmetric = inside + adjoint(inside) - diagonal
+    if _is_nothing(g, 1):
+        inside = -1.0 * product(adjoint(q), of_q)
+    elif _is_nothing(g, 0):
+        inside = product(of_r, adjoint(r))
+    else:
+        inside = product(of_r, adjoint(r)) - product(adjoint(q), of_q)
+    half = lower_half(adjoint(inside))
+    symmetric = half + adjoint(half)
     total = of_q + product(q, symmetric)
     return adjoint(solve(r, adjoint(total)) if is_complex(r) else _solved_above(r, transposed(total)))
 
@@ -433,19 +475,23 @@ lu = matrix(
 # --- functions of matrices ----------------------------------------------------------------------------------
 
 
-def _exp_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
-    """The upper right part of exp([[a', g], [0, a']])."""
-    size, across = a_spec.shape[-1], transposed(a)
-    above = concatenate(across, g, dim=a_spec.ndim - 1)
-    below = concatenate(zeros_like(across), across, dim=a_spec.ndim - 1)
-    whole = matrix_exp(concatenate(above, below, dim=a_spec.ndim - 2))
+def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) -> Array:
+    """The derivative of a function of matrices: the upper right part of that of [[a, direction], [0, a]]."""
+    rank, size = len(a.shape), a.shape[-1]
+    above = concatenate(a, direction, dim=rank - 1)
+    below = concatenate(zeros_like(a), a, dim=rank - 1)
+    whole = function(concatenate(above, below, dim=rank - 2))
     return columns_of(rows_of(whole, 0, size), size, 2 * size)
+
+
+def _exp_cotangent(g: Array, a: Array) -> Array:
+    return of_blocks(matrix_exp, transposed(a), g)
 
 
 exponentials = matrix(
     "exponentials", planes=6, square=True, function="exponential",
     evaluate=lambda a: _planes(a, _expm(a), *[np.zeros((0, 0))] * 5),
-    vjp={"a": lambda g, a, a_spec: _exp_cotangent(plane_of(g, 0), a, a_spec)}, of_complex=HOLOMORPHIC,
+    vjp={"a": lambda g, a: _exp_cotangent(plane_of(g, 0), a)}, of_complex=HOLOMORPHIC,
     doc="the exponential of a matrix, and room to compute it in",
 )  # fmt: skip
 

@@ -153,7 +153,7 @@ power = elementwise(
     vjp={
         "a": lambda g, a, b: g * where(equal(b, 0.0), 0.0, b * power(a, b - 1.0)),
         "b": lambda g, a, b, y: (
-            g * where(logical_and(equal(a, 0.0), greater_equal(real_part(b), 0.0)), 0.0, y * log(a))
+            g * y * log(where(logical_and(equal(a, 0.0), greater_equal(real_part(b), 0.0)), 1.0, a))
         ),
     },
     domain=(0.2, 2.5), noun="powered",
@@ -183,7 +183,7 @@ absolute = elementwise(
 )  # fmt: skip
 floor_divide = elementwise(
     "floor_divide", "a b", numpy=np.floor_divide, scalar="floor_divide({a}, {b})", cost=DIVISION,
-    domain=(0.5, 3.0),
+    vjp={"a": lambda g: zeros_like(g), "b": lambda g: zeros_like(g)}, domain=(0.5, 3.0),
     torch="floor_divide", arguments="number", example=("tensor([7, -7]), 2", "tensor([ 3, -4])"),
     doc="a / b, rounded to minus infinity",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import GradientError
-from ..operator import Array, declare
+from ..operator import OWN_RULES, Array, declare
 from ..spec import Spec
 
 
@@ -60,5 +60,6 @@ foreign = declare(
     infer=lambda *specs, function, spec: spec,
     evaluate=_evaluate,
     vjp={"operands": lambda function: _no_rule(function)},
+    of_complex=OWN_RULES,
     doc="what a function gives that Python calls",
 )

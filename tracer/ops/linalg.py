@@ -8,6 +8,8 @@ derivative results" (2008).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..graph import make_node
@@ -87,6 +89,12 @@ def _unit_like(x: Array) -> Array:
     return expand(convert(equal(rows, columns), dtype=x.dtype), shape=tuple(x.shape))
 
 
+def _units(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    found, size = np.zeros(shape, dtype), shape[-1]
+    found.reshape(math.prod(shape[:-2]), size * size)[:, :: size + 1] = 1
+    return found
+
+
 def in_lower_half(x: Array) -> Array:
     rows, columns = _rows_and_columns(x.shape[-1])
     return where(greater(rows, columns), x, where(equal(rows, columns), 0.5 * x, 0.0))
@@ -94,7 +102,7 @@ def in_lower_half(x: Array) -> Array:
 
 unit_like = declare(
     "unit_like", "composite", "x", infer=lambda x: x, body=_unit_like,
-    evaluate=lambda x: np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape).copy(),
+    evaluate=lambda x: _units(x.shape, x.dtype),
     vjp={"x": lambda g: zeros_like(g)}, of_complex=HOLOMORPHIC, doc="the unit matrix for every matrix of x",
 )  # fmt: skip
 lower_half = declare(

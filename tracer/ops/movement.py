@@ -61,7 +61,7 @@ def _named_as_before(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, .
 reshape = movement(
     "reshape",
     infer=_infer_reshape,
-    evaluate=lambda x, shape: np.reshape(x, shape),
+    evaluate=lambda x, shape: x.reshape(shape),
     grad_fn="View",
     vjp={"x": lambda g, x_spec: reshape(g, shape=x_spec.shape)},
     is_view=True,

@@ -1,7 +1,8 @@
-"""Order: rows of an array sorted, and which positions sort them."""
+"""Order: rows of an array sorted, which positions sort them, and where in such a row something belongs."""
 
 import numpy as np
 
+from ..dims import equated_shapes
 from ..errors import ShapeError
 from ..operator import Array, WholeCall, declare
 from ..spec import INT64, Spec
@@ -55,4 +56,28 @@ sorted_positions = declare(
     evaluate=lambda x: np.argsort(x, axis=-1, kind="stable"),
     call=WholeCall(("sort_positions",), dims=1, steps=_steps), noun="order",
     doc="for each row the positions that sort it, equal elements in order and nan last",
+)  # fmt: skip
+
+
+def _infer_places(ordered: Spec, wanted: Spec, right: bool) -> Spec:
+    if not ordered.ndim or ordered.shape[:-1] != wanted.shape[:-1] or ordered.ndim != wanted.ndim:
+        raise ShapeError(f"searchsorted: rows for rows expected, found {wanted} for {ordered}.")
+    equated_shapes(ordered.shape[:-1], wanted.shape[:-1])
+    return Spec(wanted.shape, INT64)
+
+
+def _evaluate_places(ordered: np.ndarray, wanted: np.ndarray, right: bool) -> np.ndarray:
+    places = np.empty(wanted.shape, np.int64)
+    for row in np.ndindex(ordered.shape[:-1]):
+        places[row] = np.searchsorted(ordered[row], wanted[row], "right" if right else "left")
+    return places
+
+
+searchsorted = declare(
+    "searchsorted", "ordering", "ordered wanted", infer=_infer_places, evaluate=_evaluate_places,
+    call=WholeCall(
+        ("search_left", "search_right"), lambda ordered, right: int(right), dims=1, steps=_steps
+    ),
+    noun="places",
+    doc="how many elements of a row in order are less than each one that is wanted, or equal if `right`",
 )  # fmt: skip

@@ -25,7 +25,6 @@ from .elementwise import (
     exp,
     exp2,
     less,
-    log,
     power_constant,
     sign,
     where,
@@ -62,7 +61,7 @@ def eager(
         return Spec(broadcast_shapes(*(spec.shape for spec in specs), function=name), dtype or found)
 
     def evaluate(*arrays: Any, **attributes: Any) -> np.ndarray:
-        kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray))
+        kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray | np.generic))
         return np.asarray(function(*arrays, **attributes)).astype(dtype or kind, copy=False)
 
     return declare(
@@ -86,7 +85,7 @@ def _of_scipy(name: str, **fields: Any) -> Operator:
     )  # fmt: skip
 
 
-def _no_rule(function: str, operand: str) -> NoReturn:
+def no_rule(function: str, operand: str) -> NoReturn:
     raise GradientError(f"The derivative of {function} with respect to its {operand} is not supported.")
 
 
@@ -98,10 +97,6 @@ def _over(y: Array, x: Array) -> Array:
 
 def _dtype(x: Array) -> np.dtype:
     return np.dtype(getattr(x.dtype, "numpy", x.dtype))
-
-
-def _gamma_density(a: Array, x: Array) -> Array:
-    return exp((a - 1.0) * log(x) - x - lgamma(a))
 
 
 erfinv = _of_scipy(
@@ -143,23 +138,9 @@ i1e = _of_scipy(
     grad_fn="SpecialI1E",
     torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
 )  # fmt: skip
-igamma = eager(
-    "igamma", "a x", numpy="gammainc", domain=(0.3, 3.0),
-    vjp={"a": lambda: _no_rule("igamma", "first argument"), "x": lambda g, a, x: g * _gamma_density(a, x)},
-    torch="igamma special.igamma special.gammainc", scipy="gammainc",
-    example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
-    doc="the lower incomplete gamma function over gamma(a)",
-)  # fmt: skip
-igammac = eager(
-    "igammac", "a x", numpy="gammaincc", domain=(0.3, 3.0),
-    vjp={"a": lambda: _no_rule("igammac", "first argument"), "x": lambda g, a, x: -g * _gamma_density(a, x)},
-    torch="igammac special.igammac special.gammaincc", scipy="gammaincc",
-    example=("tensor([1.0]), tensor([0.0])", "tensor([1.])"),
-    doc="the upper incomplete gamma function over gamma(a)",
-)  # fmt: skip
 zeta = eager(
     "zeta", "x q", numpy="zeta", domain=(1.2, 3.0), grad_fn="SpecialZeta",
-    vjp={"x": lambda: _no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
+    vjp={"x": lambda: no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
     torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
 )  # fmt: skip

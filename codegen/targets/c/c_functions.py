@@ -15,6 +15,8 @@ from .scopes import with_scopes
 from .sections import struct_name, view
 
 IN_PLACE = {"add": "+=", "multiply": "*=", "logical_and": "&="}
+LOOPS = ("serial", "parallel", "block", "unrolled")
+"""The kinds of loops that are a `for`: C is serial, so a parallel one is run in one part."""
 Used = dict[tuple[ir.Buffer, int], str]
 """The extents that a function uses, with what they are called."""
 ErrorOf = Callable[[ir.Check | ir.Library], int]
@@ -143,6 +145,8 @@ class CFunction:
 
     def loop(self, one: ir.For) -> str:
         """The head of a loop."""
+        if one.kind not in LOOPS:
+            raise TypeError(f"C is written of no loop of kind {one.kind!r}: {one.variable.name}")
         name = self.spell(one.variable)
         step = f"{name}++" if one.step == 1 else f"{name} += {one.step}"
         return f"for (int64_t {name} = {self.spell(one.start)}; {name} < {self.spell(one.stop)}; {step})"

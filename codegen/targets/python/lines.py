@@ -24,6 +24,8 @@ from .spelling import ATOM, spell
 
 IN_PLACE = {"add": "+=", "multiply": "*=", "logical_and": "&="}
 """LLVM may put what is added so in another order."""
+LOOPS = ("serial", "parallel", "block", "unrolled")
+"""The kinds of loops that are a `for`: each thread runs its part of a parallel one."""
 
 
 def statement(one: Stmt) -> str:
@@ -60,6 +62,8 @@ def negated(condition: Expr) -> str:
 
 def bounds(loop: For) -> str:
     """What a loop is a `range` of."""
+    if loop.kind not in LOOPS:
+        raise TypeError(f"Python is written of no loop of kind {loop.kind!r}: {loop.variable.name}")
     if loop.step != 1:
         return f"{spell(loop.start)}, {spell(loop.stop)}, {loop.step}"
     return spell(loop.stop) if loop.start == Const(0) else f"{spell(loop.start)}, {spell(loop.stop)}"

@@ -1,4 +1,4 @@
-"""Functions of networks under the names of torch.nn.functional: `import pullback.functional as F`."""
+"""Functions of networks under the names of torch.nn.functional: `import pullback.nn.functional as F`."""
 
 from pullback.runtime.functions import declared_functional as _declared
 from pullback.runtime.functions.activation import (

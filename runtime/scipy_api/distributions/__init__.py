@@ -1,0 +1,44 @@
+"""`scipy.stats` on Tensors: distributions by SciPy's names, frozen ones among them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from .multivariate import MULTIVARIATE
+from .univariate import DECLARATIONS, Distribution, Frozen
+
+NAMES = (*DECLARATIONS, *MULTIVARIATE)
+
+
+@functools.cache
+def stand_ins() -> dict[str, Any]:
+    """What stands for each distribution, by name; SciPy has been imported by who asks."""
+    stats = vars(sys.modules["scipy.stats"])
+    return {
+        name: MULTIVARIATE[name][0](name, stats[name])
+        if name in MULTIVARIATE
+        else Distribution(name, stats[name])
+        for name in NAMES
+    }
+
+
+def stand_in(value: Any) -> Any:
+    """What stands for a distribution, or for one that was frozen elsewhere; None for what is none."""
+    if type(value).__module__ == "scipy.stats._distn_infrastructure":
+        stand_in = stand_ins().get(value.dist.name)
+        return None if stand_in is None else Frozen(stand_in, value.args, value.kwds)
+    for name, (_, parameters) in MULTIVARIATE.items():
+        if type(value).__name__ == f"{name}_frozen":
+            return Frozen(stand_ins()[name], tuple(getattr(value, one) for one in parameters), {})
+    return _by_identity().get(id(value))
+
+
+@functools.cache
+def _by_identity() -> dict[int, Any]:
+    stats = vars(sys.modules["scipy.stats"])
+    return {id(stats[name]): found for name, found in stand_ins().items()}
+
+
+__all__ = ["NAMES", "stand_in", "stand_ins"]

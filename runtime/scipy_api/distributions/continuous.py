@@ -1,0 +1,583 @@
+"""The continuous distributions of `scipy.stats` that Tensors have, in standard form and with SciPy's shapes.
+
+Formulas: Johnson, Kotz, Balakrishnan, Continuous Univariate Distributions, 2nd edition (1994, 1995).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .declaration import Declaration
+from .functions import (
+    LOG_2,
+    LOG_2_PI,
+    abs_,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    betainc,
+    betaincc,
+    betainccinv,
+    betaincinv,
+    betaln,
+    erf,
+    erfc,
+    erfcinv,
+    exp,
+    expm1,
+    expm1_over,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    i0e,
+    lgamma,
+    log,
+    log1p,
+    log1p_over,
+    log_ndtr,
+    log_normal_density,
+    log_normal_mass,
+    log_sigmoid,
+    logaddexp,
+    logit,
+    ndtr,
+    ndtri,
+    owens_t,
+    sigmoid,
+    sin,
+    sinh,
+    softplus,
+    sqrt,
+    stdtr,
+    stdtrit,
+    tan,
+    tanh,
+    where,
+    xlog1py,
+    xlogy,
+)  # fmt: skip
+
+POSITIVE = (0.0, math.inf)
+UNIT = (0.0, 1.0)
+
+
+def _any(*shapes: Any) -> list[Any]:
+    return [one == one for one in shapes]
+
+
+NORMAL = Declaration(
+    log_normal_density, cumulative=ndtr, log_cumulative=log_ndtr, quantile=ndtri, symmetric=True
+)
+GAMMA = Declaration(
+    lambda z, a: xlogy(a - 1.0, z) - z - lgamma(a),
+    cumulative=lambda z, a: gammainc(a, z),
+    survival=lambda z, a: gammaincc(a, z),
+    quantile=lambda q, a: gammaincinv(a, q),
+    upper_quantile=lambda q, a: gammainccinv(a, q),
+    support=POSITIVE,
+)
+
+
+def _student(z: Any, df: Any) -> Any:
+    constant = lgamma((df + 1.0) / 2.0) - lgamma(df / 2.0) - 0.5 * log(df * math.pi)
+    return constant - (df + 1.0) / 2.0 * log1p(z * z / df)
+
+
+def _fisher(z: Any, n: Any, m: Any) -> Any:
+    logarithms = 0.5 * m * log(m) + 0.5 * n * log(n) + xlogy(0.5 * n - 1.0, z)
+    return logarithms - 0.5 * (n + m) * log(m + n * z) - betaln(0.5 * n, 0.5 * m)
+
+
+def _fisher_quantile(share: Any, n: Any, m: Any) -> Any:
+    return m * share / (n * (1.0 - share))
+
+
+def _extreme(z: Any, c: Any) -> Any:
+    """log(1 - c z) / c, which is -z for c = 0."""
+    return -z * log1p_over(-c * z)
+
+
+def _pareto(z: Any, c: Any) -> Any:
+    """log(1 + c z) / c, which is z for c = 0."""
+    return z * log1p_over(c * z)
+
+
+def _bound(c: Any, holds: Any) -> Any:
+    """1 / c where it holds, else infinity."""
+    return where(holds, 1.0 / where(holds, c, 1.0), math.inf)
+
+
+def _inverse_gauss(z: Any, mu: Any) -> Any:
+    return -0.5 * LOG_2_PI - 1.5 * log(z) - ((z - mu) / mu) ** 2 / (2.0 * z)
+
+
+def _inverse_gauss_cumulative(z: Any, mu: Any) -> Any:
+    root = sqrt(z)
+    return ndtr((z / mu - 1.0) / root) + exp(2.0 / mu + log_ndtr(-(z / mu + 1.0) / root))
+
+
+def _inverse_gauss_survival(z: Any, mu: Any) -> Any:
+    root = sqrt(z)
+    return ndtr(-(z / mu - 1.0) / root) - exp(2.0 / mu + log_ndtr(-(z / mu + 1.0) / root))
+
+
+def _of_normal_cut(z: Any, a: Any, b: Any) -> Any:
+    return log_normal_density(z) - log_normal_mass(a, b)
+
+
+def _quantile_of_normal_cut(q: Any, a: Any, b: Any) -> Any:
+    """On whichever side of 0 the lower end is."""
+    is_right = a > 0.0
+    from_left = ndtri(ndtr(where(is_right, 0.0, a)) * (1.0 - q) + ndtr(where(is_right, 0.0, b)) * q)
+    from_right = -ndtri(ndtr(where(is_right, -a, 0.0)) * (1.0 - q) + ndtr(where(is_right, -b, 0.0)) * q)
+    return where(is_right, from_right, from_left)
+
+
+def _triangle(z: Any, c: Any) -> Any:
+    left = z < c
+    return LOG_2 + where(left, log(where(left, z / c, 1.0)), log(where(left, 1.0, (1.0 - z) / (1.0 - c))))
+
+
+def _triangle_quantile(q: Any, c: Any) -> Any:
+    return where(q < c, sqrt(c * q), 1.0 - sqrt((1.0 - c) * (1.0 - q)))
+
+
+def _laplace_cumulative(z: Any) -> Any:
+    tail = 0.5 * exp(-abs_(z))
+    return where(z > 0.0, 1.0 - tail, tail)
+
+
+def _laplace_quantile(q: Any) -> Any:
+    return where(q > 0.5, -log(2.0 * where(q > 0.5, 1.0 - q, 0.5)), log(2.0 * where(q > 0.5, 0.5, q)))
+
+
+def _general_gamma(z: Any, a: Any, c: Any) -> Any:
+    found = log(abs_(c)) + xlogy(c * a - 1.0, z) - z**c - lgamma(a)
+    return where((z > 0.0) | (c > 0.0), found, -math.inf)
+
+
+def _general_normal_cumulative(z: Any, beta: Any) -> Any:
+    tail = 0.5 * gammaincc(1.0 / beta, abs_(z) ** beta)
+    return where(z > 0.0, 1.0 - tail, tail)
+
+
+def _exponential_tail(z: Any, k: Any) -> Any:
+    """The logarithm of what a normal variable with an exponential one of mean k has less below z."""
+    return 0.5 / (k * k) - z / k + log_ndtr(z - 1.0 / k)
+
+
+CONTINUOUS: dict[str, Declaration] = {
+    "norm": NORMAL,
+    "gamma": GAMMA,
+    "erlang": GAMMA,
+    "expon": Declaration(
+        lambda z: -z,
+        log_survival=lambda z: -z,
+        cumulative=lambda z: -expm1(-z),
+        quantile=lambda q: -log1p(-q),
+        upper_quantile=lambda q: -log(q),
+        support=POSITIVE,
+    ),
+    "beta": Declaration(
+        lambda z, a, b: xlogy(a - 1.0, z) + xlog1py(b - 1.0, -z) - betaln(a, b),
+        cumulative=lambda z, a, b: betainc(a, b, z),
+        survival=lambda z, a, b: betaincc(a, b, z),
+        quantile=lambda q, a, b: betaincinv(a, b, q),
+        upper_quantile=lambda q, a, b: betainccinv(a, b, q),
+        support=UNIT,
+    ),
+    "t": Declaration(
+        _student,
+        cumulative=lambda z, df: stdtr(df, z),
+        quantile=lambda q, df: stdtrit(df, q),
+        symmetric=True,
+    ),
+    "lognorm": Declaration(
+        lambda z, s: log_normal_density(log(z) / s) - log(s) - log(z),
+        cumulative=lambda z, s: ndtr(log(z) / s),
+        log_cumulative=lambda z, s: log_ndtr(log(z) / s),
+        survival=lambda z, s: ndtr(-log(z) / s),
+        log_survival=lambda z, s: log_ndtr(-log(z) / s),
+        quantile=lambda q, s: exp(s * ndtri(q)),
+        upper_quantile=lambda q, s: exp(-s * ndtri(q)),
+        support=POSITIVE,
+        vanishes=True,
+    ),
+    "uniform": Declaration(
+        lambda z: 0.0 * z,
+        cumulative=lambda z: z,
+        quantile=lambda q: q,
+        support=UNIT,
+    ),
+    "laplace": Declaration(
+        lambda z: -abs_(z) - LOG_2,
+        cumulative=_laplace_cumulative,
+        quantile=_laplace_quantile,
+        symmetric=True,
+    ),
+    "logistic": Declaration(
+        lambda z: -abs_(z) - 2.0 * log1p(exp(-abs_(z))),
+        cumulative=sigmoid,
+        log_cumulative=log_sigmoid,
+        quantile=logit,
+        symmetric=True,
+    ),
+    "cauchy": Declaration(
+        lambda z: -math.log(math.pi) - log1p(z * z),
+        cumulative=lambda z: atan2(1.0, -z) / math.pi,
+        quantile=lambda q: -1.0 / tan(math.pi * q),
+        symmetric=True,
+    ),
+    "chi2": Declaration(
+        lambda z, df: xlogy(0.5 * df - 1.0, z) - 0.5 * z - lgamma(0.5 * df) - 0.5 * LOG_2 * df,
+        cumulative=lambda z, df: gammainc(0.5 * df, 0.5 * z),
+        survival=lambda z, df: gammaincc(0.5 * df, 0.5 * z),
+        quantile=lambda q, df: 2.0 * gammaincinv(0.5 * df, q),
+        upper_quantile=lambda q, df: 2.0 * gammainccinv(0.5 * df, q),
+        support=POSITIVE,
+    ),
+    "chi": Declaration(
+        lambda z, df: (1.0 - 0.5 * df) * LOG_2 - lgamma(0.5 * df) + xlogy(df - 1.0, z) - 0.5 * z * z,
+        cumulative=lambda z, df: gammainc(0.5 * df, 0.5 * z * z),
+        survival=lambda z, df: gammaincc(0.5 * df, 0.5 * z * z),
+        quantile=lambda q, df: sqrt(2.0 * gammaincinv(0.5 * df, q)),
+        upper_quantile=lambda q, df: sqrt(2.0 * gammainccinv(0.5 * df, q)),
+        support=POSITIVE,
+    ),
+    "f": Declaration(
+        _fisher,
+        cumulative=lambda z, n, m: betainc(0.5 * n, 0.5 * m, n * z / (m + n * z)),
+        survival=lambda z, n, m: betainc(0.5 * m, 0.5 * n, m / (m + n * z)),
+        quantile=lambda q, n, m: _fisher_quantile(betaincinv(0.5 * n, 0.5 * m, q), n, m),
+        upper_quantile=lambda q, n, m: _fisher_quantile(betainccinv(0.5 * n, 0.5 * m, q), n, m),
+        support=POSITIVE,
+    ),
+    "weibull_min": Declaration(
+        lambda z, c: log(c) + xlogy(c - 1.0, z) - z**c,
+        log_survival=lambda z, c: -(z**c),
+        cumulative=lambda z, c: -expm1(-(z**c)),
+        quantile=lambda q, c: (-log1p(-q)) ** (1.0 / c),
+        upper_quantile=lambda q, c: (-log(q)) ** (1.0 / c),
+        support=POSITIVE,
+    ),
+    "weibull_max": Declaration(
+        lambda z, c: log(c) + xlogy(c - 1.0, -z) - (-z) ** c,
+        log_cumulative=lambda z, c: -((-z) ** c),
+        survival=lambda z, c: -expm1(-((-z) ** c)),
+        quantile=lambda q, c: -((-log(q)) ** (1.0 / c)),
+        upper_quantile=lambda q, c: -((-log1p(-q)) ** (1.0 / c)),
+        support=(-math.inf, 0.0),
+        inside=-0.5,
+    ),
+    "exponweib": Declaration(
+        lambda z, a, c: log(a) + log(c) + (a - 1.0) * log(-expm1(-(z**c))) - z**c + xlogy(c - 1.0, z),
+        log_cumulative=lambda z, a, c: a * log(-expm1(-(z**c))),
+        survival=lambda z, a, c: -expm1(a * log(-expm1(-(z**c)))),
+        quantile=lambda q, a, c: (-log1p(-(q ** (1.0 / a)))) ** (1.0 / c),
+        support=POSITIVE,
+    ),
+    "gumbel_r": Declaration(
+        lambda z: -z - exp(-z),
+        log_cumulative=lambda z: -exp(-z),
+        survival=lambda z: -expm1(-exp(-z)),
+        quantile=lambda q: -log(-log(q)),
+        upper_quantile=lambda q: -log(-log1p(-q)),
+    ),
+    "gumbel_l": Declaration(
+        lambda z: z - exp(z),
+        log_survival=lambda z: -exp(z),
+        cumulative=lambda z: -expm1(-exp(z)),
+        quantile=lambda q: log(-log1p(-q)),
+        upper_quantile=lambda q: log(-log(q)),
+    ),
+    "pareto": Declaration(
+        lambda z, b: log(b) - (b + 1.0) * log(z),
+        log_survival=lambda z, b: -b * log(z),
+        cumulative=lambda z, b: -expm1(-b * log(z)),
+        quantile=lambda q, b: exp(-log1p(-q) / b),
+        upper_quantile=lambda q, b: exp(-log(q) / b),
+        support=(1.0, math.inf),
+        inside=1.5,
+    ),
+    "lomax": Declaration(
+        lambda z, c: log(c) - (c + 1.0) * log1p(z),
+        log_survival=lambda z, c: -c * log1p(z),
+        cumulative=lambda z, c: -expm1(-c * log1p(z)),
+        quantile=lambda q, c: expm1(-log1p(-q) / c),
+        upper_quantile=lambda q, c: expm1(-log(q) / c),
+        support=POSITIVE,
+    ),
+    "genpareto": Declaration(
+        lambda z, c: -(c + 1.0) * _pareto(z, c),
+        log_survival=lambda z, c: -_pareto(z, c),
+        cumulative=lambda z, c: -expm1(-_pareto(z, c)),
+        quantile=lambda q, c: -log1p(-q) * expm1_over(-c * log1p(-q)),
+        upper_quantile=lambda q, c: -log(q) * expm1_over(-c * log(q)),
+        support=(0.0, lambda c: _bound(-c, c < 0.0)),
+        valid=_any,
+        inside=lambda c: 0.5 / (1.0 + abs_(c)),
+    ),
+    "genextreme": Declaration(
+        lambda z, c: (1.0 - c) * _extreme(z, c) - exp(_extreme(z, c)),
+        log_cumulative=lambda z, c: -exp(_extreme(z, c)),
+        survival=lambda z, c: -expm1(-exp(_extreme(z, c))),
+        quantile=lambda q, c: -log(-log(q)) * expm1_over(c * log(-log(q))),
+        upper_quantile=lambda q, c: -log(-log1p(-q)) * expm1_over(c * log(-log1p(-q))),
+        support=(lambda c: -_bound(-c, c < 0.0), lambda c: _bound(c, c > 0.0)),
+        valid=_any,
+        inside=0.0,
+        vanishes=True,
+    ),
+    "rayleigh": Declaration(
+        lambda z: log(z) - 0.5 * z * z,
+        log_survival=lambda z: -0.5 * z * z,
+        cumulative=lambda z: -expm1(-0.5 * z * z),
+        quantile=lambda q: sqrt(-2.0 * log1p(-q)),
+        upper_quantile=lambda q: sqrt(-2.0 * log(q)),
+        support=POSITIVE,
+    ),
+    "maxwell": Declaration(
+        lambda z: 0.5 * math.log(2.0 / math.pi) + 2.0 * log(z) - 0.5 * z * z,
+        cumulative=lambda z: gammainc(1.5, 0.5 * z * z),
+        survival=lambda z: gammaincc(1.5, 0.5 * z * z),
+        quantile=lambda q: sqrt(2.0 * gammaincinv(1.5, q)),
+        upper_quantile=lambda q: sqrt(2.0 * gammainccinv(1.5, q)),
+        support=POSITIVE,
+    ),
+    "halfnorm": Declaration(
+        lambda z: log_normal_density(z) + LOG_2,
+        cumulative=lambda z: erf(z * math.sqrt(0.5)),
+        survival=lambda z: erfc(z * math.sqrt(0.5)),
+        log_survival=lambda z: LOG_2 + log_ndtr(-z),
+        quantile=lambda q: ndtri(0.5 + 0.5 * q),
+        upper_quantile=lambda q: -ndtri(0.5 * q),
+        support=POSITIVE,
+    ),
+    "halfcauchy": Declaration(
+        lambda z: math.log(2.0 / math.pi) - log1p(z * z),
+        cumulative=lambda z: 2.0 / math.pi * atan(z),
+        survival=lambda z: 2.0 / math.pi * atan2(1.0, z),
+        quantile=lambda q: tan(0.5 * math.pi * q),
+        upper_quantile=lambda q: 1.0 / tan(0.5 * math.pi * q),
+        support=POSITIVE,
+    ),
+    "halflogistic": Declaration(
+        lambda z: LOG_2 - z - 2.0 * log1p(exp(-z)),
+        cumulative=lambda z: tanh(0.5 * z),
+        survival=lambda z: 2.0 * sigmoid(-z),
+        quantile=lambda q: 2.0 * atanh(q),
+        upper_quantile=lambda q: -logit(0.5 * q),
+        support=POSITIVE,
+    ),
+    "invgamma": Declaration(
+        lambda z, a: -(a + 1.0) * log(z) - lgamma(a) - 1.0 / z,
+        cumulative=lambda z, a: gammaincc(a, 1.0 / z),
+        survival=lambda z, a: gammainc(a, 1.0 / z),
+        quantile=lambda q, a: 1.0 / gammainccinv(a, q),
+        upper_quantile=lambda q, a: 1.0 / gammaincinv(a, q),
+        support=POSITIVE,
+        vanishes=True,
+    ),
+    "invweibull": Declaration(
+        lambda z, c: log(c) - (c + 1.0) * log(z) - z ** (-c),
+        log_cumulative=lambda z, c: -(z ** (-c)),
+        survival=lambda z, c: -expm1(-(z ** (-c))),
+        quantile=lambda q, c: (-log(q)) ** (-1.0 / c),
+        upper_quantile=lambda q, c: (-log1p(-q)) ** (-1.0 / c),
+        support=POSITIVE,
+        vanishes=True,
+    ),
+    "invgauss": Declaration(
+        _inverse_gauss,
+        cumulative=_inverse_gauss_cumulative,
+        survival=_inverse_gauss_survival,
+        support=POSITIVE,
+        vanishes=True,
+    ),
+    "wald": Declaration(
+        lambda z: _inverse_gauss(z, 1.0),
+        cumulative=lambda z: _inverse_gauss_cumulative(z, 1.0),
+        survival=lambda z: _inverse_gauss_survival(z, 1.0),
+        support=POSITIVE,
+        vanishes=True,
+    ),
+    "fisk": Declaration(
+        lambda z, c: log(c) + xlogy(c - 1.0, z) - 2.0 * softplus(c * log(z)),
+        log_cumulative=lambda z, c: log_sigmoid(c * log(z)),
+        cumulative=lambda z, c: sigmoid(c * log(z)),
+        log_survival=lambda z, c: log_sigmoid(-c * log(z)),
+        quantile=lambda q, c: exp(logit(q) / c),
+        upper_quantile=lambda q, c: exp(-logit(q) / c),
+        support=POSITIVE,
+    ),
+    "burr": Declaration(
+        lambda z, c, d: log(c) + log(d) + xlogy(c * d - 1.0, z) - (d + 1.0) * softplus(c * log(z)),
+        log_cumulative=lambda z, c, d: -d * softplus(-c * log(z)),
+        quantile=lambda q, c, d: expm1(-log(q) / d) ** (-1.0 / c),
+        support=POSITIVE,
+    ),
+    "burr12": Declaration(
+        lambda z, c, d: log(c) + log(d) + xlogy(c - 1.0, z) - (d + 1.0) * softplus(c * log(z)),
+        log_survival=lambda z, c, d: -d * softplus(c * log(z)),
+        quantile=lambda q, c, d: expm1(-log1p(-q) / d) ** (1.0 / c),
+        upper_quantile=lambda q, c, d: expm1(-log(q) / d) ** (1.0 / c),
+        support=POSITIVE,
+    ),
+    "loggamma": Declaration(
+        lambda z, c: c * z - exp(z) - lgamma(c),
+        cumulative=lambda z, c: gammainc(c, exp(z)),
+        survival=lambda z, c: gammaincc(c, exp(z)),
+        quantile=lambda q, c: log(gammaincinv(c, q)),
+        upper_quantile=lambda q, c: log(gammainccinv(c, q)),
+    ),
+    "gengamma": Declaration(
+        _general_gamma,
+        cumulative=lambda z, a, c: where(c > 0.0, gammainc(a, z**c), gammaincc(a, z**c)),
+        survival=lambda z, a, c: where(c > 0.0, gammaincc(a, z**c), gammainc(a, z**c)),
+        quantile=lambda q, a, c: where(c > 0.0, gammaincinv(a, q), gammainccinv(a, q)) ** (1.0 / c),
+        support=POSITIVE,
+        valid=lambda a, c: [a > 0.0, c != 0.0],
+    ),
+    "gompertz": Declaration(
+        lambda z, c: log(c) + z - c * expm1(z),
+        log_survival=lambda z, c: -c * expm1(z),
+        cumulative=lambda z, c: -expm1(-c * expm1(z)),
+        quantile=lambda q, c: log1p(-log1p(-q) / c),
+        upper_quantile=lambda q, c: log1p(-log(q) / c),
+        support=POSITIVE,
+    ),
+    "powerlaw": Declaration(
+        lambda z, a: log(a) + xlogy(a - 1.0, z),
+        cumulative=lambda z, a: z**a,
+        quantile=lambda q, a: q ** (1.0 / a),
+        support=UNIT,
+    ),
+    "triang": Declaration(
+        _triangle,
+        cumulative=lambda z, c: where(z < c, z * z / c, 1.0 - (1.0 - z) ** 2 / (1.0 - c)),
+        quantile=_triangle_quantile,
+        support=UNIT,
+        valid=lambda c: [c > 0.0, c < 1.0],
+    ),
+    "loguniform": Declaration(
+        lambda z, a, b: -log(z) - log(log(b / a)),
+        cumulative=lambda z, a, b: log(z / a) / log(b / a),
+        quantile=lambda q, a, b: a * exp(q * log(b / a)),
+        support=(lambda a, b: a, lambda a, b: b),
+        valid=lambda a, b: [a > 0.0, b > a],
+        inside=lambda a, b: 0.5 * (a + b),
+    ),
+    "truncnorm": Declaration(
+        _of_normal_cut,
+        log_cumulative=lambda z, a, b: log_normal_mass(a, z) - log_normal_mass(a, b),
+        log_survival=lambda z, a, b: log_normal_mass(z, b) - log_normal_mass(a, b),
+        quantile=_quantile_of_normal_cut,
+        support=(lambda a, b: a, lambda a, b: b),
+        valid=lambda a, b: [a < b],
+        inside=lambda a, b: 0.5 * (where(a > -8.0, a, -8.0) + where(b < 8.0, b, 8.0)),
+    ),
+    "skewnorm": Declaration(
+        lambda z, a: LOG_2 + log_normal_density(z) + log_ndtr(a * z),
+        cumulative=lambda z, a: ndtr(z) - 2.0 * owens_t(z, a),
+        valid=_any,
+    ),
+    "exponnorm": Declaration(
+        lambda z, k: _exponential_tail(z, k) - log(k),
+        cumulative=lambda z, k: ndtr(z) - exp(_exponential_tail(z, k)),
+        survival=lambda z, k: ndtr(-z) + exp(_exponential_tail(z, k)),
+    ),
+    "nakagami": Declaration(
+        lambda z, nu: LOG_2 + xlogy(nu, nu) - lgamma(nu) + xlogy(2.0 * nu - 1.0, z) - nu * z * z,
+        cumulative=lambda z, nu: gammainc(nu, nu * z * z),
+        survival=lambda z, nu: gammaincc(nu, nu * z * z),
+        quantile=lambda q, nu: sqrt(gammaincinv(nu, q) / nu),
+        upper_quantile=lambda q, nu: sqrt(gammainccinv(nu, q) / nu),
+        support=POSITIVE,
+    ),
+    "rice": Declaration(
+        lambda z, b: log(z) - 0.5 * (z - b) ** 2 + log(i0e(z * b)),
+        support=POSITIVE,
+        valid=lambda b: [b >= 0.0],
+    ),
+    "vonmises": Declaration(
+        lambda z, kappa: -2.0 * kappa * sin(0.5 * z) ** 2 - LOG_2_PI - log(i0e(kappa)),
+        valid=lambda kappa: [kappa >= 0.0],
+    ),
+    "levy": Declaration(
+        lambda z: -0.5 * LOG_2_PI - 1.5 * log(z) - 0.5 / z,
+        cumulative=lambda z: erfc(sqrt(0.5 / z)),
+        survival=lambda z: erf(sqrt(0.5 / z)),
+        quantile=lambda q: 0.5 / erfcinv(q) ** 2,
+        support=POSITIVE,
+        vanishes=True,
+    ),
+    "hypsecant": Declaration(
+        lambda z: -math.log(math.pi) - abs_(z) - log1p(exp(-2.0 * abs_(z))) + LOG_2,
+        cumulative=lambda z: 2.0 / math.pi * atan(exp(z)),
+        quantile=lambda q: log(tan(0.5 * math.pi * q)),
+        symmetric=True,
+    ),
+    "arcsine": Declaration(
+        lambda z: -math.log(math.pi) - 0.5 * (log(z) + log1p(-z)),
+        cumulative=lambda z: 2.0 / math.pi * asin(sqrt(z)),
+        quantile=lambda q: sin(0.5 * math.pi * q) ** 2,
+        support=UNIT,
+    ),
+    "gennorm": Declaration(
+        lambda z, beta: log(0.5 * beta) - lgamma(1.0 / beta) - abs_(z) ** beta,
+        cumulative=_general_normal_cumulative,
+        symmetric=True,
+    ),
+    "johnsonsu": Declaration(
+        lambda z, a, b: log(b) - 0.5 * log1p(z * z) + log_normal_density(a + b * asinh(z)),
+        cumulative=lambda z, a, b: ndtr(a + b * asinh(z)),
+        log_cumulative=lambda z, a, b: log_ndtr(a + b * asinh(z)),
+        survival=lambda z, a, b: ndtr(-a - b * asinh(z)),
+        log_survival=lambda z, a, b: log_ndtr(-a - b * asinh(z)),
+        quantile=lambda q, a, b: sinh((ndtri(q) - a) / b),
+        valid=lambda a, b: [a == a, b > 0.0],
+    ),
+    "johnsonsb": Declaration(
+        lambda z, a, b: log(b) - log(z) - log1p(-z) + log_normal_density(a + b * logit(z)),
+        cumulative=lambda z, a, b: ndtr(a + b * logit(z)),
+        log_cumulative=lambda z, a, b: log_ndtr(a + b * logit(z)),
+        survival=lambda z, a, b: ndtr(-a - b * logit(z)),
+        log_survival=lambda z, a, b: log_ndtr(-a - b * logit(z)),
+        quantile=lambda q, a, b: sigmoid((ndtri(q) - a) / b),
+        support=UNIT,
+        valid=lambda a, b: [a == a, b > 0.0],
+        vanishes=True,
+    ),
+    "loglaplace": Declaration(
+        lambda z, c: log(0.5 * c) + xlogy(where(z < 1.0, c, -c) - 1.0, z),
+        cumulative=lambda z, c: _laplace_cumulative(c * log(z)),
+        survival=lambda z, c: _laplace_cumulative(-c * log(z)),
+        quantile=lambda q, c: exp(_laplace_quantile(q) / c),
+        support=POSITIVE,
+    ),
+    "genlogistic": Declaration(
+        lambda z, c: log(c) - z - (c + 1.0) * softplus(-z),
+        log_cumulative=lambda z, c: -c * softplus(-z),
+        quantile=lambda q, c: -log(expm1(-log(q) / c)),
+    ),
+    "betaprime": Declaration(
+        lambda z, a, b: xlogy(a - 1.0, z) - xlog1py(a + b, z) - betaln(a, b),
+        cumulative=lambda z, a, b: betainc(a, b, z / (1.0 + z)),
+        survival=lambda z, a, b: betainc(b, a, 1.0 / (1.0 + z)),
+        quantile=lambda q, a, b: 1.0 / (1.0 / betaincinv(a, b, q) - 1.0),
+        upper_quantile=lambda q, a, b: 1.0 / betaincinv(b, a, q) - 1.0,
+        support=POSITIVE,
+    ),
+    "foldnorm": Declaration(
+        lambda z, c: logaddexp(log_normal_density(z - c), log_normal_density(z + c)),
+        cumulative=lambda z, c: ndtr(z - c) - ndtr(-z - c),
+        survival=lambda z, c: ndtr(c - z) + ndtr(-z - c),
+        support=POSITIVE,
+        valid=lambda c: [c >= 0.0],
+    ),
+}
+"""By SciPy's name."""

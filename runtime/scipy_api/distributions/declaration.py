@@ -1,0 +1,103 @@
+"""What a probability distribution is: its functions in standard form, of values in its support alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .functions import exp, expm1, log
+
+Function = Callable[..., Any]
+Bound = float | Function
+"""An end of the support, or (*shapes) -> the end."""
+
+
+def _positive(*shapes: Any) -> list[Any]:
+    return [one > 0.0 for one in shapes]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A distribution of loc 0 and scale 1; values and the parameters of shape are Tensors.
+
+        Declaration(lambda z: -z, log_survival=lambda z: -z, support=(0.0, math.inf))
+
+    What is None follows from the others, as the functions below say.
+    """
+
+    log_density: Function
+    """(z, *shapes) -> log p(z); of a distribution of integers the logarithm of the probability."""
+    cumulative: Function | None = None
+    """(z, *shapes) -> the probability of values up to z."""
+    log_cumulative: Function | None = None
+    survival: Function | None = None
+    """(z, *shapes) -> the probability of values above z."""
+    log_survival: Function | None = None
+    quantile: Function | None = None
+    """(q, *shapes) -> the z up to which the probability is q."""
+    upper_quantile: Function | None = None
+    """(q, *shapes) -> the z above which the probability is q."""
+    support: tuple[Bound, Bound] = (-math.inf, math.inf)
+    valid: Function = _positive
+    """(*shapes) -> conditions, all of which hold for parameters of shape that there are."""
+    inside: Bound = 0.5
+    """A place in the support, for which functions are computed where a value is outside."""
+    symmetric: bool = False
+    """Whether the density of -z is that of z."""
+    vanishes: bool = False
+    """Whether the density is 0 at the ends of the support, where its formula is undefined."""
+    of_integers: bool = False
+
+    @property
+    def has_cumulative(self) -> bool:
+        functions = (self.cumulative, self.log_cumulative, self.survival, self.log_survival)
+        return any(one is not None for one in functions)
+
+
+def cumulative(one: Declaration, z: Any, *shapes: Any) -> Any:
+    if one.cumulative is not None:
+        return one.cumulative(z, *shapes)
+    if one.log_cumulative is not None:
+        return exp(one.log_cumulative(z, *shapes))
+    if one.log_survival is not None:
+        return -expm1(one.log_survival(z, *shapes))
+    return 1.0 - survival(one, z, *shapes)
+
+
+def survival(one: Declaration, z: Any, *shapes: Any) -> Any:
+    if one.survival is not None:
+        return one.survival(z, *shapes)
+    if one.log_survival is not None:
+        return exp(one.log_survival(z, *shapes))
+    if one.symmetric:
+        return cumulative(one, -z, *shapes)
+    if one.log_cumulative is not None:
+        return -expm1(one.log_cumulative(z, *shapes))
+    return 1.0 - cumulative(one, z, *shapes)
+
+
+def log_cumulative(one: Declaration, z: Any, *shapes: Any) -> Any:
+    if one.log_cumulative is not None:
+        return one.log_cumulative(z, *shapes)
+    return log(cumulative(one, z, *shapes))
+
+
+def log_survival(one: Declaration, z: Any, *shapes: Any) -> Any:
+    if one.log_survival is not None:
+        return one.log_survival(z, *shapes)
+    if one.symmetric:
+        return log_cumulative(one, -z, *shapes)
+    return log(survival(one, z, *shapes))
+
+
+def quantile(one: Declaration, q: Any, *shapes: Any) -> Any:
+    assert one.quantile is not None
+    return one.quantile(q, *shapes)
+
+
+def upper_quantile(one: Declaration, q: Any, *shapes: Any) -> Any:
+    if one.upper_quantile is not None:
+        return one.upper_quantile(q, *shapes)
+    return -quantile(one, q, *shapes) if one.symmetric else quantile(one, 1.0 - q, *shapes)

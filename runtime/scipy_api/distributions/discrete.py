@@ -1,0 +1,130 @@
+"""The distributions of integers of `scipy.stats` that Tensors have, with SciPy's parameters.
+
+Formulas: Johnson, Kemp, Kotz, Univariate Discrete Distributions, 3rd edition (2005).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .declaration import Declaration, Function
+from .functions import (
+    betainc,
+    betaincc,
+    betaln,
+    exp,
+    expm1,
+    gammainc,
+    gammaincc,
+    lgamma,
+    log,
+    log1p,
+    where,
+    xlog1py,
+    xlogy,
+)  # fmt: skip
+
+
+def _of_integers(log_probability: Function, **fields: Any) -> Declaration:
+    defaults = {"support": (0.0, math.inf), "inside": 0.0}
+    return Declaration(log_probability, of_integers=True, **{**defaults, **fields})
+
+
+def _is_probability(p: Any) -> list[Any]:
+    return [p >= 0.0, p <= 1.0]
+
+
+def _binomial(k: Any, n: Any, p: Any) -> Any:
+    ways = lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+    return ways + xlogy(k, p) + xlog1py(n - k, -p)
+
+
+def _binomial_survival(k: Any, n: Any, p: Any) -> Any:
+    """Above n there is nothing."""
+    is_last = k >= n
+    return where(is_last, 0.0, betainc(k + 1.0, where(is_last, 1.0, n - k), p))
+
+
+def _binomial_cumulative(k: Any, n: Any, p: Any) -> Any:
+    is_last = k >= n
+    return where(is_last, 1.0, betaincc(k + 1.0, where(is_last, 1.0, n - k), p))
+
+
+def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
+    return betaln(k + a, n - k + b) - log(n + 1.0) - betaln(n - k + 1.0, k + 1.0) - betaln(a, b)
+
+
+def _hypergeometric(k: Any, total: Any, good: Any, drawn: Any) -> Any:
+    bad = total - good
+    ways = betaln(good + 1.0, 1.0) + betaln(bad + 1.0, 1.0) + betaln(total - drawn + 1.0, drawn + 1.0)
+    chosen = betaln(k + 1.0, good - k + 1.0) + betaln(drawn - k + 1.0, bad - drawn + k + 1.0)
+    return ways - chosen - betaln(total + 1.0, 1.0)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return where(a > b, a, b)
+
+
+DISCRETE: dict[str, Declaration] = {
+    "poisson": _of_integers(
+        lambda k, mu: xlogy(k, mu) - lgamma(k + 1.0) - mu,
+        cumulative=lambda k, mu: gammaincc(k + 1.0, mu),
+        survival=lambda k, mu: gammainc(k + 1.0, mu),
+        valid=lambda mu: [mu >= 0.0],
+    ),
+    "binom": _of_integers(
+        _binomial,
+        cumulative=_binomial_cumulative,
+        survival=_binomial_survival,
+        support=(0.0, lambda n, p: n),
+        valid=lambda n, p: [n >= 0.0, *_is_probability(p)],
+    ),
+    "bernoulli": _of_integers(
+        lambda k, p: xlogy(k, p) + xlog1py(1.0 - k, -p),
+        cumulative=lambda k, p: where(k >= 1.0, 1.0, 1.0 - p),
+        survival=lambda k, p: where(k >= 1.0, 0.0, p),
+        support=(0.0, 1.0),
+        valid=_is_probability,
+    ),
+    "geom": _of_integers(
+        lambda k, p: xlog1py(k - 1.0, -p) + log(p),
+        cumulative=lambda k, p: -expm1(xlog1py(k, -p)),
+        survival=lambda k, p: exp(xlog1py(k, -p)),
+        support=(1.0, math.inf),
+        valid=lambda p: [p > 0.0, p <= 1.0],
+        inside=1.0,
+    ),
+    "nbinom": _of_integers(
+        lambda k, n, p: lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * log(p) + xlog1py(k, -p),
+        cumulative=lambda k, n, p: betainc(n, k + 1.0, p),
+        survival=lambda k, n, p: betaincc(n, k + 1.0, p),
+        valid=lambda n, p: [n > 0.0, p > 0.0, p <= 1.0],
+    ),
+    "betabinom": _of_integers(
+        _beta_binomial,
+        support=(0.0, lambda n, a, b: n),
+        valid=lambda n, a, b: [n >= 0.0, a > 0.0, b > 0.0],
+    ),
+    "hypergeom": _of_integers(
+        _hypergeometric,
+        support=(
+            lambda total, good, drawn: _larger(drawn - total + good, 0.0),
+            lambda total, good, drawn: where(good < drawn, good, drawn),
+        ),
+        valid=lambda total, good, drawn: [good >= 0.0, drawn >= 0.0, good <= total, drawn <= total],
+        inside=lambda total, good, drawn: _larger(drawn - total + good, 0.0),
+    ),
+    "logser": _of_integers(
+        lambda k, p: k * log(p) - log(k) - log(-log1p(-p)),
+        support=(1.0, math.inf),
+        valid=lambda p: [p > 0.0, p < 1.0],
+        inside=1.0,
+    ),
+    "planck": _of_integers(
+        lambda k, rate: log(-expm1(-rate)) - rate * k,
+        cumulative=lambda k, rate: -expm1(-rate * (k + 1.0)),
+        survival=lambda k, rate: exp(-rate * (k + 1.0)),
+    ),
+}
+"""By SciPy's name."""

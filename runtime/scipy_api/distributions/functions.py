@@ -1,0 +1,76 @@
+"""The functions that densities are written with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...functions import PUBLIC
+from ...numpy_api.protocols import OF_OTHERS, UFUNCS
+
+Function = Callable[..., Any]
+SPECIAL = UFUNCS | OF_OTHERS
+
+where, exp, log, log1p, expm1, sqrt, abs_ = (
+    PUBLIC[name] for name in ("where", "exp", "log", "log1p", "expm1", "sqrt", "abs")
+)
+sin, tan, tanh, atan, asin, asinh, sinh, atanh = (
+    PUBLIC[name] for name in ("sin", "tan", "tanh", "atan", "asin", "asinh", "sinh", "atanh")
+)
+atan2, floor, isfinite, logaddexp = (PUBLIC[name] for name in ("atan2", "floor", "isfinite", "logaddexp"))
+lgamma, sigmoid, logit, log_sigmoid, softplus, erf, erfc, xlogy = (
+    PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "softplus", "erf", "erfc", "xlogy")
+)
+ndtr, log_ndtr, ndtri, xlog1py, betaln, i0e = (
+    SPECIAL[name] for name in ("ndtr", "log_ndtr", "ndtri", "xlog1py", "betaln", "i0e")
+)
+gammainc, gammaincc, gammaincinv, gammainccinv = (
+    SPECIAL[name] for name in ("gammainc", "gammaincc", "gammaincinv", "gammainccinv")
+)
+betainc, betaincc, betaincinv, betainccinv = (
+    SPECIAL[name] for name in ("betainc", "betaincc", "betaincinv", "betainccinv")
+)
+stdtr, stdtrit, owens_t, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit", "owens_t", "erfcinv"))
+
+LOG_2 = math.log(2.0)
+LOG_2_PI = math.log(2.0 * math.pi)
+TERMS = 12
+NEAR_ZERO = 0.05
+"""Where so many terms of both series below are exact."""
+
+
+def log_normal_density(z: Any) -> Any:
+    return -0.5 * z * z - 0.5 * LOG_2_PI
+
+
+def log1p_over(x: Any) -> Any:
+    """log(1 + x) / x, which is 1 at 0, with derivatives there."""
+    return _over(x, log1p, [(-1.0) ** term / (term + 1) for term in range(TERMS)])
+
+
+def expm1_over(x: Any) -> Any:
+    """(exp(x) - 1) / x, which is 1 at 0, with derivatives there."""
+    return _over(x, expm1, [1.0 / math.factorial(term + 1) for term in range(TERMS)])
+
+
+def _over(x: Any, function: Function, coefficients: list[float]) -> Any:
+    """function(x) / x, near 0 by a series."""
+    is_near = abs_(x) < NEAR_ZERO
+    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
+    total: Any = coefficients[-1]
+    for one in reversed(coefficients[:-1]):
+        total = total * near + one
+    return where(is_near, total, function(far) / far)
+
+
+def log_difference(high: Any, low: Any) -> Any:
+    """log(exp(high) - exp(low))."""
+    return high + log(-expm1(low - high))
+
+
+def log_normal_mass(low: Any, high: Any) -> Any:
+    """The logarithm of what the normal distribution has between two places, in either tail."""
+    is_right = low > 0.0
+    near, far = where(is_right, -low, high), where(is_right, -high, low)
+    return log_difference(log_ndtr(near), log_ndtr(far))

@@ -1,0 +1,255 @@
+"""The methods of SciPy's univariate distributions on Tensors: `scipy.stats.norm.logpdf(x, loc, scale)`.
+
+They have gradients by values, loc, scale and parameters of shape. Outside of the support, for parameters that
+there are not, and for nan they are SciPy's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ....tracer.errors import ArgumentError, UnsupportedError
+from ...functions.common import fail
+from ...numpy_api.values import averaged, of_arrays, promoted
+from ...tensors.conversion import holds_tensor
+from . import declaration
+from .continuous import CONTINUOUS
+from .declaration import Bound, Declaration, Function
+from .discrete import DISCRETE
+from .functions import exp, floor, isfinite, log, where
+
+DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
+
+
+def for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method where a Tensor is among its arguments, with results of NumPy's kind; else SciPy's own."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        if any(map(holds_tensor, (*arguments, *options.values()))):
+            return of_arrays(method(self, *arguments, **options))
+        return getattr(self._real, method.__name__)(*arguments, **options)
+
+    return call
+
+
+class Refusing:
+    """What stands for one of SciPy's distributions: what it does not have is SciPy's, on plain arrays."""
+
+    _name: str
+    _real: Any
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        return self._refusing(name, found) if callable(found) and name[0] != "_" else found
+
+    def _refusing(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*arguments: Any, **options: Any) -> Any:
+            if any(map(holds_tensor, (*arguments, *options.values()))):
+                self._refuse(name)
+            return method(*arguments, **options)
+
+        return call
+
+    def _refuse(self, method: str) -> Any:
+        fail(
+            UnsupportedError,
+            f"scipy.stats.{self._name}.{method} is not supported on a Tensor. Write it with supported "
+            "functions, or, where no gradient is needed, call it on plain arrays.",
+        )
+
+
+class Distribution(Refusing):
+    """One of SciPy's univariate distributions, for Tensors as well; called, it is frozen."""
+
+    def __init__(self, name: str, real: Any) -> None:
+        self._name, self._real, self._declared = name, real, DECLARATIONS[name]
+        shapes = [one.strip() for one in (real.shapes or "").split(",") if one.strip()]
+        self._shapes = shapes
+        self._parameters = [*shapes, "loc"] if self._declared.of_integers else [*shapes, "loc", "scale"]
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        self._bind("__call__", arguments, options)
+        return Frozen(self, arguments, options)
+
+    def freeze(self, *arguments: Any, **options: Any) -> Any:
+        return self(*arguments, **options)
+
+    # --- methods ----------------------------------------------------------------------------------------
+
+    @for_tensors
+    def logpdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The logarithm of the density."""
+        return self._log_density("logpdf", x, arguments, options)
+
+    @for_tensors
+    def pdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The density."""
+        return exp(self._log_density("pdf", x, arguments, options))
+
+    @for_tensors
+    def logpmf(self, k: Any, *arguments: Any, **options: Any) -> Any:
+        """The logarithm of the probability."""
+        return self._log_density("logpmf", k, arguments, options)
+
+    @for_tensors
+    def pmf(self, k: Any, *arguments: Any, **options: Any) -> Any:
+        """The probability."""
+        return exp(self._log_density("pmf", k, arguments, options))
+
+    @for_tensors
+    def cdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The probability of values up to x."""
+        return self._up_to("cdf", declaration.cumulative, 0.0, 1.0, x, arguments, options)
+
+    @for_tensors
+    def logcdf(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The logarithm of the probability of values up to x."""
+        return self._up_to("logcdf", declaration.log_cumulative, -math.inf, 0.0, x, arguments, options)
+
+    @for_tensors
+    def sf(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The probability of values above x."""
+        return self._up_to("sf", declaration.survival, 1.0, 0.0, x, arguments, options)
+
+    @for_tensors
+    def logsf(self, x: Any, *arguments: Any, **options: Any) -> Any:
+        """The logarithm of the probability of values above x."""
+        return self._up_to("logsf", declaration.log_survival, 0.0, -math.inf, x, arguments, options)
+
+    @for_tensors
+    def ppf(self, q: Any, *arguments: Any, **options: Any) -> Any:
+        """The value up to which the probability is q."""
+        return self._quantile("ppf", declaration.quantile, (0, 1), q, arguments, options)
+
+    @for_tensors
+    def isf(self, q: Any, *arguments: Any, **options: Any) -> Any:
+        """The value above which the probability is q."""
+        return self._quantile("isf", declaration.upper_quantile, (1, 0), q, arguments, options)
+
+    # --- how ----------------------------------------------------------------------------------------------
+
+    def _log_density(self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        declared = self._declared
+        if declared.of_integers != method.endswith("pmf"):
+            self._refuse(method)
+        z, scale, shapes, valid = self._standardised(method, x, arguments, options)
+        low, high = self._support(shapes)
+        holds = (z > low) & (z < high) if declared.vanishes else (z >= low) & (z <= high)
+        holds = holds & isfinite(z)
+        holds = holds & (floor(z) == z) if declared.of_integers else holds
+        found = declared.log_density(where(holds, z, self._bound(declared.inside, shapes)), *shapes)
+        found = found if declared.of_integers else found - log(scale)
+        return where(valid, where(holds, found, -math.inf), math.nan)
+
+    def _up_to(
+        self,
+        method: str,
+        function: Function,
+        before: float,
+        behind: float,
+        x: Any,
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Any:
+        """A function of the probability up to x, which is `before` below the support and `behind` above."""
+        declared = self._declared
+        if not declared.has_cumulative:
+            self._refuse(method)
+        z, _, shapes, valid = self._standardised(method, x, arguments, options)
+        low, high = self._support(shapes)
+        z = floor(z) if declared.of_integers else z
+        below, above = (z < low, z >= high) if declared.of_integers else (z <= low, z >= high)
+        safe = where(below | above, self._bound(declared.inside, shapes), z)
+        found = where(below, before, where(above, behind, function(declared, safe, *shapes)))
+        return where(valid, found, math.nan)
+
+    def _quantile(
+        self,
+        method: str,
+        function: Function,
+        ends: tuple[int, int],
+        q: Any,
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Any:
+        """Of a probability; at 0 and 1 it is an end of the support."""
+        declared = self._declared
+        if declared.quantile is None:
+            self._refuse(method)
+        q, loc, scale, *shapes = self._promoted(method, q, arguments, options)
+        support = self._support(shapes)
+        at_zero, at_one = (support[one] for one in ends)
+        is_inside = (q > 0.0) & (q < 1.0)
+        found = function(declared, where(is_inside, q, 0.5), *shapes)
+        found = where(q == 0.0, at_zero, where(q == 1.0, at_one, found))
+        valid = self._valid(shapes, scale) & (q >= 0.0) & (q <= 1.0)
+        return where(valid, found * scale + loc, math.nan)
+
+    def _standardised(
+        self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Any, Any, list[Any], Any]:
+        """The standardised values, the scale, the parameters of shape, and where all of them are valid."""
+        x, loc, scale, *shapes = self._promoted(method, x, arguments, options)
+        z = (x - loc) / scale
+        return z, scale, shapes, self._valid(shapes, scale) & (z == z)
+
+    def _promoted(
+        self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> list[Any]:
+        """Values, loc, scale and parameters of shape, in their common dtype."""
+        given = self._bind(method, arguments, options)
+        values = [x, given.get("loc", 0.0), given.get("scale", 1.0), *(given[one] for one in self._shapes)]
+        return [averaged(one) for one in promoted(values)]
+
+    def _bind(self, method: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The parameters by name; ArgumentError where one is missing, unknown or given twice."""
+        names = self._parameters
+        given = dict(zip(names, arguments))
+        unknown = options.keys() - {*names}
+        missing = [one for one in self._shapes if one not in given and one not in options]
+        if len(arguments) > len(names) or unknown or given.keys() & options.keys() or missing:
+            found = [*given, *options, *("?" for _ in arguments[len(names) :])]
+            fail(
+                ArgumentError,
+                f"scipy.stats.{self._name}.{method} takes the parameters {', '.join(names)}, of which "
+                f"{', '.join(self._shapes) or 'none'} must be given; found {', '.join(found) or 'none'}.",
+            )
+        return given | options
+
+    def _support(self, shapes: list[Any]) -> tuple[Any, Any]:
+        low, high = self._declared.support
+        return self._bound(low, shapes), self._bound(high, shapes)
+
+    def _bound(self, bound: Bound, shapes: list[Any]) -> Any:
+        return bound(*shapes) if callable(bound) else bound
+
+    def _valid(self, shapes: list[Any], scale: Any) -> Any:
+        return functools.reduce(lambda a, b: a & b, self._declared.valid(*shapes), scale > 0.0)
+
+
+METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"))
+
+
+class Frozen(Refusing):
+    """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
+
+    def __init__(self, distribution: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        self._distribution, self._name = distribution, distribution._name
+        self.args, self.kwds = arguments, options
+
+    def __getattr__(self, name: str) -> Any:
+        if name in METHODS:
+            method = getattr(self._distribution, name)
+            return lambda x: method(x, *self.args, **self.kwds)
+        if any(map(holds_tensor, (*self.args, *self.kwds.values()))):
+            self._refuse(name)
+        return super().__getattr__(name)
+
+    @property
+    def _real(self) -> Any:
+        return self._distribution._real(*self.args, **self.kwds)

@@ -1,0 +1,233 @@
+"""`scipy.stats` on Tensors and in compiled code: values as SciPy's, derivatives against differences."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as stats
+
+import pullback as pb
+from pullback.runtime.scipy_api.distributions import NAMES
+from pullback.runtime.scipy_api.distributions.univariate import DECLARATIONS
+
+RNG = np.random.default_rng(0)
+SHAPES: dict[str, tuple[float, ...]] = {
+    "gamma": (1.7,), "erlang": (2.0,), "beta": (1.4, 2.3), "t": (3.5,), "lognorm": (0.8,), "chi2": (2.7,),
+    "chi": (2.2,), "f": (3.2, 5.1), "weibull_min": (1.6,), "weibull_max": (1.6,), "exponweib": (1.3, 1.7),
+    "pareto": (2.1,), "lomax": (1.9,), "genpareto": (0.3,), "genextreme": (-0.2,), "invgamma": (2.4,),
+    "invweibull": (2.1,), "invgauss": (0.9,), "fisk": (2.3,), "burr": (2.2, 1.4), "burr12": (2.2, 1.4),
+    "loggamma": (1.6,), "gengamma": (1.3, 1.8), "gompertz": (0.9,), "powerlaw": (1.7,), "triang": (0.4,),
+    "loguniform": (0.2, 3.0), "truncnorm": (-1.2, 1.9), "skewnorm": (1.5,), "exponnorm": (1.2,),
+    "nakagami": (1.4,), "rice": (0.8,), "vonmises": (1.3,), "gennorm": (1.5,), "johnsonsu": (0.4, 1.3),
+    "johnsonsb": (0.4, 1.3), "loglaplace": (2.2,), "genlogistic": (1.4,), "betaprime": (1.7, 3.1),
+    "foldnorm": (0.7,), "poisson": (2.3,), "binom": (7, 0.35), "bernoulli": (0.35,), "geom": (0.4,),
+    "nbinom": (3.4, 0.45), "betabinom": (6, 1.4, 2.2), "hypergeom": (20, 7, 9), "logser": (0.6,),
+    "planck": (0.7,),
+}  # fmt: skip
+FURTHER = {"genpareto": [(-0.4,), (0.0,)], "genextreme": [(0.3,), (0.0,)], "truncnorm": [(9.0, 11.0)],
+           "gengamma": [(1.3, -1.8)], "triang": [(0.9,)], "skewnorm": [(-2.0,)]}  # fmt: skip
+"""Shapes in other branches of a distribution."""
+SCALED = (0.3, 1.7)
+INTEGER_SHAPES = {"binom": 1, "betabinom": 1, "hypergeom": 3}
+"""How many of the first parameters are integers."""
+OF_VALUES = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")
+OF_INTEGERS = ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf")
+names = pytest.mark.parametrize("name", DECLARATIONS)
+
+
+def parameters(name: str) -> list[tuple[float, ...]]:
+    """Of shape, with loc and scale."""
+    loc = (2,) if DECLARATIONS[name].of_integers else SCALED
+    return [(*one, *loc) for one in [SHAPES.get(name, ()), *FURTHER.get(name, [])]]
+
+
+def methods(name: str) -> list[str]:
+    declared = DECLARATIONS[name]
+    found = OF_INTEGERS if declared.of_integers else OF_VALUES
+    return list(found if declared.has_cumulative else found[:2])
+
+
+def places(name: str, given: tuple[float, ...]) -> np.ndarray:
+    """Of all of the support, its ends, and outside of it; nan."""
+    real = getattr(stats, name)(*given)
+    if DECLARATIONS[name].of_integers:
+        return np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 4.5, 6.0, 9.0, 30.0, np.nan])
+    low, high = real.support()
+    inner = real.ppf([1e-3, 0.1, 0.35, 0.6, 0.9, 0.999]) if name not in SLOW else np.linspace(0.5, 2.0, 6)
+    ends = [one for end in (low, high) if np.isfinite(end) for one in (end - 1.0, end, end + 1.0)]
+    return np.array([*inner, *ends, np.inf, -np.inf, np.nan])
+
+
+SLOW = {"vonmises", "rice"}
+"""Whose quantiles SciPy searches for."""
+
+
+@names
+def test_values_are_scipys(name: str) -> None:
+    real = getattr(stats, name)
+    for given in parameters(name):
+        x = places(name, given)
+        for method in methods(name):
+            with np.errstate(all="ignore"):
+                wanted = getattr(real, method)(x, *given)
+            found = pb.compile(lambda x, method=method, given=given: getattr(real, method)(x, *given))(x)
+            if method in ("logpdf", "pdf"):  # 0 at infinity, where SciPy has nan of inf - inf
+                wanted = np.where(np.isinf(x), -np.inf if method == "logpdf" else 0.0, wanted)
+            np.testing.assert_allclose(
+                found, wanted, rtol=1e-9, atol=1e-12, err_msg=f"{name}.{method}{given} at {x}"
+            )
+
+
+@names
+def test_quantiles(name: str) -> None:
+    if DECLARATIONS[name].quantile is None:
+        pytest.skip("it has none")
+    real, q = getattr(stats, name), np.array([0.0, 1e-5, 0.2, 0.5, 0.9, 1.0, -0.1, 1.1, np.nan])
+    for given in parameters(name):
+        for method in ("ppf", "isf"):
+            wanted = getattr(real, method)(q, *given)
+            found = pb.compile(lambda q, method=method, given=given: getattr(real, method)(q, *given))(q)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=f"{method}{given}")
+
+
+def difference(function: Any, given: list[Any], place: int, step: float) -> Any:
+    """By a formula of fourth order (Abramowitz and Stegun 25.3.6)."""
+
+    def at(count: int) -> Any:
+        return function(*[one + count * step if index == place else one for index, one in enumerate(given)])
+
+    return (at(-2) - 8.0 * at(-1) + 8.0 * at(1) - at(2)) / (12.0 * step)
+
+
+@names
+def test_derivatives_by_all_parameters(name: str) -> None:
+    real, declared = getattr(stats, name), DECLARATIONS[name]
+    used = [*methods(name), *(["ppf", "isf"] if declared.quantile is not None else [])]
+    for given in parameters(name):
+        frozen = real(*given)
+        if declared.of_integers:
+            x = np.array([2.0]) if name == "bernoulli" else np.array([3.0, 4.0])
+            fixed = {0, *range(1, 1 + INTEGER_SHAPES.get(name, 0)), len(given)}
+        else:
+            x = np.array([0.9, 1.4]) if name in SLOW else frozen.ppf([0.15, 0.33, 0.8])
+            fixed = set()
+        for method in used:
+            at = np.array([0.15, 0.33, 0.8]) if method in ("ppf", "isf") else x
+            arguments = [at, *(np.float64(one) for one in given)]
+            free = [place for place in range(len(arguments)) if place not in fixed]
+
+            def total(*arguments: Any, method: str = method) -> Any:
+                return getattr(real, method)(*arguments).sum()
+
+            found = pb.grad(pb.compile(total), argnums=tuple(free))(*arguments) if free else ()
+            for place, one in zip(free, found):
+                wanted = difference(total, arguments, place, 1e-4)
+                np.testing.assert_allclose(
+                    np.sum(one), wanted, rtol=2e-6, atol=1e-8, err_msg=f"{name}.{method}{given} by {place}"
+                )
+
+
+@names
+def test_second_derivatives_of_the_density(name: str) -> None:
+    """With respect to the parameters that are no integers, along one direction."""
+    given = parameters(name)[0]
+    real, declared = getattr(stats, name), DECLARATIONS[name]
+    integers = INTEGER_SHAPES.get(name, 0)
+    x = np.array([3.0, 4.0]) if declared.of_integers else np.array([0.9, 1.6])
+    log_density = real.logpmf if declared.of_integers else real.logpdf
+    free = np.array(given[integers : -1 if declared.of_integers else None])
+    rest = given[-1:] if declared.of_integers else ()
+    if not free.size:
+        pytest.skip("all parameters are integers")
+
+    def total(free: Any) -> Any:
+        return log_density(x, *given[:integers], *free, *rest).sum()
+
+    gradient = pb.grad(total)
+    direction = RNG.standard_normal(free.shape)
+    wanted = (gradient(free + 1e-5 * direction) - gradient(free - 1e-5 * direction)) / 2e-5
+    found = pb.grad(lambda free: (gradient(free) * direction).sum())(free)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+
+
+@names
+def test_parameters_that_there_are_not_give_nan(name: str) -> None:
+    real, declared = getattr(stats, name), DECLARATIONS[name]
+    good = parameters(name)[0]
+    method = "logpmf" if declared.of_integers else "logpdf"
+    for place in range(len(good)):
+        bad = (*good[:place], -3.3, *good[place + 1 :])
+        wanted = getattr(real, method)(np.array([1.0, 2.0]), *bad)
+        found = pb.compile(lambda x, bad=bad: getattr(real, method)(x, *bad))(np.array([1.0, 2.0]))
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted), err_msg=str(bad))
+
+
+PRIOR = stats.norm(0.4, 1.3)
+VECTORS = stats.multivariate_normal(np.array([0.1, 0.4]), np.array([[1.0, 0.2], [0.2, 0.7]]))
+
+
+def test_frozen_distributions() -> None:
+    """Made inside, with Tensors among the parameters, and outside of the function."""
+
+    def function(x: Any, scale: Any) -> Any:
+        inner = stats.gamma(2.0, scale=scale)
+        of_size = inner.logpdf(abs(x)) + inner.cdf(abs(x))
+        return PRIOR.logpdf(x).sum() + of_size.sum() + VECTORS.logpdf(x)
+
+    x, scale = np.array([0.3, 1.1]), np.float64(0.7)
+    for one in (function, pb.compile(function)):
+        value, gradients = pb.value_and_grad(one, argnums=(0, 1))(x, scale)
+        np.testing.assert_allclose(value, function(x, scale), rtol=1e-12)
+        np.testing.assert_allclose(gradients[1], difference(function, [x, scale], 1, 1e-4), rtol=1e-8)
+
+
+def test_distributions_of_vectors() -> None:
+    x = RNG.standard_normal((4, 3))
+    root = RNG.standard_normal((3, 3))
+    shares = RNG.dirichlet(np.ones(3), 4).T
+    counts = np.array([[2, 1, 1], [4, 0, 0], [1, 1, 1]])
+
+    def function(mean: Any, root: Any, df: Any, alpha: Any) -> Any:
+        cov = root @ root.T + np.eye(3)
+        total = stats.multivariate_normal.logpdf(x, mean, cov).sum()
+        total += stats.multivariate_t.logpdf(x, mean, cov, df).sum()
+        total += stats.dirichlet.logpdf(shares, alpha).sum() + stats.dirichlet.pdf(shares[:2], alpha).sum()
+        return total + stats.multinomial.pmf(counts, 4, alpha / alpha.sum()).sum()
+
+    given = [RNG.standard_normal(3), root, np.float64(3.3), np.array([1.3, 0.8, 2.2])]
+    gradients: Any = ()
+    for one in (function, pb.compile(function)):
+        value, gradients = pb.value_and_grad(one, argnums=(0, 1, 2, 3))(*given)
+        total = stats.multivariate_normal.logpdf(x, given[0], root @ root.T + np.eye(3)).sum()
+        total += stats.multivariate_t.logpdf(x, given[0], root @ root.T + np.eye(3), 3.3).sum()
+        total += sum(stats.dirichlet.logpdf(one, given[3]) for one in shares.T)
+        total += sum(stats.dirichlet.pdf(one[:2], given[3]) for one in shares.T)
+        total += stats.multinomial.pmf(counts, 4, given[3] / given[3].sum()).sum()
+        np.testing.assert_allclose(value, total, rtol=1e-11)
+    direction = [RNG.standard_normal(np.shape(one)) for one in given]
+    compiled = pb.compile(function)
+    moved = [compiled(*(one + step * way for one, way in zip(given, direction))) for step in (1e-6, -1e-6)]
+    slope = sum(np.sum(one * way) for one, way in zip(gradients, direction))
+    np.testing.assert_allclose(float(moved[0] - moved[1]) / 2e-6, slope, rtol=1e-6)
+
+
+def test_wrong_uses_say_what_is_expected() -> None:
+    x = np.array([0.3, 1.2])
+    with pytest.raises(pb.errors.ArgumentError, match="scipy.stats.gamma.logpdf takes the parameters a, loc"):
+        pb.grad(lambda x: stats.gamma.logpdf(x).sum())(x)
+    with pytest.raises(pb.errors.ArgumentError, match="found loc, scale, shape"):
+        pb.grad(lambda x: stats.norm.logpdf(x, 0.0, 1.0, shape=2.0).sum())(x)
+    with pytest.raises(pb.errors.UnsupportedError, match=r"scipy\.stats\.rice\.cdf is not supported"):
+        pb.grad(lambda x: stats.rice.cdf(x, 1.0).sum())(x)
+    with pytest.raises(pb.errors.UnsupportedError, match=r"scipy\.stats\.norm\.moment is not supported"):
+        pb.grad(lambda x: stats.norm.moment(2, x).sum())(x)
+    with pytest.raises(pb.errors.UnsupportedError, match=r"scipy\.stats\.norm\.logpmf is not supported"):
+        pb.grad(lambda x: stats.norm.logpmf(x).sum())(x)
+    with pytest.raises(pb.errors.ShapeError, match="vectors of 3 elements"):
+        pb.grad(lambda x: stats.multivariate_normal.logpdf(x, np.zeros(2), np.eye(3)).sum())(x)
+
+
+def test_the_documentation_lists_them() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "scipy.md").read_text()
+    assert all(f"`{name}`" in text for name in NAMES)

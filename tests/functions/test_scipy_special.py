@@ -1,0 +1,132 @@
+"""SciPy's special functions on Tensors and in compiled code: values, and derivatives against differences."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+from special_cases import ROWS
+
+import pullback as pb
+
+RNG = np.random.default_rng(0)
+rows = pytest.mark.parametrize("name", ROWS)
+
+
+def arguments(name: str, size: int = 5) -> list[np.ndarray]:
+    ranges, kinds = ROWS[name]
+    return [
+        RNG.integers(low, high, size) if kind == "o" and len(kinds) > 1 else RNG.uniform(low, high, size)
+        for (low, high), kind in zip(ranges, kinds)
+    ]
+
+
+def differentiated(name: str) -> list[int]:
+    return [place for place, kind in enumerate(ROWS[name][1]) if kind == "d"]
+
+
+def difference(function: Callable[..., Any], given: list[np.ndarray], place: int, step: float) -> np.ndarray:
+    """By a formula of fourth order (Abramowitz and Stegun 25.3.6)."""
+
+    def at(count: int) -> Any:
+        moved = [one + count * step if position == place else one for position, one in enumerate(given)]
+        return np.asarray(function(*moved))
+
+    return (at(-2) - 8.0 * at(-1) + 8.0 * at(1) - at(2)) / (12.0 * step)
+
+
+@rows
+def test_the_value_is_scipys(name: str) -> None:
+    given, function = arguments(name), getattr(scipy.special, name)
+    tensors = [pb.tensor(one) for one in given]
+    wanted = function(*given)
+    for found in (function(*tensors), pb.compile(lambda *x: function(*x))(*given)):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13)
+
+
+@rows
+def test_first_derivatives(name: str) -> None:
+    given, function = arguments(name), getattr(scipy.special, name)
+    for place in differentiated(name):
+        wanted = difference(function, given, place, 1e-3)
+        plain = pb.grad(lambda *x: function(*x).sum(), argnums=place)
+        for gradient in (plain, pb.grad(pb.compile(lambda *x: function(*x).sum()), argnums=place)):
+            np.testing.assert_allclose(gradient(*given), wanted, rtol=1e-8, atol=1e-9)
+
+
+@rows
+def test_second_derivatives(name: str) -> None:
+    given, function = arguments(name), getattr(scipy.special, name)
+    places = differentiated(name)
+    for place in places:
+        first = pb.grad(lambda *x: function(*x).sum(), argnums=place)
+        for other in places:
+            wanted = difference(first, given, other, 1e-3)
+            second = pb.grad(lambda *x, first=first: first(*x).sum(), argnums=other)
+            np.testing.assert_allclose(second(*given), wanted, rtol=1e-7, atol=1e-8)
+
+
+@rows
+def test_what_has_no_derivative_says_so(name: str) -> None:
+    given, function = arguments(name), getattr(scipy.special, name)
+    for place, kind in enumerate(ROWS[name][1]):
+        if kind == "r":
+            with pytest.raises(pb.errors.GradientError, match=f"derivative of {name} with respect to its"):
+                pb.grad(lambda *x: function(*x).sum(), argnums=place)(*given)
+
+
+@rows
+def test_broadcast_empty_and_single(name: str) -> None:
+    given, function = arguments(name, 1), getattr(scipy.special, name)
+    if len(given) > 1:
+        given[0] = np.broadcast_to(given[0], (2, 1))
+    compiled = pb.compile(lambda *x: function(*x))
+    for some in (given, [one[..., :0] for one in given], [one.reshape(-1)[0] for one in given]):
+        found = compiled(*some)
+        wanted = function(*some)
+        assert found.shape == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_single_precision_stays() -> None:
+    x = np.array([0.5, 1.5], np.float32)
+    assert pb.compile(lambda x: scipy.special.jv(1, x))(x).dtype == scipy.special.jv(1, x).dtype
+    assert pb.grad(lambda x: scipy.special.k0(x).sum())(x).dtype == np.float32
+
+
+def test_derivatives_at_the_ends() -> None:
+    """Where a formula divides by zero, the derivative is its limit."""
+    for name, at, wanted in (
+        ("ellipk", 0.0, np.pi / 8),
+        ("ellipe", 0.0, -np.pi / 8),
+        ("j1", 0.0, 0.5),
+        ("spence", 1.0, -1.0),
+        ("exprel", 0.0, 0.5),
+    ):
+        function = getattr(scipy.special, name)
+        first = pb.grad(lambda x, function=function: function(x))
+        np.testing.assert_allclose(first(np.float64(at)), wanted, rtol=1e-14)
+        step = 1e-4
+        second = (first(np.float64(at + step)) - first(np.float64(at - step))) / (2 * step)
+        np.testing.assert_allclose(pb.grad(first)(np.float64(at)), second, rtol=1e-6, atol=1e-7)
+
+
+def test_exponential_shapes() -> None:
+    """Of shape 1 the density at 0 is 1."""
+    assert pb.grad(lambda x: scipy.special.gammainc(1.0, x))(np.float64(0.0)) == 1.0
+    assert pb.grad(lambda x: scipy.special.betainc(1.0, 1.0, x))(np.float64(1.0)) == 1.0
+
+
+def test_moments_over_many_magnitudes_are_the_functions_themselves() -> None:
+    """Of order 0 a moment is the incomplete function, which SciPy computes by other means."""
+    from pullback.tracer.score_moments import beta_moment, gamma_moment
+
+    a, b = 10 ** RNG.uniform(-3, 3, (2, 300))
+    x, share = a * 10 ** RNG.uniform(-1, 1, 300), RNG.uniform(0, 1, 300)
+    for found, wanted in (
+        (gamma_moment(a, x, 0, False), scipy.special.gammainc(a, x)),
+        (gamma_moment(a, x, 0, True), scipy.special.gammaincc(a, x)),
+        (beta_moment(a, b, share, 0, 0), scipy.special.betainc(a, b, share)),
+    ):  # a density of shape 1000 is rounded a thousand times as much
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-250)

@@ -1,0 +1,82 @@
+"""Bessel functions, by SciPy: of integer order, and of any.
+
+Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), 10.6 (J and Y), 10.29 (I and K).
+None is known in closed form with respect to the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..operator import Array, Operator
+from .elementwise import sign
+from .special import eager, no_rule
+
+Derivative = Callable[[Array, Array, Array], Array]
+"""(order, argument, value) -> the derivative with respect to the argument."""
+
+
+def _of_order(name: str, derivative: Derivative, doc: str, scipy: str = "") -> Operator:
+    """A function of an order v and an argument x."""
+    return eager(
+        name, "v x", numpy=name, domain=(0.3, 3.0), scipy=scipy or name, doc=doc,
+        vjp={"v": lambda: no_rule(name, "order"), "x": lambda g, v, x, y: g * derivative(v, x, y)},
+    )  # fmt: skip
+
+
+def _of_argument(name: str, scipy: str, doc: str, **fields: Any) -> Operator:
+    return eager(
+        name, numpy=scipy, scipy=scipy, torch=f"special.{name}", domain=(0.3, 3.0), doc=doc, **fields
+    )
+
+
+jv = _of_order(
+    "jv", lambda v, x, y: 0.5 * (jv(v - 1.0, x) - jv(v + 1.0, x)),
+    "the Bessel function of the first kind J_v",
+)  # fmt: skip
+yv = _of_order(
+    "yv", lambda v, x, y: 0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x)),
+    "the Bessel function of the second kind Y_v", "yv yn",
+)  # fmt: skip
+iv = _of_order(
+    "iv", lambda v, x, y: 0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)), "the modified Bessel function I_v"
+)  # fmt: skip
+ive = _of_order(
+    "ive", lambda v, x, y: 0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - sign(x) * y, "exp(-|x|) I_v(x)"
+)
+kv = _of_order(
+    "kv", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)),
+    "the modified Bessel function K_v", "kv kn",
+)  # fmt: skip
+kve = _of_order("kve", lambda v, x, y: y - 0.5 * (kve(v - 1.0, x) + kve(v + 1.0, x)), "exp(x) K_v(x)")
+
+bessel_j0 = _of_argument(
+    "bessel_j0", "j0", "the Bessel function J_0", vjp={"x": lambda g, x: -g * bessel_j1(x)}
+)
+bessel_j1 = _of_argument(
+    "bessel_j1", "j1", "the Bessel function J_1",
+    vjp={"x": lambda g, x: 0.5 * g * (bessel_j0(x) - jv(2.0, x))},
+)  # fmt: skip
+bessel_y0 = _of_argument(
+    "bessel_y0", "y0", "the Bessel function Y_0", vjp={"x": lambda g, x: -g * bessel_y1(x)}
+)
+bessel_y1 = _of_argument(
+    "bessel_y1", "y1", "the Bessel function Y_1", vjp={"x": lambda g, x, y: g * (bessel_y0(x) - y / x)}
+)
+modified_bessel_k0 = _of_argument(
+    "modified_bessel_k0", "k0", "the modified Bessel function K_0",
+    vjp={"x": lambda g, x: -g * modified_bessel_k1(x)},
+)  # fmt: skip
+modified_bessel_k1 = _of_argument(
+    "modified_bessel_k1", "k1", "the modified Bessel function K_1",
+    vjp={"x": lambda g, x, y: -g * (modified_bessel_k0(x) + y / x)},
+)  # fmt: skip
+scaled_modified_bessel_k0 = _of_argument(
+    "scaled_modified_bessel_k0", "k0e", "exp(x) K_0(x)",
+    vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k1(x))},
+)  # fmt: skip
+scaled_modified_bessel_k1 = _of_argument(
+    "scaled_modified_bessel_k1", "k1e", "exp(x) K_1(x)",
+    vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k0(x) - y / x)},
+)  # fmt: skip

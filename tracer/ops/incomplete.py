@@ -1,0 +1,225 @@
+"""Incomplete gamma and beta functions and their inverses, with derivatives by all parameters; Student's
+distribution.
+
+For a density p of t with the score s = d log p / da, the derivative by a of the integral of p s**k over t < x
+is that of p s**(k + 1) + k p s**(k - 1) ds/da. So the moments of the score are operators whose rules read
+their neighbours, to any order (`score_moments` computes them; compare Boik and Robison-Cox, Derivatives of
+the incomplete beta function, Journal of Statistical Software 3, 1998). Functions: NIST Digital Library of
+Mathematical Functions (dlmf.nist.gov), 8.2 and 8.17.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..operator import Array, Operator
+from ..score_moments import beta_moment, gamma_moment
+from .elementwise import equal, exp, log, log1p, sign, where
+from .special import digamma, eager, lgamma, trigamma
+
+
+def product_with_log(factor: Array, x: Array) -> Array:
+    """factor * log(x), and 0 where the factor is."""
+    is_zero = equal(factor, 0.0)
+    return where(is_zero, 0.0, factor * log(where(is_zero, 1.0, x)))
+
+
+def _power(x: Array, exponent: int) -> Array:
+    """Of an integer; of order 0 it is 1, also at infinity."""
+    found: Array = 1.0
+    for _ in range(exponent):
+        found = found * x
+    return found
+
+
+def _moment(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Of arrays that are broadcast, in double precision."""
+
+    def of_arrays(*arrays: Any, **attributes: Any) -> np.ndarray:
+        wide = np.broadcast_arrays(*(np.asarray(one, np.float64) for one in arrays))
+        flat = [np.ascontiguousarray(one).reshape(-1) for one in wide]
+        return function(*flat, **attributes).reshape(wide[0].shape)
+
+    return of_arrays
+
+
+# --- gamma ----------------------------------------------------------------------------------------------
+
+
+def gamma_density(a: Array, x: Array) -> Array:
+    return exp(product_with_log(a - 1.0, x) - x - lgamma(a))
+
+
+igamma = eager(
+    "igamma", "a x", numpy="gammainc", domain=(0.3, 3.0),
+    vjp={
+        "a": lambda g, a, x: g * gamma_moment_below(a, x, order=1),
+        "x": lambda g, a, x: g * gamma_density(a, x),
+    },
+    torch="igamma special.igamma special.gammainc", scipy="gammainc",
+    example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
+    doc="the lower incomplete gamma function over gamma(a)",
+)  # fmt: skip
+igammac = eager(
+    "igammac", "a x", numpy="gammaincc", domain=(0.3, 3.0),
+    vjp={
+        "a": lambda g, a, x: g * gamma_moment_above(a, x, order=1),
+        "x": lambda g, a, x: -g * gamma_density(a, x),
+    },
+    torch="igammac special.igammac special.gammaincc", scipy="gammaincc",
+    example=("tensor([1.0]), tensor([0.0])", "tensor([1.])"),
+    doc="the upper incomplete gamma function over gamma(a)",
+)  # fmt: skip
+
+
+def _gamma_moment(name: str, whole: Operator, sense: float, side: str) -> Operator:
+    """The mean of score**order for gamma variables on one side of x; of order 0 it is `whole`."""
+
+    def by_shape(g: Array, a: Array, x: Array, order: int) -> Array:
+        before = whole(a, x) if order == 1 else moment(a, x, order=order - 1)
+        return g * (moment(a, x, order=order + 1) - order * trigamma(a) * before)
+
+    def by_limit(g: Array, a: Array, x: Array, order: int) -> Array:
+        return (sense * g) * gamma_density(a, x) * _power(log(x) - digamma(a), order)
+
+    moment = eager(
+        name, "a x", numpy=_moment(lambda a, x, order: gamma_moment(a, x, order, sense < 0)),
+        vjp={"a": by_shape, "x": by_limit}, domain=(0.3, 3.0),
+        doc=f"the mean of (log t - digamma(a))**order where t is {side} x, of gamma variables t",
+    )  # fmt: skip
+    return moment
+
+
+gamma_moment_below = _gamma_moment("gamma_moment_below", igamma, 1.0, "below")
+gamma_moment_above = _gamma_moment("gamma_moment_above", igammac, -1.0, "above")
+
+gammaincinv = eager(
+    "gammaincinv", "a p", numpy="gammaincinv", scipy="gammaincinv", domain=(0.2, 0.9),
+    vjp={
+        "a": lambda g, a, y: -g * gamma_moment_below(a, y, order=1) / gamma_density(a, y),
+        "p": lambda g, a, y: g / gamma_density(a, y),
+    },
+    doc="the x with gammainc(a, x) = p",
+)  # fmt: skip
+gammainccinv = eager(
+    "gammainccinv", "a p", numpy="gammainccinv", scipy="gammainccinv", domain=(0.2, 0.9),
+    vjp={
+        "a": lambda g, a, y: g * gamma_moment_above(a, y, order=1) / gamma_density(a, y),
+        "p": lambda g, a, y: -g / gamma_density(a, y),
+    },
+    doc="the x with gammaincc(a, x) = p",
+)  # fmt: skip
+
+# --- beta -----------------------------------------------------------------------------------------------
+
+
+def beta_density(a: Array, b: Array, x: Array) -> Array:
+    shares = product_with_log(a - 1.0, x) + product_with_log(b - 1.0, 1.0 - x)
+    return exp(shares + lgamma(a + b) - lgamma(a) - lgamma(b))
+
+
+betainc = eager(
+    "betainc", "a b x", numpy="betainc", scipy="betainc btdtr", domain=(0.2, 0.9),
+    vjp={
+        "a": lambda g, a, b, x: g * beta_moment_below(a, b, x, of_a=1, of_b=0),
+        "b": lambda g, a, b, x: g * beta_moment_below(a, b, x, of_a=0, of_b=1),
+        "x": lambda g, a, b, x: g * beta_density(a, b, x),
+    },
+    doc="the incomplete beta function over beta(a, b)",
+)  # fmt: skip
+betaincc = eager(
+    "betaincc", "a b x", numpy="betaincc", scipy="betaincc", domain=(0.2, 0.9),
+    vjp={  # 1 - x is a beta variable with the shapes exchanged
+        "a": lambda g, a, b, x: g * beta_moment_below(b, a, 1.0 - x, of_a=0, of_b=1),
+        "b": lambda g, a, b, x: g * beta_moment_below(b, a, 1.0 - x, of_a=1, of_b=0),
+        "x": lambda g, a, b, x: -g * beta_density(a, b, x),
+    },
+    doc="1 - betainc(a, b, x), exact in the tail",
+)  # fmt: skip
+
+
+def _beta_score(other: int) -> Callable[..., Array]:
+    """The rule for the shape a (`other` 0) or b (1): the mean of another power, and of the scores' slopes."""
+
+    def rule(g: Array, a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
+        total = _mean(a, b, x, of_a + 1 - other, of_b + other)
+        of_both = trigamma(a + b)
+        if of_a:
+            slope = of_both if other else of_both - trigamma(a)
+            total = total + of_a * slope * _mean(a, b, x, of_a - 1, of_b)
+        if of_b:
+            slope = of_both - trigamma(b) if other else of_both
+            total = total + of_b * slope * _mean(a, b, x, of_a, of_b - 1)
+        return g * total
+
+    return rule
+
+
+def _mean(a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
+    return beta_moment_below(a, b, x, of_a=of_a, of_b=of_b) if of_a or of_b else betainc(a, b, x)
+
+
+def _beta_moment_by_limit(g: Array, a: Array, b: Array, x: Array, of_a: int, of_b: int) -> Array:
+    of_both = digamma(a + b)
+    first, second = log(x) - digamma(a) + of_both, log1p(-x) - digamma(b) + of_both
+    return g * beta_density(a, b, x) * _power(first, of_a) * _power(second, of_b)
+
+
+beta_moment_below = eager(
+    "beta_moment_below", "a b x", numpy=_moment(beta_moment), domain=(0.2, 0.9),
+    vjp={"a": _beta_score(0), "b": _beta_score(1), "x": _beta_moment_by_limit},
+    doc="the mean of powers of both scores where t is below x, of beta variables t",
+)  # fmt: skip
+betaincinv = eager(
+    "betaincinv", "a b p", numpy="betaincinv", scipy="betaincinv btdtri", domain=(0.2, 0.9),
+    vjp={
+        "a": lambda g, a, b, y: -g * _mean(a, b, y, 1, 0) / beta_density(a, b, y),
+        "b": lambda g, a, b, y: -g * _mean(a, b, y, 0, 1) / beta_density(a, b, y),
+        "p": lambda g, a, b, y: g / beta_density(a, b, y),
+    },
+    doc="the x with betainc(a, b, x) = p",
+)  # fmt: skip
+betainccinv = eager(
+    "betainccinv", "a b p", numpy="betainccinv", scipy="betainccinv", domain=(0.2, 0.9),
+    vjp={
+        "a": lambda g, a, b, y: -g * _mean(a, b, y, 1, 0) / beta_density(a, b, y),
+        "b": lambda g, a, b, y: -g * _mean(a, b, y, 0, 1) / beta_density(a, b, y),
+        "p": lambda g, a, b, y: -g / beta_density(a, b, y),
+    },
+    doc="the x with betaincc(a, b, x) = p",
+)  # fmt: skip
+
+# --- Student's distribution -----------------------------------------------------------------------------
+
+
+def student_density(df: Array, t: Array) -> Array:
+    constant = lgamma(0.5 * (df + 1.0)) - lgamma(0.5 * df) - 0.5 * log(df * math.pi)
+    return exp(constant - 0.5 * (df + 1.0) * log1p(t * t / df))
+
+
+def _student_by_degrees(df: Array, t: Array) -> Array:
+    """It depends on df through the incomplete beta function's shape, and through t / sqrt(df)."""
+    tail = _mean(0.5 * df, 0.5, df / (df + t * t), 1, 0)
+    return -0.25 * sign(t) * tail - 0.5 * t * student_density(df, t) / df
+
+
+stdtr = eager(
+    "stdtr", "df t", numpy="stdtr", scipy="stdtr", domain=(0.5, 3.0),
+    vjp={
+        "df": lambda g, df, t: g * _student_by_degrees(df, t),
+        "t": lambda g, df, t: g * student_density(df, t),
+    },
+    doc="Student's distribution function",
+)  # fmt: skip
+stdtrit = eager(
+    "stdtrit", "df p", numpy="stdtrit", scipy="stdtrit", domain=(0.55, 0.95),
+    vjp={
+        "df": lambda g, df, y: -g * _student_by_degrees(df, y) / student_density(df, y),
+        "p": lambda g, df, y: g / student_density(df, y),
+    },
+    doc="the quantile of Student's distribution",
+)  # fmt: skip

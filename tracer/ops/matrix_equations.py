@@ -1,0 +1,183 @@
+"""Equations and functions of matrices that NumPy and SciPy evaluate, for generated code as well.
+
+The rules: Higham, Functions of Matrices (2008), chapters 3, 6 and 11; Golub and Pereyra (1973), by way of
+`pinv`, for least squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..errors import GradientError, ShapeError
+from ..operator import HOLOMORPHIC, Array, declare
+from ..spec import Spec, spec_of
+from .decompositions import of_blocks
+from .elementwise import multiply
+from .lazy import scipy_linalg
+from .linalg import product, transposed
+from .matrices import infer_square, of_each_matrix
+from .movement import between, concatenate, pad
+from .reduction import sum_
+
+# --- least squares ------------------------------------------------------------------------------------------
+
+
+def _infer_least_squares(a: Spec, b: Spec, rcond: float) -> Spec:
+    *batch, rows, columns = a.shape
+    if b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
+        raise ShapeError(f"lstsq: sides with {rows} rows expected, found {b.shape} for {a.shape}.")
+    return a.with_shape((*batch, columns * b.shape[-1] + min(rows, columns) + 1))
+
+
+def _evaluate_least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray:
+    found = np.empty(_infer_least_squares(spec_of(a), spec_of(b), rcond).shape, a.dtype)
+    for place in np.ndindex(a.shape[:-2]):
+        solution, _, rank, values = np.linalg.lstsq(a[place], b[place], rcond)
+        found[place] = np.concatenate([solution.ravel(), values, [rank]])
+    return found
+
+
+least_squares = declare(
+    "least_squares", "eager", "a b", infer=_infer_least_squares, evaluate=_evaluate_least_squares,
+    vjp={name: lambda: _no_rule() for name in ("a", "b")},
+    doc="the elements of the solution of a least squares problem, the singular values of a, and its rank",
+)  # fmt: skip
+
+
+def _no_rule() -> Array:
+    raise GradientError("least_squares has no gradient; by way of pinv there is one.")
+
+
+# --- equations ----------------------------------------------------------------------------------------------
+
+
+def _infer_sylvester(a: Spec, b: Spec, q: Spec) -> Spec:
+    batch = q.shape[:-2]
+    if q.ndim < 2 or a.shape != (*batch, *q.shape[-2:-1] * 2) or b.shape != (*batch, *q.shape[-1:] * 2):
+        raise ShapeError(f"solve_sylvester: shapes {a.shape}, {b.shape} and {q.shape} do not fit.")
+    return q
+
+
+def _sylvester(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return scipy_linalg().solve_sylvester(a, b, q) if q.size else q
+
+
+sylvester = declare(
+    "sylvester", "eager", "a b q", infer=_infer_sylvester, of_complex=HOLOMORPHIC,
+    evaluate=lambda a, b, q: of_each_matrix(_sylvester, a, b, q).astype(q.dtype, copy=False),
+    vjp={
+        "a": lambda g, a, b, y: -1.0 * product(sylvester(transposed(a), transposed(b), g), transposed(y)),
+        "b": lambda g, a, b, y: -1.0 * product(transposed(y), sylvester(transposed(a), transposed(b), g)),
+        "q": lambda g, a, b: sylvester(transposed(a), transposed(b), g),
+    },
+    doc="the x with a x + x b = q",
+)  # fmt: skip
+
+
+def _infer_banded(bands: Spec, b: Spec, lower: int, upper: int) -> Spec:
+    if bands.ndim != 2 or b.ndim != 2 or bands.shape != (lower + upper + 1, b.shape[0]):
+        wanted = (lower + upper + 1, *b.shape[:1])
+        raise ShapeError(f"solve_banded: bands of shape {wanted} expected, found {bands.shape}.")
+    return b
+
+
+def _diagonal(bands: Array, number: int, upper: int) -> Array:
+    """The elements (i, i + number) of a banded matrix, as a row of its bands has them."""
+    size = bands.shape[-1]
+    row = between(bands, 0, upper - number, upper - number + 1)
+    return between(row, 1, max(number, 0), size + min(number, 0))
+
+
+def _as_band(row: Array, number: int) -> Array:
+    """A row of bands whose elements (i, i + number) these are."""
+    return pad(row, widths=((0, 0), (max(number, 0), max(-number, 0))), value=0.0)
+
+
+def transposed_bands(bands: Array, lower: int, upper: int) -> Array:
+    """The bands of the transposed matrix."""
+    rows = [_as_band(_diagonal(bands, -one, upper), one) for one in range(lower, -upper - 1, -1)]
+    return concatenate(*rows, dim=0)
+
+
+def bands_of_product(x: Array, y: Array, lower: int, upper: int) -> Array:
+    """Those of x y', for matrices of as many rows."""
+    size, rows = x.shape[0], []
+    for one in range(upper, -lower - 1, -1):
+        above = between(x, 0, max(-one, 0), size - max(one, 0))
+        beside = between(y, 0, max(one, 0), size + min(one, 0))
+        elements = sum_(multiply(above, beside), dims=(1,), keepdim=True)
+        rows.append(_as_band(transposed(elements), one))
+    return concatenate(*rows, dim=0)
+
+
+def _across(bands: Array, g: Array, lower: int, upper: int) -> Array:
+    return banded_solution(transposed_bands(bands, lower, upper), g, lower=upper, upper=lower)
+
+
+banded_solution = declare(
+    "banded_solution", "eager", "bands b", infer=_infer_banded, of_complex=HOLOMORPHIC,
+    evaluate=lambda bands, b, lower, upper: scipy_linalg().solve_banded((lower, upper), bands, b),
+    vjp={
+        "bands": lambda g, bands, y, lower, upper: -1.0
+        * bands_of_product(_across(bands, g, lower, upper), y, lower, upper),
+        "b": lambda g, bands, lower, upper: _across(bands, g, lower, upper),
+    },
+    doc="the x with a x = b, for a matrix of which a few diagonals are not 0",
+)  # fmt: skip
+
+
+def _definite_cotangent(g: Array, bands: Array, y: Array) -> Array:
+    """Of the lower diagonals, which stand for the upper ones as well."""
+    across, lower = definite_banded_solution(bands, g), bands.shape[0] - 1
+    both = bands_of_product(across, y, lower, 0) + bands_of_product(y, across, lower, 0)
+    main = between(both, 0, 0, 1)
+    below = between(both, 0, 1, lower + 1)
+    return -1.0 * concatenate(0.5 * main, below, dim=0)
+
+
+definite_banded_solution = declare(
+    "definite_banded_solution", "eager", "bands b",
+    infer=lambda bands, b: _infer_banded(bands, b, bands.shape[0] - 1, 0),
+    evaluate=lambda bands, b: scipy_linalg().solveh_banded(bands, b, lower=True),
+    vjp={"bands": _definite_cotangent, "b": lambda g, bands: definite_banded_solution(bands, g)},
+    doc="the x with a x = b, for the diagonal and the diagonals below it of a positive definite matrix",
+)  # fmt: skip
+
+# --- functions ----------------------------------------------------------------------------------------------
+
+
+def _real_where_real(name: str, compute: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
+    """A function of SciPy's; LinAlgError where it is complex of a real matrix."""
+
+    def of_one(a: np.ndarray) -> np.ndarray:
+        found = compute(a) if a.size else a
+        if found.dtype.kind == "c" and a.dtype.kind != "c":
+            raise np.linalg.LinAlgError(
+                f"{name}: of a real matrix with negative eigenvalues it is complex. Make the matrix complex: "
+                "a.astype(complex)."
+            )
+        return found.astype(a.dtype, copy=False)
+
+    return lambda a: of_each_matrix(of_one, a)
+
+
+sqrtm = declare(
+    "sqrtm", "eager", "a", infer=infer_square("sqrtm"), of_complex=HOLOMORPHIC,
+    evaluate=_real_where_real("sqrtm", lambda a: scipy_linalg().sqrtm(a)),
+    vjp={"a": lambda g, y: sylvester(transposed(y), transposed(y), g)},
+    doc="the matrix whose square a matrix is, with eigenvalues of positive real parts",
+)  # fmt: skip
+def _logm(a: np.ndarray) -> np.ndarray:
+    if np.isneginf(np.linalg.slogdet(a)[1]):  # of which SciPy gives numbers, with a warning
+        raise np.linalg.LinAlgError("logm: the matrix is singular, so it has no logarithm.")
+    return scipy_linalg().logm(a)
+
+
+logm = declare(
+    "logm", "eager", "a", infer=infer_square("logm"), of_complex=HOLOMORPHIC,
+    evaluate=_real_where_real("logm", _logm),
+    vjp={"a": lambda g, a: of_blocks(logm, transposed(a), g)},
+    doc="the matrix whose exponential a matrix is, with eigenvalues of imaginary parts between -pi and pi",
+)  # fmt: skip

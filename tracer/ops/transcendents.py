@@ -1,0 +1,125 @@
+"""Elliptic and exponential integrals, hypergeometric functions and others, by SciPy.
+
+Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), by section beside each.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..operator import Array
+from .elementwise import erf, exp, less, where
+from .special import digamma, eager, no_rule
+
+SQRT_PI = math.sqrt(math.pi)
+SQRT_TWO_PI = math.sqrt(2 * math.pi)
+
+
+erfcinv = eager(
+    "erfcinv", numpy="erfcinv", scipy="erfcinv", domain=(0.2, 1.8),
+    vjp={"x": lambda g, y: -g * (0.5 * SQRT_PI) * exp(y * y)}, doc="the inverse of erfc (DLMF 7.17)",
+)  # fmt: skip
+erfi = eager(
+    "erfi", numpy="erfi", scipy="erfi", vjp={"x": lambda g, x: g * (2.0 / SQRT_PI) * exp(x * x)},
+    doc="the imaginary error function, -i erf(i x)",
+)  # fmt: skip
+dawsn = eager(
+    "dawsn", numpy="dawsn", scipy="dawsn", vjp={"x": lambda g, x, y: g * (1.0 - 2.0 * x * y)},
+    doc="Dawson's integral (DLMF 7.2.5)",
+)  # fmt: skip
+expi = eager(
+    "expi", numpy="expi", scipy="expi", domain=(0.3, 3.0), vjp={"x": lambda g, x: g * exp(x) / x},
+    doc="the exponential integral Ei (DLMF 6.2.5)",
+)  # fmt: skip
+exp1 = eager(
+    "exp1", numpy="exp1", scipy="exp1", domain=(0.3, 3.0), vjp={"x": lambda g, x: -g * exp(-x) / x},
+    doc="the exponential integral E_1 (DLMF 6.2.1)",
+)  # fmt: skip
+spence = eager(
+    "spence", numpy="spence", scipy="spence", domain=(0.3, 3.0),
+    vjp={"x": lambda g, x: -g * hyp2f1(1.0, 1.0, 2.0, 1.0 - x)},
+    doc="Spence's function, Li_2(1 - x) (DLMF 25.12.2, 15.4.1)",
+)  # fmt: skip
+exprel = eager(
+    "exprel", numpy="exprel", scipy="exprel", domain=(0.3, 3.0),
+    vjp={"x": lambda g, x: 0.5 * g * hyp1f1(2.0, 3.0, x)}, doc="(exp(x) - 1) / x",
+)  # fmt: skip
+rgamma = eager(
+    "rgamma", numpy="rgamma", scipy="rgamma", domain=(0.3, 4.0),
+    vjp={"x": lambda g, x, y: -g * y * digamma(x)}, doc="1 / gamma(x)",
+)  # fmt: skip
+gammasgn = eager("gammasgn", numpy="gammasgn", scipy="gammasgn", doc="the sign of gamma(x)")
+
+ellipk = eager(
+    "ellipk", "m", numpy="ellipk", scipy="ellipk", domain=(0.1, 0.9),
+    vjp={"m": lambda g, m, y: g * _slope_of_k(m, 1.0 - m, y)},
+    doc="the complete elliptic integral of the first kind, of m = k * k (DLMF 19.4.1)",
+)  # fmt: skip
+ellipkm1 = eager(
+    "ellipkm1", "p", numpy="ellipkm1", scipy="ellipkm1", domain=(0.1, 0.9),
+    vjp={"p": lambda g, p, y: -g * _slope_of_k(1.0 - p, p, y)},
+    doc="the complete elliptic integral of the first kind, of p = 1 - m",
+)  # fmt: skip
+ellipe = eager(
+    "ellipe", "m", numpy="ellipe", scipy="ellipe", domain=(0.1, 0.9),
+    vjp={"m": lambda g, m: g * (-math.pi / 8) * hyp2f1(0.5, 1.5, 2.0, m)},
+    doc="the complete elliptic integral of the second kind, of m = k * k (DLMF 19.4.2, 19.5.2)",
+)  # fmt: skip
+
+
+def _slope_of_k(m: Array, p: Array, k: Array) -> Array:
+    """The derivative of K with respect to m = 1 - p: its series near 0 (DLMF 19.5.1), else DLMF 19.4.1."""
+    is_near_zero = less(m, 0.5)
+    series = (math.pi / 8) * hyp2f1(1.5, 1.5, 2.0, where(is_near_zero, m, 0.0))
+    return where(is_near_zero, series, (ellipe(m) - p * k) / (2.0 * where(is_near_zero, 1.0, m) * p))
+
+
+hyp0f1 = eager(
+    "hyp0f1", "b z", numpy="hyp0f1", scipy="hyp0f1", domain=(0.3, 2.0),
+    vjp={
+        "b": lambda: no_rule("hyp0f1", "parameter b"),
+        "z": lambda g, b, z: g * hyp0f1(b + 1.0, z) / b,
+    },
+    doc="the confluent hypergeometric limit function (DLMF 16.2)",
+)  # fmt: skip
+hyp1f1 = eager(
+    "hyp1f1", "a b z", numpy="hyp1f1", scipy="hyp1f1", domain=(0.3, 2.0),
+    vjp={
+        "a": lambda: no_rule("hyp1f1", "parameter a"),
+        "b": lambda: no_rule("hyp1f1", "parameter b"),
+        "z": lambda g, a, b, z: g * (a / b) * hyp1f1(a + 1.0, b + 1.0, z),
+    },
+    doc="Kummer's confluent hypergeometric function M (DLMF 13.3.15)",
+)  # fmt: skip
+hyperu = eager(
+    "hyperu", "a b x", numpy="hyperu", scipy="hyperu", domain=(0.3, 2.0),
+    vjp={
+        "a": lambda: no_rule("hyperu", "parameter a"),
+        "b": lambda: no_rule("hyperu", "parameter b"),
+        "x": lambda g, a, b, x: -g * a * hyperu(a + 1.0, b + 1.0, x),
+    },
+    doc="Kummer's confluent hypergeometric function U (DLMF 13.3.22)",
+)  # fmt: skip
+hyp2f1 = eager(
+    "hyp2f1", "a b c z", numpy="hyp2f1", scipy="hyp2f1", domain=(0.1, 0.8),
+    vjp={
+        "a": lambda: no_rule("hyp2f1", "parameter a"),
+        "b": lambda: no_rule("hyp2f1", "parameter b"),
+        "c": lambda: no_rule("hyp2f1", "parameter c"),
+        "z": lambda g, a, b, c, z: g * (a * b / c) * hyp2f1(a + 1.0, b + 1.0, c + 1.0, z),
+    },
+    doc="Gauss' hypergeometric function (DLMF 15.5.1)",
+)  # fmt: skip
+expn = eager(
+    "expn", "n x", numpy="expn", scipy="expn", domain=(1.0, 3.0),
+    vjp={"n": lambda: no_rule("expn", "order"), "x": lambda g, n, x, y: g * ((n - 1.0) * y - exp(-x)) / x},
+    doc="the exponential integral E_n (DLMF 8.19.12, 8.19.13)",
+)  # fmt: skip
+owens_t = eager(
+    "owens_t", "h a", numpy="owens_t", scipy="owens_t", domain=(-2.0, 2.0),
+    vjp={
+        "h": lambda g, h, a: g * (-0.5 / SQRT_TWO_PI) * exp(-0.5 * h * h) * erf(a * h * math.sqrt(0.5)),
+        "a": lambda g, h, a: g * (0.5 / math.pi) * exp(-0.5 * h * h * (1.0 + a * a)) / (1.0 + a * a),
+    },
+    doc="Owen's T function (Owen, Tables for computing bivariate normal probabilities, 1956)",
+)  # fmt: skip
