@@ -3,8 +3,8 @@
 A pass that chooses loops, storage or threads asks a `Machine`, and holds no number about one. Sizes are in
 bytes, times in nanoseconds and rates per nanosecond (so a bandwidth is in GB/s), all of one core. Caches,
 vectors and cores are read from the system (`system.py`). The time that threads take to begin is measured
-(`machine/waking.py`), and how fast it computes beside the reference machine (`machine/rates.py`), of which the
-rates were chosen by what its benchmarks gain.
+(`machine/waking.py`), and how fast it computes beside the reference machine (`machine/rates.py`), of which
+the rates were chosen by what its benchmarks gain.
 
 A process has one machine, so no cache in memory needs it in its keys; on disk the key is the generated text.
 """
