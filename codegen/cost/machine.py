@@ -171,6 +171,11 @@ class Machine:
         """How many numbers in double precision a vector holds."""
         return self.vector // NUMBER
 
+    @property
+    def rows_of_block(self) -> int:
+        """Rows of a block that one loop after another walks: eight vectors, which stay near meanwhile."""
+        return 8 * self.lanes
+
     # --- arithmetic against memory --------------------------------------------------------------------------
 
     def multiplications_to_keep(self, nbytes: int) -> float:
