@@ -293,7 +293,7 @@ def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
         if len(turned) == 1:
             return result_of("negative", turned, result)
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
-    rest = _without_opposites(function, *formulas[:2])
+    rest = _scaled(*formulas) if function == "multiply" else _without_opposites(function, *formulas[:2])
     if rest is not None:
         return with_formula(plain(result), rest)
     inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
@@ -375,6 +375,18 @@ def _unchanged(function: str, operands: Sequence[Any]) -> Any:
         return first
     is_symmetric = function in ("add", "multiply")
     return second if is_symmetric and formula_of(first) is None and first == neutral else None
+
+
+def _scaled(first: Any, second: Any) -> Formula | None:
+    """Of a quotient or product with a number times a power of two, `2 * (1 / n)`: it loses no digit."""
+    factor, formula = (second, first) if isinstance(first, _FORMULAS) else (first, second)
+    if not isinstance(formula, Computed) or formula.letter or isinstance(factor, _FORMULAS):
+        return None
+    number, of = formula.operands[0], formula.operands[-1]
+    is_exact = not isinstance(number, _FORMULAS) and math.frexp(abs(factor))[0] == 0.5
+    if not is_exact or formula.function not in ("divide", "multiply"):
+        return None
+    return Computed(formula.function, (number * factor, of), formula.depth)
 
 
 def _without_opposites(function: str, first: Any, second: Any = None) -> Any:

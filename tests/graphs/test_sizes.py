@@ -217,6 +217,14 @@ def test_numbers_of_sizes_read_as_the_user_wrote_them() -> None:
         assert f"    {line}\n" in source
 
 
+def test_a_power_of_two_and_a_quotient_are_one_quotient() -> None:
+    def loss(x):
+        return 0.5 * (x**2).mean()
+
+    source = pb.compile(pb.grad(loss)).source(np.ones(50))
+    assert "    scale = 1.0 / n\n" in source and source.count("scale") == 2
+
+
 def test_an_extent_that_follows_from_others_is_computed() -> None:
     @pb.compile
     def halves(x):
