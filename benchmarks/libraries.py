@@ -1,4 +1,4 @@
-"""Decompositions and sorting, compiled, over calls of NumPy in one run: `python -m benchmarks.libraries`.
+"""Functions of matrices and sorting, compiled, over calls of libraries: `python -m benchmarks.libraries`.
 
 Times are of the calling thread's processor, which other programs disturb little: run it with
 OPENBLAS_NUM_THREADS=1 and NUMBA_NUM_THREADS=1, so that this thread does all the work.
@@ -12,11 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 import pullback as pb
 
 SECONDS = 0.5
 SORTED = 1_000_000
+EDGES = np.linspace(-3, 3, 1000)
 MATRICES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "eigh": (np.linalg.eigh, lambda a: pb.linalg.eigh(a)[1]),
     "eigvalsh": (np.linalg.eigvalsh, lambda a: pb.linalg.eigvalsh(a)),
@@ -26,11 +28,15 @@ MATRICES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "cholesky": (np.linalg.cholesky, lambda a: pb.linalg.cholesky(a)),
     "inv": (np.linalg.inv, lambda a: pb.linalg.inv(a)),
     "pinv": (np.linalg.pinv, lambda a: pb.linalg.pinv(a)),
+    "lstsq": (lambda a: np.linalg.lstsq(a, a[:, :1])[0], lambda a: np.linalg.lstsq(a, a[:, :1])[0]),
+    "expm": (scipy.linalg.expm, lambda a: scipy.linalg.expm(a)),
+    "sqrtm": (lambda a: scipy.linalg.sqrtm(a @ a), lambda a: scipy.linalg.sqrtm(a @ a)),
 }
 ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sort": (np.sort, lambda x: np.sort(x)),
     "argsort": (np.argsort, lambda x: np.argsort(x)),
     "stable argsort": (lambda x: np.argsort(x, kind="stable"), lambda x: np.argsort(x)),
+    "searchsorted": (lambda x: np.searchsorted(EDGES, x), lambda x: np.searchsorted(EDGES, x)),
     "median": (np.median, lambda x: np.median(x)),
     "quantile": (lambda x: np.quantile(x, 0.3), lambda x: np.quantile(x, 0.3)),
 }
@@ -48,10 +54,10 @@ def microseconds(function: Callable[[Any], Any], given: np.ndarray) -> float:
 
 
 def report(name: str, of_numpy: Callable[[Any], Any], own: Callable[[Any], Any], given: np.ndarray) -> None:
-    """A line: NumPy's time, and over it those of the value, and of value and gradient."""
+    """A line: the library's time, and over it those of the value, and of value and gradient."""
     library, value = microseconds(of_numpy, given), microseconds(pb.compile(own), given)
     line = f"{name:28} {library:11.1f} us   value {value / library:5.2f}"
-    if "argsort" not in name:
+    if "argsort" not in name and "searchsorted" not in name:
         gradient = pb.value_and_grad(pb.compile(lambda x: (own(x) ** 3).sum()))
         line += f"   value and gradient {microseconds(gradient, given) / library:5.2f}"
     print(line, flush=True)
@@ -75,7 +81,8 @@ def main() -> None:
                     f"{name} of {SORTED}", of_numpy, own, rng.standard_normal(SORTED).astype(options.dtype)
                 )
             else:
-                given = definite if name == "cholesky" else a + a.T if name.startswith("eig") else a
+                symmetric = a + a.T if name.startswith("eig") else a
+                given = definite if name in ("cholesky", "sqrtm") else symmetric
                 report(f"{name} {size} x {size}", of_numpy, own, given)
     product = microseconds(lambda a: a @ a, a)
     print(f"{'a @ a':28} {product:11.1f} us")

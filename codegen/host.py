@@ -15,7 +15,9 @@ import numpy as np
 
 from ..tracer.graph import Node
 from ..tracer.operator import OPERATORS, Operator
+from ..tracer.ops.complex_parts import on_pairs
 from ..tracer.ops.foreign import FOREIGN, ForeignFunction, foreign
+from ..tracer.ops.movement import of_pairs
 from ..tracer.quiet import Quiet
 
 FAMILY = "eager"
@@ -49,11 +51,13 @@ class HostCall:
     >>> largest(x, src, index, out)
     """
 
-    __slots__ = ("attributes", "operator", "run", "symbol")
+    __slots__ = ("attributes", "operator", "pairs", "run", "symbol")
 
     def __init__(self, operator: str, **attributes: Any) -> None:
         self.operator = operator
         self.attributes = attributes
+        self.pairs: tuple[int, ...] = ()
+        """Which of the arrays hold pairs of real numbers, that the function gets as complex ones."""
         declared = OPERATORS[operator]
         if declared.fills:
             self.symbol = f"{SYMBOL_PREFIX}{declared.fills}"
@@ -68,6 +72,9 @@ class HostCall:
         """What a node is computed by."""
         if node.operator is foreign:
             return ForeignCall(node.attributes["function"].name)
+        if node.operator is on_pairs:
+            whole, pairs, options = (node.attributes[name] for name in ("of", "pairs", "options"))
+            return ComplexCall(whole, pairs, **dict(options))
         return HostCall(node.operator.name, **node.attributes)
 
     @property
@@ -91,8 +98,36 @@ class HostCall:
         return hash(self.symbol)
 
     def __repr__(self) -> str:
-        attributes = (f", {name}={value!r}" for name, value in self.attributes.items())
-        return f'HostCall("{self.operator}"{"".join(attributes)})'
+        return f'HostCall("{self.operator}"{self._options()})'
+
+    def _options(self) -> str:
+        """The attributes as they are written in a call."""
+        return "".join(f", {name}={_literal(value)}" for name, value in self.attributes.items())
+
+
+class ComplexCall(HostCall):
+    """An operator on complex numbers, which lie in memory as pairs of real ones.
+
+    >>> rfft = ComplexCall("rfft", (1,), dim=0, norm="backward")
+    >>> rfft(signal, spectrum)  # spectrum: shape (n, 2)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, operator: str, pairs: tuple[int, ...], **attributes: Any) -> None:
+        super().__init__(operator, **attributes)
+        self.pairs = pairs
+
+    @property
+    def public_name(self) -> str:
+        return f"i{self.operator}" if self.attributes.get("inverse") else self.operator
+
+    def __call__(self, *arrays: np.ndarray) -> None:
+        given = (of_pairs.evaluate(one) if place in self.pairs else one for place, one in enumerate(arrays))
+        self.run(*given)
+
+    def __repr__(self) -> str:
+        return f'ComplexCall("{self.operator}", {self.pairs!r}{self._options()})'
 
 
 class ForeignCall(HostCall):
@@ -106,6 +141,7 @@ class ForeignCall(HostCall):
     def __init__(self, name: str) -> None:
         self.operator = foreign.name
         self.attributes = {"function": FOREIGN[name]}
+        self.pairs = ()
         self.symbol = f"{SYMBOL_PREFIX}{foreign.name}_{name}"
         self.run = _functions.setdefault(self.symbol, _filling_from_copies(FOREIGN[name], self.symbol))
 
@@ -116,6 +152,10 @@ class ForeignCall(HostCall):
 
     def __repr__(self) -> str:
         return f'ForeignCall("{self.attributes["function"].name}")'
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def symbol_of(function: object) -> str | None:
@@ -148,12 +188,15 @@ def _filling_from_copies(function: ForeignFunction, symbol: str) -> Filling:
 
 
 def _filling(operator: Operator, attributes: dict[str, Any], symbol: str) -> Filling:
-    evaluate = operator.evaluate
+    def copied(*arrays: np.ndarray, **attributes: Any) -> None:
+        *operands, out = arrays
+        out[...] = operator.evaluate(*operands, **attributes)
+
+    write = operator.into or copied
 
     def fill(*arrays: np.ndarray) -> None:
-        *operands, out = arrays
         try:
-            out[...] = _quiet.run(evaluate, *operands, **attributes)
+            _quiet.run(write, *arrays, **attributes)
         except Exception as error:
             raise Raised(symbol) from error
 

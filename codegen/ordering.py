@@ -73,23 +73,6 @@ def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
     sort(out[begin:])
 
 
-def count_numbers(ordered: np.ndarray) -> int:
-    """How many elements of a row in order are before the first nan."""
-    first = 0
-    count = ordered.shape[0]
-    if count > 0 and ordered[count - 1] == ordered[count - 1]:
-        first = count
-        count = 0
-    while count > 0:
-        half = count // 2
-        if ordered[first + half] == ordered[first + half]:
-            first += half + 1
-            count -= half + 1
-        else:
-            count = half
-    return first
-
-
 def search_left(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> None:
     """How many elements of a row in order are less than each one that is wanted; nan is the largest.
 
@@ -100,7 +83,9 @@ def search_left(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> Non
 
     >>> search_left(edges, x, places)
     """
-    numbers = count_numbers(ordered)
+    numbers = ordered.shape[0]
+    while numbers > 0 and ordered[numbers - 1] != ordered[numbers - 1]:
+        numbers -= 1
     first = 0
     for place in range(wanted.shape[0]):
         one = wanted[place]
@@ -125,7 +110,9 @@ def search_right(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> No
 
     >>> search_right(edges, x, places)
     """
-    numbers = count_numbers(ordered)
+    numbers = ordered.shape[0]
+    while numbers > 0 and ordered[numbers - 1] != ordered[numbers - 1]:
+        numbers -= 1
     first = 0
     for place in range(wanted.shape[0]):
         one = wanted[place]

@@ -23,7 +23,7 @@ from .rewriting.factors import factor_sums
 from .rewriting.layouts import transpose_tables
 from .rewriting.online import sum_online
 from .rewriting.quotients import share_reciprocals
-from .rewriting.simplify import Simplifier, expand_composites
+from .rewriting.simplify import Simplifier, expand_composites, expand_ruled
 from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms
 from .rewriting.unroll import unroll_small_dimensions
@@ -47,6 +47,7 @@ def optimise(graph: Graph) -> Graph:
     simplify = Simplifier()
     return run_passes(
         graph,
+        expand_ruled,
         share_loops,
         optimise_bodies,
         simplify,

@@ -110,6 +110,9 @@ from pullback.runtime.functions.complex_numbers import (
     adjoint, angle, complex, conj, conj_physical, imag, polar, real, resolve_conj, resolve_neg,
     view_as_complex, view_as_real,
 )  # fmt: skip
+from pullback.runtime.functions.lapack_factors import geqrf
+from pullback.runtime.functions.low_rank import pca_lowrank, svd_lowrank
+from pullback.runtime.functions.spectrograms import istft, stft
 from pullback.runtime.functions.kinds import (
     alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, fill, is_complex, is_conj,
     is_inference, is_neg, is_nonzero, is_same_size, is_signed, isreal, narrow_copy, numel, permute_copy,
@@ -174,6 +177,14 @@ from pullback.runtime.dispatch.compiled import compile
 from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
+from pullback.runtime.solvers.implicit import implicit
+from pullback.runtime.solvers.initial_values import odeint, solve_ivp
+from pullback.runtime.solvers.linear import linear_solve
+from pullback.runtime.solvers.minimisation import least_squares, minimize
+from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, quad, simpson
+from pullback.runtime.solvers.roots import bisect, brentq, fixed_point, root, root_scalar
+from pullback.runtime.solvers.sparse import splu, spsolve
+from pullback.runtime.solvers import scipy_names as _scipy_names  # noqa: F401  (scipy.optimize and its kin)
 from pullback.runtime.methods.public import publish as _publish
 from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
@@ -217,7 +228,7 @@ __all__ = [
     "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye", "fft", "fill", "finfo",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
     "FloatTensor", "fmax", "fmin", "fmod", "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy",
-    "full", "full_like", "func", "gather", "gaussian_nll_loss", "gcd", "gelu", "Generator", "ger",
+    "full", "full_like", "func", "gather", "gaussian_nll_loss", "gcd", "gelu", "Generator", "geqrf", "ger",
     "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_interop_threads",
     "get_num_threads", "get_rng_state", "glu", "grad", "gradient",
     "half", "HalfTensor", "hamming_window", "hann_window", "hardsigmoid", "hardswish",
@@ -226,7 +237,7 @@ __all__ = [
     "index_select", "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8",
     "IntTensor", "inverse", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",
     "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero",
-    "is_same_size", "is_signed", "is_tensor", "isclose", "isin", "isneginf", "isposinf", "isreal",
+    "is_same_size", "is_signed", "is_tensor", "isclose", "isin", "isneginf", "isposinf", "isreal", "istft",
     "jacobian", "jvp", "kaiser_window", "kl_div", "kron", "kthvalue", "l1_loss", "layer_norm", "lcm",
     "ldexp", "leaky_relu", "lerp", "linalg", "linear", "linspace", "load", "log_softmax", "logaddexp2",
     "logcumsumexp", "logdet", "logit", "logsigmoid", "logspace", "logsumexp", "long", "LongTensor", "lu",
@@ -236,7 +247,8 @@ __all__ = [
     "multi_dot", "multinomial", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
     "nansum", "narrow", "narrow_copy", "neg", "negative", "nextafter", "nll_loss", "nn", "no_grad",
     "nonzero", "nonzero_static", "norm", "normal", "normalize", "numel", "one_hot", "ones", "ones_like",
-    "orgqr", "ormqr", "outer", "pad", "permute", "permute_copy", "pinverse", "poisson", "poisson_nll_loss",
+    "orgqr", "ormqr", "outer", "pad", "pca_lowrank", "permute", "permute_copy", "pinverse", "poisson",
+    "poisson_nll_loss",
     "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
@@ -249,8 +261,9 @@ __all__ = [
     "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss", "soft_margin_loss",
     "softmax", "softmin", "softplus", "softsign", "sort", "special", "split", "split_with_sizes",
     "split_with_sizes_copy", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
-    "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "swapaxes", "swapdims", "switch", "t",
-    "t_copy", "take", "take_along_dim", "tanhshrink", "Tensor", "tensor", "tensor_split", "tensordot",
+    "stft", "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "svd_lowrank", "swapaxes",
+    "swapdims", "switch",
+    "t", "t_copy", "take", "take_along_dim", "tanhshrink", "Tensor", "tensor", "tensor_split", "tensordot",
     "testing", "threshold", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz",
     "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "type_as",
     "typename", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten",
@@ -261,6 +274,11 @@ __all__ = [
     "while_loop", "xlogy", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += _declared.__all__
+__all__ += [
+    "bisect", "brentq", "dblquad", "fixed_point", "fixed_quad", "implicit", "least_squares", "linear_solve",
+    "minimize", "odeint", "quad", "root", "root_scalar", "simpson", "solve_ivp", "splu",
+    "spsolve",
+]  # fmt: skip
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "embedding",

@@ -3,6 +3,7 @@
 from pullback.tracer.errors import (
     ArgumentError,
     CompilationError,
+    ConvergenceError,
     DimensionError,
     DTypeError,
     EagerOnlyError,
@@ -21,6 +22,7 @@ from pullback.tracer.errors import (
 __all__ = [
     "ArgumentError",
     "CompilationError",
+    "ConvergenceError",
     "DTypeError",
     "DimensionError",
     "EagerOnlyError",

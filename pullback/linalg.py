@@ -16,6 +16,7 @@ from pullback.runtime.functions.einsum import multi_dot
 from pullback.runtime.functions.elimination import cholesky_ex, inv_ex, lu_factor, lu_factor_ex, solve_ex
 from pullback.runtime.functions.elimination import linalg_lu as lu
 from pullback.runtime.functions.elimination import linalg_lu_solve as lu_solve
+from pullback.runtime.functions.lapack_factors import ldl_factor, ldl_factor_ex, ldl_solve
 from pullback.runtime.functions.least_squares import linalg_cond as cond
 from pullback.runtime.functions.least_squares import lstsq, matrix_rank, pinv
 from pullback.runtime.functions.linalg import cholesky, det, matrix_power, slogdet, solve, solve_triangular
@@ -30,7 +31,8 @@ from pullback.tracer.errors import LinearAlgebraError as LinAlgError
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
-    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex",
+    "ldl_solve", "lstsq", "lu", "lu_factor",
     "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank",
     "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd",
     "svdvals", "tensorinv", "tensorsolve", "vander", "vdot", "vecdot", "vector_norm",

@@ -43,7 +43,7 @@ UNARY = (
 WEIGHTS = {
     "methods": 5, "operators": 4, "conversions": 4, "containers": 3, "copies": 2, "writes": 3, "masks": 3,
     "functions": 4, "helpers": 2, "classes": 1.5, "state": 0.8, "randomness": 0.5, "pullback": 3,
-    "mixtures": 2,
+    "mixtures": 2, "complex": 1.5,
 }  # fmt: skip
 """How often each subject is drawn; "tensors" only in programs that have them."""
 STATEFUL = frozenset(("state", "randomness"))
@@ -187,6 +187,9 @@ class Drawing:
                 if vectors
                 else None
             )
+        if letter == "z" and not names and self.named(TESTS["v"]):
+            vector = rng.choice(self.named(TESTS["v"]))
+            return f"({vector} + 0.3j * {vector}[::-1])"
         if letter == "b" and not names and "v" in filled:
             return f"({filled['v']} > 0.3)"
         recent = names[-2:] if len(names) > 2 and rng.random() < 0.5 else names
@@ -195,7 +198,7 @@ class Drawing:
     def filled(self, idiom: str) -> Piece | None:
         names: dict[str, str] = {}
         letters = {field for _, field, _, _ in Formatter().parse(idiom) if field}
-        for letter in sorted(letters, key="vuabmsijnopNckdf".index):
+        for letter in sorted(letters, key="vuabmsijznopNckdf".index):
             name = self.slot(letter, names)
             if name is None:
                 return None
@@ -231,8 +234,9 @@ class Drawing:
         )
         made = [one for one in numeric if one not in self.program.parameters] or numeric
         rng = self.rng
-        if rng.random() < 0.3:
-            names = rng.sample(made, min(len(made), 3))
+        real = [one for one in made if not is_complex(self.values[one])]
+        if real and rng.random() < 0.3:
+            names = rng.sample(real, min(len(real), 3))
             shapes = (names[0], names[-1], f"({', '.join(names)},)", f"[{', '.join(names)}]",
                       "{" + ", ".join(f"'{one}': {one}" for one in names) + "}")  # fmt: skip
             result: tuple[str, ...] = (rng.choice(shapes),)
@@ -248,6 +252,10 @@ class Drawing:
     def term(self, name: str) -> str:
         assert self.values is not None
         value = self.values[name]
+        if is_complex(value):
+            return self.rng.choice(("np.abs({0}).sum()", "np.sum({0}).real", "np.sum({0} * 1j).real")).format(
+                name
+            )
         if not np.ndim(border_checks.array_of(value)):
             return self.rng.choice((name, f"{self.rng.uniform(-2, 2):.2f} * {name}"))
         if border_checks.array_of(value).dtype.kind == "f" and not isinstance(value, border_checks.pb.Tensor):
@@ -265,6 +273,10 @@ def is_small(value: Any) -> bool:
     return array.dtype.kind not in "fc" or bool(
         np.all(np.isfinite(array)) and np.all(np.abs(array) < LARGEST)
     )
+
+
+def is_complex(value: Any) -> bool:
+    return border_checks.array_of(value).dtype.kind == "c"
 
 
 def is_floats(value: Any, *ranks: int) -> bool:
@@ -289,6 +301,7 @@ TESTS: dict[str, Any] = {
     ),
     "j": lambda one: isinstance(one, (int, np.integer)) and not isinstance(one, bool),
     "b": lambda one: isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype == bool,
+    "z": lambda one: isinstance(one, np.ndarray) and one.ndim == 1 and is_complex(one) and one.size > 1,
 }
 
 

@@ -6,6 +6,7 @@ differ. `test_completeness.py` fails for an operator without a row.
 
 from __future__ import annotations
 
+import functools
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,8 @@ from pullback.codegen.derivatives.differentiate import differentiate
 from pullback.tracer import ops  # noqa: F401  fills OPERATORS
 from pullback.tracer.graph import Graph, Node, make_input, make_node
 from pullback.tracer.operator import OPERATORS, Operator
-from pullback.tracer.spec import spec_of
+from pullback.tracer.ops.complex_parts import PARTS_OF
+from pullback.tracer.spec import complex_dtype, spec_of
 
 Shape = tuple[int, ...]
 Arrays = list[np.ndarray]
@@ -34,6 +36,7 @@ PREDICATE = "its result is bool"
 WHOLE = "it is for integers and bools"
 POSITION = "its result is a position"
 NO_OPERANDS = "it has no operands"
+PART_OF_OTHERS = "operators that are made of it have rules"
 CONSTANT = "its result does not depend on x"
 BY_DEFINITION = "stopping the gradient is what it is for"
 
@@ -73,6 +76,8 @@ class Row:
     """Whether nan, infinities, zeros and huge numbers give what `expected` gives."""
     undefined: Callable[..., np.ndarray] | None = None
     """(*arrays) -> where the value on special operands is nobody's promise."""
+    refused: frozenset[int] = frozenset()
+    """Positions of operands by which a derivative is refused."""
     distinct: bool = False
     """Whether drawn floats keep a distance from each other: for what has a kink where two are equal."""
     order: int = 2
@@ -142,7 +147,7 @@ class Row:
     def compiled_cases(self, dtype: str) -> tuple[Case, ...]:
         """A part of the cases, for compiling takes long; in float64 more than in other dtypes."""
         if self.operator.family == "elementwise":
-            wanted = {1: UNARY_COMPILED, 2: BINARY_COMPILED, 3: TERNARY_COMPILED}[len(self.cases[0].shapes)]
+            wanted = COMPILED[len(self.cases[0].shapes)]
             return tuple(case for case in self.cases if case.shapes in wanted)
         return self.cases[::2] if dtype == "float64" else self.cases[1::4] or self.cases[:1]
 
@@ -177,7 +182,7 @@ def differentiable_positions(row: Row, arrays: Sequence[np.ndarray]) -> list[int
     return [
         position
         for position, array in enumerate(arrays)
-        if array.dtype.kind == "f" and row.operator.rule_for(position) is not None
+        if array.dtype.kind == "f" and position not in row.refused and row.operator.rule_for(position)
     ]
 
 
@@ -229,6 +234,8 @@ TERNARY_SHAPES: tuple[tuple[Shape, Shape, Shape], ...] = (
 UNARY_COMPILED = [((67,),)]
 BINARY_COMPILED = [((67,), (67,)), ((3, 1), (1, 4))]
 TERNARY_COMPILED = [((67,), (67,), (67,)), ((4,), (3, 4), (3, 1))]
+QUATERNARY_COMPILED = [2 * shapes for shapes in BINARY_COMPILED]
+COMPILED = {1: UNARY_COMPILED, 2: BINARY_COMPILED, 3: TERNARY_COMPILED, 4: QUATERNARY_COMPILED}
 
 UNARY = tuple(Case((shape,)) for shape in UNARY_SHAPES)
 BINARY = tuple(Case(shapes) for shapes in BINARY_SHAPES)
@@ -276,6 +283,11 @@ def _power_constant(x: np.ndarray, exponent: float) -> np.ndarray:
     return x ** x.dtype.type(exponent)
 
 
+def _is_not_positive(*arrays: np.ndarray) -> np.ndarray:
+    """Where a special function of two numbers is nobody's promise: at the ends of its domain, and beyond."""
+    return ~functools.reduce(np.logical_and, [(x > 0) & (x < 1e3) for x in arrays])
+
+
 POWERS = (2, 3, -1, 0.5, 1.7, -2, -0.5, 0, 1, 7, 11)
 ARITHMETIC = (
     binary("add", lambda a, b: a + b, dtypes=NUMBERS),
@@ -291,7 +303,7 @@ ARITHMETIC = (
         undefined=lambda x: np.isneginf(x) | ((x == 0) & np.signbit(x))),  # compiled, a root may stand for it
     unary("reciprocal", lambda x: 1 / x),
     unary("absolute", lambda x: np.where(x < 0, -x, x), dtypes=NUMBERS),
-    binary("floor_divide", lambda a, b: a // b, dtypes=NUMBERS, integers=(1, 9), ulps=0, no_rule=STEP),
+    binary("floor_divide", lambda a, b: a // b, dtypes=NUMBERS, integers=(1, 9), ulps=0),
     binary("remainder", lambda a, b: a % b, dtypes=NUMBERS, integers=(1, 9),
            undefined=lambda a, b: np.abs(a / b) > 2.0**40),  # beyond what two floats can hold
     binary("maximum", lambda a, b: np.where(np.isnan(a) | (a > b), a, b), dtypes=NUMBERS, ulps=0),
@@ -325,6 +337,7 @@ TRANSCENDENTAL = (
     unary("acosh", np.arccosh),
     unary("atanh", np.arctanh),
     binary("hypot", np.hypot),
+    binary("modulus", np.hypot),
     unary("sigmoid", lambda x: np.where(x < -30, np.exp(x), 0.5 * (1 + np.tanh(x / 2))), ulps=64,
           because="1 + tanh(x / 2) cancels for negative x"),
     unary("softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
@@ -340,8 +353,19 @@ TRANSCENDENTAL = (
     Row("polygamma", lambda x, n: scipy.special.polygamma(n, x.astype(np.float64)).astype(x.dtype), tuple(
         Case((shape,), {"n": n}) for shape in ((4,), (), (0,), (1, 3)) for n in (2, 3)
     ), undefined=lambda x: ~(x > 0) | (x > 1e30), ulps=16),
+    *(binary(name, expected, ulps=512, because="SciPy's are so far off",
+             undefined=lambda a, x: (np.abs(a) > 1e300) | (np.abs(a) < 1e-300) & (a != 0))  # SciPy's overflow
+      for name, expected in (("igamma", scipy.special.gammainc), ("igammac", scipy.special.gammaincc))),
+    binary("zeta", scipy.special.zeta, ulps=16, undefined=_is_not_positive, refused=frozenset({0})),
 )  # fmt: skip
 STEPS = (
+    unary("mantissa", lambda x: np.frexp(x)[0], ulps=0, order=1),
+    step("exponent", lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0).astype(x.dtype), no_rule=STEP),
+    binary("nextafter", np.nextafter, ulps=0),
+    *(binary(name, expected, dtypes=INTEGERS, ulps=0, no_rule=WHOLE) for name, expected in (
+        ("gcd", np.gcd), ("lcm", np.lcm),
+        ("bitwise_left_shift", np.left_shift), ("bitwise_right_shift", np.right_shift),
+    )),
     step("sign", lambda x: np.sign(x), dtypes=NUMBERS),
     step("floor", np.floor),
     step("ceil", np.ceil),
@@ -765,6 +789,36 @@ def _scattered(updates: np.ndarray, *indices: np.ndarray, shape: Shape) -> np.nd
     return result
 
 
+def _combined(combine: Callable[[Any, Any], Any]) -> Callable[..., np.ndarray]:
+    """Of an array and updates of its elements: what they are together."""
+
+    def apply(x: np.ndarray, updates: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+        result = x.copy()
+        for place in np.ndindex(indices[0].shape):
+            at = tuple(int(index[place]) for index in indices)
+            result[at] = combine(result[at], updates[place])
+        return result
+
+    return apply
+
+
+def _extreme_of_all(x: np.ndarray, *others: np.ndarray, largest: bool) -> np.ndarray:
+    return _combined(np.maximum if largest else np.minimum)(x, *others)
+
+
+def _folded(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
+    """Of updates alone."""
+
+    def apply(updates: np.ndarray, *indices: np.ndarray, shape: Shape) -> np.ndarray:
+        kind = updates.dtype.kind
+        limits = None if kind == "f" else np.iinfo(updates.dtype)
+        lowest, highest = (limits.min, limits.max) if limits else (-np.inf, np.inf)
+        first = {np.multiply: 1, np.maximum: lowest, np.minimum: highest}[ufunc]
+        return _combined(ufunc)(np.full(shape, first, updates.dtype), updates, *indices)
+
+    return apply
+
+
 def _put(x: np.ndarray, updates: np.ndarray, *indices: np.ndarray) -> np.ndarray:
     result = x.copy()
     for place in np.ndindex(indices[0].shape):
@@ -841,12 +895,28 @@ WINDOWED = (
         for whole, part, places, steps, ragged in WINDOWS
     )),
 )  # fmt: skip
+SCATTERED = {"scatter_multiply": np.multiply, "scatter_maximum": np.maximum, "scatter_minimum": np.minimum}
+INTO = tuple(
+    Case((shape, *(index.shape for index in (indices[0], *indices))), {}, dict(enumerate(indices, 2)))
+    for shape, *indices in (
+        ((5,), _at(0, 4, 4, 2)), ((5, 3), _at([0, 4], [4, 0]), _at([1, 2], [2, 1])), ((1,), _at(0)),
+        ((3,), _at()), ((3,), np.asarray(1)), ((2, 2), _at([1, 1, 1]), _at([0, 1, 0])),
+    )
+)  # fmt: skip
 INDEXING = (
     Row("gather", lambda x, *indices: x[indices], GATHERS, dtypes=EVERYTHING, ulps=0),
     Row("scatter_add", _scattered, tuple(
         Case((_gathered_shape(case), *case.shapes[1:]), {"shape": case.shapes[0]}, case.fixed)
         for case in GATHERS
     ), dtypes=NUMBERS, because=SUM_ORDER),
+    *(Row(name, _folded(ufunc), tuple(
+        Case((_gathered_shape(case), *case.shapes[1:]), {"shape": case.shapes[0]}, case.fixed)
+        for case in GATHERS
+    ), dtypes=NUMBERS, ulps=4, no_rule=PART_OF_OTHERS) for name, ufunc in SCATTERED.items()),
+    Row("scatter_extreme", _extreme_of_all, tuple(
+        Case(case.shapes, {"largest": largest}, case.fixed) for case in INTO for largest in (True, False)
+    ), dtypes=NUMBERS, ulps=0, distinct=True),
+    Row("scatter_prod", _combined(np.multiply), INTO, dtypes=NUMBERS, ulps=16, because=SUM_ORDER),
     Row("index_update", _put, tuple(
         Case((case.shapes[0], _gathered_shape(case), *case.shapes[1:]), {}, _moved_up(case)) for case in (
             *GATHERS[3:], Case(((5,), (3,)), fixed={1: _at(4, 0, 2)}),
@@ -872,12 +942,45 @@ CREATION = (
     ), ulps=0, special=False, no_rule=NO_OPERANDS),
 )  # fmt: skip
 
+PLANE_SHAPES: tuple[tuple[Shape, ...], ...] = (
+    ((67,), (67,)), ((), ()), ((3, 1), (1, 4)), ((0, 3), (1, 3)), ((1,), (5,)),
+)  # fmt: skip
+
+
+def _of_plane(name: str, place: int) -> Callable[..., Any]:
+    """A part of NumPy's function of complex numbers."""
+    function = NAMES_OF_COMPLEX.get(name) or getattr(np, name)
+
+    def apply(*parts: np.ndarray) -> Any:
+        found = function(*(_complex(re, im) for re, im in zip(parts[::2], parts[1::2])))
+        return found.imag if place else found.real
+
+    return apply
+
+
+def _complex(re: np.ndarray, im: np.ndarray) -> Any:
+    return re + im * np.asarray(1j, complex_dtype(re.dtype))
+
+
+NAMES_OF_COMPLEX: dict[str, Callable[..., Any]] = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z)), "log1p": lambda z: np.log(1 + z),
+}  # fmt: skip
+PLANE = tuple(
+    Row(
+        operator.name, _of_plane(name, place),
+        tuple(Case(shapes * (len(operator.operands) // 2)) for shapes in PLANE_SHAPES),
+        ulps=16.0, because="of a part the size of the complex number counts", special=False,
+    )
+    for name, parts in PARTS_OF.items() for place, operator in enumerate(parts)
+)  # fmt: skip
+
 ROWS: dict[str, Row] = {
     row.name: row
     for row in (
         *ARITHMETIC, *TRANSCENDENTAL, *STEPS, *LOGIC, *COPIES, *MOVEMENT, *REDUCTIONS, *COMPOSITES,
         Row("contract", _summed_products, CONTRACTIONS, dtypes=NUMBERS, ulps=SUM_ULPS, because=SUM_ORDER),
-        *INDEXING, *WINDOWED, *CREATION,
+        *INDEXING, *WINDOWED, *CREATION, *PLANE,
     )
 }  # fmt: skip
 MATRICES = "of square matrices alone: tests/functions/test_linalg.py"
@@ -889,6 +992,7 @@ NOT_IN_THE_TABLE = {
     **{operator.name: OF_PARTS for operator in OPERATORS.values() if operator.family == "complex"},
     **{operator.name: DECOMPOSED for operator in OPERATORS.values() if operator.family == "decomposition"},
     "matrix_exp": DECOMPOSED,
+    "expm_frechet": DECOMPOSED,
     "pinv": DECOMPOSED,
     "gemm": "made by code generation alone: tests/graphs/test_contractions.py",
     "parameter": "an input has a value only in a call",

@@ -14,16 +14,59 @@ from typing import Any
 
 Shape = tuple[int, ...]
 
-UNARY = (
-    "np.sin({})",
-    "np.cos({})",
-    "np.tanh({})",
-    "np.exp(-({}) ** 2)",
-    "np.sqrt(1.0 + ({}) ** 2)",
-    "-{}",
-    "0.5 * {}",
-)
-BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / (2.0 + np.cos({}))", "np.maximum({}, {})", "np.sin({} * {})")
+
+@dataclass(frozen=True)
+class Field:
+    """Which numbers a program computes with, as templates of its text."""
+
+    unary: tuple[str, ...]
+    binary: tuple[str, ...]
+    extremes: tuple[str, ...]
+    """Of arrays; of complex ones something else, as they have no order."""
+    bounded: str
+    """Keeps a value that is carried from growing."""
+    ordered: str
+    """What of a number is compared."""
+    owned: str
+    """A new array that values may be written into."""
+    root: str
+    dtype: str
+    literal: str
+
+
+REAL = Field(
+    unary=(
+        "np.sin({})", "np.cos({})", "np.tanh({})", "np.exp(-({}) ** 2)", "np.sqrt(1.0 + ({}) ** 2)", "-{}",
+        "0.5 * {}",
+    ),
+    binary=(
+        "{} + {}", "{} - {}", "{} * {}", "{} / (2.0 + np.cos({}))", "np.maximum({}, {})", "np.sin({} * {})",
+    ),
+    extremes=("np.max({})", "np.min({})"),
+    bounded="np.sin({})",
+    ordered="{}",
+    owned="{} * 1.0",
+    root="np.sqrt(1.0 + {} ** 2)",
+    dtype="float64",
+    literal="{:.2f}",
+)  # fmt: skip
+COMPLEX = Field(
+    unary=(
+        "bounded({})", "np.sin(bounded({}))", "np.conj({})", "np.exp(1j * np.real({}))", "np.abs({})", "-{}",
+        "0.5j * {}", "np.exp(-np.abs({}) ** 2)",
+    ),
+    binary=(
+        "{} + {}", "{} - {}", "{} * {}", "{} / (2.0 + np.abs({}))", "np.real({}) + 1j * np.imag({})",
+        "bounded({} * {})",
+    ),
+    extremes=("np.sum({}).real", "np.mean({}).imag"),
+    bounded="bounded({})",
+    ordered="np.real({})",
+    owned="{} * (1.0 + 0.0j)",
+    root="np.sqrt(1.0 + np.abs({}) ** 2)",
+    dtype="complex128",
+    literal="({:.2f} - 0.3j)",
+)  # fmt: skip
 
 
 @dataclass
@@ -45,9 +88,10 @@ class Scope:
         budget: how many statements are left to draw; `loops`: how many Python loops are around.
     """
 
-    def __init__(self, rng: Random, front: str) -> None:
+    def __init__(self, rng: Random, front: str, field: Field = REAL) -> None:
         self.rng = rng
         self.front = front
+        self.field = field
         self.lines: list[str] = []
         self.indent = 1
         self.arrays: dict[str, Shape] = {}
@@ -103,12 +147,12 @@ class Scope:
             return self.leaf(shape)
         kind = self.rng.random()
         if kind < 0.3:
-            return self.choose(UNARY).format(self.bracketed(shape, depth))
+            return self.choose(self.field.unary).format(self.bracketed(shape, depth))
         if kind < 0.65:
             other = () if self.chance(0.3) else shape
             pair = [self.bracketed(shape, depth), self.bracketed(other, depth)]
             self.rng.shuffle(pair)
-            return "(" + self.choose(BINARY).format(*pair) + ")"
+            return "(" + self.choose(self.field.binary).format(*pair) + ")"
         return self.special(shape, depth)
 
     def bracketed(self, shape: Shape, depth: int) -> str:
@@ -120,7 +164,7 @@ class Scope:
             options = [*self.numbers, *self.numbers]
             options += [f"{name}[{self.position(name)}]" for name in self.arrays if self.nonempty(name)]
             options += [f"0.1 * {one.name}" for one in self.indices]
-            options.append(f"{self.rng.uniform(-1, 1):.2f}")
+            options.append(self.field.literal.format(self.rng.uniform(-1, 1)))
             return self.choose(options)
         names = self.of_shape(shape)
         rows = [f"{name}[{self.integer(s[0])}]" for name, s in self.arrays.items() if s[1:] == shape and s[0]]
@@ -158,7 +202,7 @@ class Scope:
             whole = self.expression(found, depth - 1)
             options = [f"np.sum({whole})", f"({whole}).sum()"]
             if 0 not in found:
-                options += [f"np.mean({whole})", f"np.max({whole})", f"np.min({whole})"]
+                options += [f"np.mean({whole})", *(one.format(whole) for one in self.field.extremes)]
             if len(found) == 1:
                 options += [f"({whole}) @ ({self.expression(found, depth - 1)})"] * 2
                 prefixes = [one.name for one in self.indices if one.low >= 0 and one.high <= found[0]]
@@ -169,7 +213,8 @@ class Scope:
             n = shape[0]
             same = self.expression(shape, depth - 1)
             options = [f"np.cumsum({same})", f"({same})[::-1]", f"np.roll({same}, 1)"]
-            options += [f"np.where({same} > {self.expression((), 0)}, {self.expression(shape, 0)}, {same})"]
+            compared = self.ordered(same), self.ordered(self.expression((), 0))
+            options += [f"np.where({' > '.join(compared)}, {self.expression(shape, 0)}, {same})"]
             options += [f"np.concatenate([({same})[{k}:], ({same})[:{k}]])" for k in range(1, min(n, 3))]
             for name, found in self.arrays.items():
                 if len(found) == 2 and found[0] == n:
@@ -194,11 +239,15 @@ class Scope:
             options += [f"0.3 * ({same}) @ ({self.expression(shape, 0)})"]
         return self.choose(options)
 
+    def ordered(self, text: str) -> str:
+        return self.field.ordered.format(text)
+
     def condition(self) -> str:
         comparison = self.choose(("<", ">", ">=", "<="))
-        text = f"{self.expression((), 1)} {comparison} {self.expression((), 1)}"
+        text = f"{self.ordered(self.expression((), 1))} {comparison} {self.ordered(self.expression((), 1))}"
         if self.chance(0.15):
-            text = f"{text} {self.choose(('and', 'or'))} {self.expression((), 0)} {comparison} 0.1"
+            joined = self.choose(("and", "or"))
+            text = f"{text} {joined} {self.ordered(self.expression((), 0))} {comparison} 0.1"
         if self.indices and self.chance(0.25):
             one = self.choose(self.indices)
             return self.choose((f"{one.name} % 2 == 0", f"{one.name} > {one.low}"))

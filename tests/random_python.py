@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from random_expressions import Index, Scope, Shape
+from random_expressions import COMPLEX, REAL, Index, Scope, Shape
 
 
 class Program(Scope):
@@ -53,7 +53,7 @@ class Program(Scope):
             (
                 "{0} += {1}",
                 "{0} = {0} + {1}",
-                "{0} = np.sin({0} * {1})",
+                f"{{0}} = {self.field.bounded.format('{0} * {1}')}",
                 "{0} -= {1}",
                 "{0} = 0.5 * {0} + {1}",
             )
@@ -67,17 +67,19 @@ class Program(Scope):
         shape = self.some_shape()
         name = self.new("a")
         text = self.expression(shape)
-        self.write(f"{name} = {text}")
+        self.write(f"{name} = {text}" if self.field is REAL else f"{name} = {self.field.owned.format(text)}")
         self.arrays[name] = shape
 
     def copy_array(self) -> None:
         shape = self.some_shape()
         name = self.new("a")
         how = self.choose(("copy", "zeros", "ones", "times", "zeros_like"))
+        of_dtype = "" if self.field is REAL else ", complex"
         source = self.choose(self.of_shape(shape))
         texts = {
-            "copy": f"np.copy({source})", "zeros": f"np.zeros({shape!r})", "ones": f"np.ones({shape!r})",
-            "times": f"{source} * 1.0", "zeros_like": f"np.zeros_like({source})",
+            "copy": f"np.copy({source})", "zeros": f"np.zeros({shape!r}{of_dtype})",
+            "ones": f"np.ones({shape!r}{of_dtype})",
+            "times": self.field.owned.format(source), "zeros_like": f"np.zeros_like({source})",
         }  # fmt: skip
         self.write(f"{name} = {texts[how]}")
         self.arrays[name] = shape
@@ -95,7 +97,7 @@ class Program(Scope):
         shapes = [one for one in self.arrays.values() if rank in (None, len(one)) and 0 not in one]
         shape = self.choose(shapes) if shapes else (3,) * (rank or 1)
         name = self.new("a")
-        self.write(f"{name} = {self.expression(shape, 1)} * 1.0")
+        self.write(f"{name} = {self.field.owned.format(self.expression(shape, 1))}")
         self.arrays[name] = shape
         self.owned.add(name)
         return name
@@ -130,7 +132,7 @@ class Program(Scope):
 
     def write_mask(self) -> None:
         name = self.target()
-        mask = f"{name} {self.choose('<>')} {self.expression((), 1)}"
+        mask = f"{self.ordered(name)} {self.choose('<>')} {self.ordered(self.expression((), 1))}"
         self.write(f"{name}[{mask}] {self.choose(('=', '*=', '+='))} {self.expression((), 1)}")
 
     def gather(self) -> None:
@@ -248,7 +250,7 @@ class Program(Scope):
             value = self.expression(self.arrays[name][1:], 1)
             how = self.choose(
                 (
-                    "{0}[{1}] = np.sin({0}[{1} - 1] + {2})",
+                    f"{{0}}[{{1}}] = {self.field.bounded.format('{0}[{1} - 1] + {2}')}",
                     "{0}[{1}] += 0.5 * {0}[{1} - 1] * ({2})",
                     "{0}[{1}] = 0.5 * {0}[{1} - 1] + ({2})",
                 )
@@ -270,7 +272,7 @@ class Program(Scope):
         with self.block(f"for {i} in range({extent}):"):
             self.indices.append(Index(i, 0, extent))
             if self.chance(0.3):
-                self.write(f"{name}[{i}, {i}] = np.sqrt(1.0 + {name}[{i}, {i}] ** 2)")
+                self.write(f"{name}[{i}, {i}] = {self.field.root.format(f'{name}[{i}, {i}]')}")
             with self.block(f"for {j} in {inner}:"):
                 self.indices.append(Index(j, 0, extent))
                 how = self.choose(
@@ -281,7 +283,7 @@ class Program(Scope):
                         else "{0}[{1}, {2}] *= {3}",
                         "{0}[{1}, {2}] += {3}",
                         "{0}[{1}, {2}:] *= {3}",
-                        "{0}[{1}, :] = np.sin({0}[{1}, :] + {0}[{2}, :])",
+                        f"{{0}}[{{1}}, :] = {self.field.bounded.format('{0}[{1}, :] + {0}[{2}, :]')}",
                     )
                 )
                 self.write(how.format(name, i, j, f"({self.expression((), 1)})"))
@@ -296,11 +298,13 @@ class Program(Scope):
         self.numbers.append(number)
         self.loops += 1
         bound = f"{self.rng.uniform(0.5, 2):.2f}"
-        with self.block(f"while {count} < {self.choose((3, 10))} and {number} < {bound}:"):
+        compared = self.ordered(number)
+        with self.block(f"while {count} < {self.choose((3, 10))} and {compared} < {bound}:"):
             self.write(f"{count} += 1")
             self.indices.append(Index(count, 1, 11))
             self.statements(0, 2)
-            self.write(f"{number} = {number} + 0.1 + 0.2 * np.cos({self.expression((), 1)}) ** 2")
+            added = f"np.cos({self.ordered(self.expression((), 1))})"
+            self.write(f"{number} = {number} + 0.1 + 0.2 * {added} ** 2")
         self.loops -= 1
 
     def collect(self) -> None:
@@ -342,9 +346,13 @@ class Program(Scope):
         shape = self.some_shape()
         arrays, numbers = dict(self.arrays), list(self.numbers)
         self.arrays[array] = shape
-        text = f"np.sum(np.sin({array}) * {self.expression(shape, 1)}) + {self.expression((), 1)}"
+        bounded = self.field.bounded.format(array)
+        text = f"np.sum({bounded} * {self.expression(shape, 1)}) + {self.expression((), 1)}"
+        text = self.ordered(text)
         self.arrays, self.numbers = arrays, numbers
-        self.write(f"{name} = pb.grad(lambda {array}: {text})({self.expression(shape, 1)} * 1.0)")
+        self.write(
+            f"{name} = pb.grad(lambda {array}: {text})({self.field.owned.format(self.expression(shape, 1))})"
+        )
         self.arrays[name] = shape
 
     def pure(
@@ -359,9 +367,13 @@ class Program(Scope):
                 self.numbers.append(name)
         if index:
             self.numbers.append(f"0.1 * {index}")
-        text = f"np.sin({carry} + {self.expression(shape, depth)})"
+        text = self.field.bounded.format(f"{carry} + {self.expression(shape, depth)}")
         self.arrays, self.numbers, self.indices = arrays, numbers, indices
         return text
+
+    def started(self, text: str) -> str:
+        """What a loop begins with, in the dtype of what it goes on with."""
+        return text if self.field is REAL else self.field.owned.format(text)
 
     def structured_scan(self) -> None:
         carry, row, last, rows = self.new("c"), self.new("q"), self.new("a"), self.new("a")
@@ -371,9 +383,9 @@ class Program(Scope):
         stacked = self.pure(carry, shape, 1, (row, self.arrays[over][1:]))
         options = self.choose(("", "", ", reverse=True", ", checkpoint=True", ", checkpoint_every=2"))
         init = (
-            self.expression(shape, 1)
+            self.started(self.expression(shape, 1))
             if shape
-            else f"pb.tensor(0.3, dtype=pb.float64) + {self.expression((), 1)}"
+            else f"pb.tensor(0.3, dtype=pb.{self.field.dtype}) + {self.expression((), 1)}"
         )
         self.write(
             f"{last}, {rows} = pb.scan(lambda {carry}, {row}: ({text}, {stacked}), {init}, {over}{options})"
@@ -392,16 +404,17 @@ class Program(Scope):
         count = self.choose((0, 1, 3, 8))
         self.write(
             f"{last} = pb.fori_loop(0, {count}, lambda {index}, {carry}: {text}, "
-            f"{self.expression(shape, 1)} * 1.0)"
+            f"{self.field.owned.format(self.expression(shape, 1))})"
         )
         self.arrays[last] = shape
 
     def structured_while(self) -> None:
         carry, last = self.new("c"), self.new("s")
         text = self.pure(carry, (), 1)
-        init = f"pb.tensor(0.1, dtype=pb.float64) + {self.expression((), 1)}"
+        init = f"pb.tensor(0.1, dtype=pb.{self.field.dtype}) + {self.expression((), 1)}"
+        text = self.ordered(text)
         self.write(
-            f"{last} = pb.while_loop(lambda {carry}: {carry} < 1.5, "
+            f"{last} = pb.while_loop(lambda {carry}: {self.ordered(carry)} < 1.5, "
             f"lambda {carry}: {carry} + 0.3 + 0.1 * {text}, {init})"
         )
         self.numbers.append(last)
@@ -410,32 +423,45 @@ class Program(Scope):
         name, carry = self.new("a"), self.new("c")
         shape = self.some_shape()
         one, other = self.pure(carry, shape, 1), self.pure(carry, shape, 2)
-        condition = f"{self.expression((), 1)} < {self.expression((), 1)}"
+        condition = f"{self.ordered(self.expression((), 1))} < {self.ordered(self.expression((), 1))}"
         self.write(
             f"{name} = pb.cond(pb.as_tensor({condition}), lambda {carry}: {one}, "
-            f"lambda {carry}: {other}, {self.expression(shape, 1)})"
+            f"lambda {carry}: {other}, {self.started(self.expression(shape, 1))})"
         )
         self.arrays[name] = shape
 
 
-def draw_program(seed: int, front: str = "numpy", size: int = 0) -> tuple[str, dict[str, Shape]]:
+BOUNDED = """def bounded(z):
+    return z / (1.0 + np.abs(z))
+
+
+"""
+
+
+def draw_program(
+    seed: int, front: str = "numpy", size: int = 0, is_complex: bool = False
+) -> tuple[str, dict[str, Shape]]:
     """The text of `def program(x, y, w)`, and the shapes of its arguments.
 
     Args:
         front: "numpy", or "mixed" for one that has pullback's own loops in it too.
         size: how many statements; drawn if 0.
+        is_complex: whether arguments and variables are complex; the result is real.
     """
     rng = Random(seed)
     n, m = rng.choice(
         ((3, 3), (4, 4), (3, 4), (4, 3), (1, 3), (3, 1), (9, 2), (2, 9), (1, 1), (5, 5), (0, 3))
     )
     shapes = {"x": (n,), "y": (m,), "w": (n, m)}
-    drawing = Program(rng, front)
+    drawing = Program(rng, front, COMPLEX if is_complex else REAL)
     drawing.arrays.update(shapes)
     drawing.budget = size or rng.choice((3, 5, 8, 12))
     while drawing.budget > 0:
         drawing.statement()
     terms = [f"np.sum({name} * {rng.uniform(0.5, 1.5):.2f})" for name in drawing.arrays] + drawing.numbers
     kept = terms[-8:] if len(terms) > 8 else terms
+    if is_complex:
+        kept = [part.format(one) for one in kept for part in ("np.real({})", "np.imag({})")]
     drawing.write(f"return {' + '.join(f'np.sin({one})' for one in kept)}")
-    return "def program(x, y, w):\n" + "\n".join(drawing.lines) + "\n", shapes
+    text = "def program(x, y, w):\n" + "\n".join(drawing.lines) + "\n"
+    return (BOUNDED + text if is_complex else text), shapes

@@ -7,9 +7,11 @@ compared with extents, and what threads would share runs in random order.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+import pullback as pb
 from pullback.codegen import ir
 from pullback.codegen.ir.verify import verify
 from pullback.codegen.program import Program
@@ -57,3 +59,8 @@ def uncompiled() -> Iterator[None]:
         yield
     finally:
         Program.runner = compiled  # type: ignore[method-assign]
+
+
+def counts(x: Any) -> Any:
+    """How many elements are 0, 1 and 2, by a function that is not compiled."""
+    return pb.histc(1.0 * x, 3, 0, 2)

@@ -275,10 +275,17 @@ def formula_of(value: Any) -> Formula | None:
     return value.formula if isinstance(value, _Sized) else None
 
 
+def formulas_in(value: Any, of_size: Callable[[Formula], Any]) -> Any:
+    """What sizes are, by their formulas, in a number or in nested tuples of such; None for all else."""
+    if isinstance(value, tuple):
+        return tuple([formulas_in(one, of_size) for one in value])
+    formula = formula_of(value)
+    return None if formula is None else of_size(formula)
+
+
 def with_formula(value: Any, formula: Formula | None) -> Any:
-    """A number of Python's that a formula gives. What is 0, infinite or complex says more without one."""
-    is_real = isinstance(value, int | float) and not isinstance(value, bool)
-    if formula is None or not is_real or not value or not math.isfinite(value):
+    """A number of Python's that a formula gives; 0, infinity, nan and complex ones say more without one."""
+    if formula is None or isinstance(value, bool | complex) or not value or not math.isfinite(value):
         return value
     return Dim(value, formula) if isinstance(value, int) else Measure(value, formula)
 
@@ -329,16 +336,53 @@ def give_letters(shapes: Iterable[tuple[int, ...]], taken: Iterable[str]) -> Non
 
 
 def part_of(whole: int, start: int, stop: int, step: int) -> int:
-    """The extent of a part of a dimension: as its ends say, all, all but a few, or as Python found it."""
-    extent = len(range(int(start), int(stop), step))
-    if step == 1 and extent > 1 and (isinstance(start, Dim) or isinstance(stop, Dim)):
-        return stop - start
-    if not isinstance(whole, Dim) or extent == 1:
-        return extent
-    missing = int(whole) - extent
-    if not missing:
+    """The extent of a part of a dimension: all of it, what its ends say, or so many as Python has found."""
+    if stop is whole and not start and step == 1:
         return whole
-    return whole - missing if missing <= LARGEST_CUT else Dim(extent, Source("part"))
+    extent = len(range(int(start), int(stop), step))
+    if not isinstance(whole, Dim) or extent < 2:
+        return extent
+    found = stop - start if step == 1 else extent
+    return found if isinstance(found, Dim) else Dim(extent, Source("part"))
+
+
+class SizedRange:
+    """As a `range`, whose numbers may follow from sizes and keep their formulas."""
+
+    __slots__ = ("_plain", "start", "step", "stop")
+
+    def __init__(self, start: int, stop: int, step: int = 1) -> None:
+        self.start, self.stop, self.step = start, stop, step
+        self._plain = range(int(start), int(stop), step)
+
+    @classmethod
+    def of(cls, start: int, extent: int, step: int) -> SizedRange:
+        """So many numbers."""
+        return cls(start, start + extent * step, step)
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    def __getitem__(self, place: int) -> int:
+        return self._plain[place]
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._plain
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SizedRange) and self._plain == other._plain
+
+    def __hash__(self) -> int:
+        return hash(self._plain)
+
+    def index(self, number: int) -> int:
+        """The place of a number that it contains."""
+        return self._plain.index(number)
+
+    def at(self, places: SizedRange) -> SizedRange:
+        """The numbers at these places."""
+        start, stop = (self.start + place * self.step for place in (places.start, places.stop))
+        return SizedRange(start, stop, self.step * places.step)
 
 
 def named(shape: tuple[int, ...], label: str) -> tuple[int, ...]:
@@ -357,9 +401,15 @@ def apply(function: str, *operands: Any) -> Any:
         return _moved(first, second if function == "add" else -second)
     if function == "add" and isinstance(second, Dim) and type(first) is int:
         return _moved(second, first)
-    bases = [base_of(one.formula)[0] for one in (first, second) if isinstance(one, Dim)]
-    if function == "subtract" and len(bases) == 2 and bases[0] == bases[1]:
-        return result
+    if isinstance(first, Dim) and isinstance(second, Dim):
+        if function == "subtract":
+            (whole, more), (other, less) = base_of(first.formula), base_of(second.formula)
+            if whole == other:
+                return more - less
+        if function == "add":
+            for one, rest in ((first, second), (second, first)):
+                if (found := _sum_with(one.formula, rest.formula)) is not None:
+                    return with_formula(result, found)
     return result_of(function, operands, result)
 
 
@@ -417,6 +467,14 @@ def _moved(size: Dim, difference: int) -> int:
     function = "add" if difference > 0 else "subtract"
     formula = Computed(function, (whole, abs(difference)), whole.depth + 1)
     return with_formula(value, formula)
+
+
+def _sum_with(part: Formula, rest: Formula) -> Formula | None:
+    """What a size has been taken from, if another is what that has left."""
+    if isinstance(rest, Computed) and rest.function == "subtract" and rest.operands[1] == part:
+        whole = rest.operands[0]
+        return whole if isinstance(whole, _FORMULAS) else None
+    return None
 
 
 def base_of(formula: Formula) -> tuple[Formula, int]:

@@ -70,5 +70,9 @@ class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):
     """A matrix that has not what is asked for: singular, not positive definite, without convergence."""
 
 
+class ConvergenceError(PullbackError, ArithmeticError):
+    """A solver that has found no solution: within its steps, or at all."""
+
+
 class GraphError(PullbackError, AssertionError):
     """A graph that breaks its own rules: a defect of a pass, never of the user's program."""

@@ -9,6 +9,7 @@ Nodes and graphs never change. A pass makes new ones, most of them by `rebuild`;
 from __future__ import annotations
 
 import itertools
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -413,6 +414,27 @@ def is_step_towards(node: Node, operand: Node) -> bool:
     return is_named and operand.origin is node.origin and operand.name == node.origin.target
 
 
+class Order:
+    """The order of nodes that are made anew: where a question that came between two of them belongs."""
+
+    def __init__(self, kept: Sequence[Node] = ()) -> None:
+        self._visited = [*map(serial_of, kept)]
+        self._serials = self._visited.copy()
+        """Of each visited node a serial number from the time of its visit; of what is kept its own."""
+
+    def visit(self, node: Node) -> None:
+        """What the node becomes is made from here on."""
+        self._visited.append(node.serial)
+        self._serials.append(next_serial())
+
+    def serial(self, question: int) -> int:
+        """The place of a question among the new nodes, given that among those that were visited."""
+        if not self._visited:
+            return question
+        place = bisect(self._visited, question)
+        return self._serials[place] if place < len(self._serials) else next_serial()
+
+
 def made_anew(node: Node, operands: tuple[Node, ...]) -> Node:
     """A new node with the same operator, on operands of the same specs."""
     return new_node(node.operator, operands, node.attributes, node.spec, node.origin, node.name)
@@ -490,7 +512,7 @@ def node_names(graph: Graph) -> dict[Node, str]:
 
 
 __all__ = [
-    "Graph", "Labels", "Node", "constant", "format_graph", "format_node", "inputs_of", "is_step_towards",
-    "lift", "make_input", "make_node", "name_results", "new_node", "node_names", "rebuild", "rebuild_from",
-    "relabel", "relabelled", "substitute", "toposort", "users_of", "with_operands",
+    "Graph", "Labels", "Node", "Order", "constant", "format_graph", "format_node", "inputs_of",
+    "is_step_towards", "lift", "make_input", "make_node", "name_results", "new_node", "node_names", "rebuild",
+    "rebuild_from", "relabel", "relabelled", "substitute", "toposort", "users_of", "with_operands",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .dims import Formula, canonical, formula_of, spelled
+from .dims import Formula, canonical, formulas_in, spelled
 from .graph import Node, toposort, with_operands
 from .ops.control import Body
 
@@ -47,7 +47,7 @@ def identity_of(
         of_size: what sizes that are equal for a reason share; others may agree by chance.
     """
     attributes = (  # as text: 0.0 is not -0.0
-        (name, type(value), _text(value, of_body), _sizes(value, of_size))
+        (name, type(value), _text(value, of_body), formulas_in(value, of_size))
         for name, value in sorted(node.attributes.items())
     )
     return node.operator, node.operands, tuple(attributes)
@@ -55,13 +55,6 @@ def identity_of(
 
 def _text(value: Any, of_body: Callable[[Body], Any]) -> Any:
     return of_body(value) if isinstance(value, Body) else repr(value)
-
-
-def _sizes(value: Any, of_size: Callable[[Formula], Any]) -> Any:
-    if isinstance(value, tuple):
-        return tuple([_sizes(one, of_size) for one in value])
-    formula = formula_of(value)
-    return None if formula is None else of_size(formula)
 
 
 def _structure(body: Body) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .dims import SizedRange
 from .spec import Spec, spec_of
 
 Attributes = Mapping[str, Any]
@@ -139,10 +140,9 @@ class Part:
     behind: int | None = None
     """The dimension in which it begins where the part before ends."""
 
-    def region(self, shape: tuple[int, ...]) -> list[range]:
+    def region(self, shape: tuple[int, ...]) -> list[SizedRange]:
         """The positions that it fills in each dimension, given the operand's shape."""
-        places = zip(self.starts, self.steps, shape)
-        return [range(start, start + step * extent, step) for start, step, extent in places]
+        return [*map(SizedRange.of, self.starts, shape, self.steps)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +213,9 @@ class Operator:
     fills: str = ""
     """Of what Python evaluates, without attributes: the function (*ndarrays, result), `scipy.special.erfinv`,
     that writes into its last array, and warns of nothing. Without it, what `evaluate` returns is copied."""
+    into: Callable[..., None] | None = None
+    """Of what Python evaluates: (*ndarrays, result, **attributes), which writes its value into the last one,
+    where that spares a copy."""
     noun: str = ""
     """What generated code calls a result that the user gave no name; by default `{name}_value`."""
     body: Callable[..., Array] | None = None

@@ -167,6 +167,8 @@ class Trace:
         """Of each body of a loop that is being traced, the serial number of its first node."""
         self._presets: dict[int, tuple[np.ndarray, Node]] = {}
         self._captured: list[_Captured] = []
+        self._latest_pairs: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        """By id, complex arrays that were captured, and their pairs, which show the same memory."""
         self._latest: dict[int, _Captured] = {}
         """By the id of the array."""
         self._tables: dict[int, _Table] = {}
@@ -196,8 +198,12 @@ class Trace:
         return found.node
 
     def _pairs(self, array: np.ndarray) -> Node:
-        """The input node of complex numbers as pairs of real ones."""
-        pairs = np.asarray(array, order="C")[..., None].view(real_dtype(array.dtype))
+        """The input node of complex numbers as pairs of real ones, one for all uses of an array."""
+        whole, pairs = self._latest_pairs.get(id(array), (None, array))
+        if whole is None:
+            pairs = np.asarray(array, order="C")[..., None].view(real_dtype(array.dtype))
+            if np.may_share_memory(pairs, array):
+                self._latest_pairs[id(array)] = array, pairs
         return self.capture(pairs)
 
     def _part_of_captured(self, view: np.ndarray) -> Node | None:

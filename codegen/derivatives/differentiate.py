@@ -13,10 +13,12 @@ from pullback.tracer.errors import EagerOnlyError
 from pullback.tracer.graph import Labels, Node, next_serial, relabelled, toposort
 from pullback.tracer.loop import LoopNode
 from pullback.tracer.operator import Operator
+from pullback.tracer.ops.complex_parts import on_pairs
 from pullback.tracer.ops.control import loop_result, ruled
 from pullback.tracer.ops.reduction import sum_to_shape
 from pullback.tracer.origin import backward_of
 
+from ..rewriting.split_complex import without_complex
 from .ruled import pull_back_ruled
 
 
@@ -27,6 +29,7 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
     total: dict[Node, Node] = {}
     of_results: dict[Node, dict[int, Node]] = {}
     ruled_calls = _calls_with_rules(nodes)
+    are_real = all(node.dtype.kind != "c" for node in nodes)
     names, first = Labels(), next_serial()
     for output, cotangent in cotangents.items():
         if output in active:
@@ -42,7 +45,7 @@ def differentiate(wrt: Sequence[Node], cotangents: Mapping[Node, Node]) -> list[
         elif node in total and node.operands:
             if total[node].serial > first:  # what was there before is known by what it is
                 _name_cotangent(total[node], node, names)
-            _visit(node, total, active)
+            _visit(node, total, active, are_real)
     named = iter(relabelled([total[node] for node in wrt if node in total], names))
     return [next(named) if node in total else None for node in wrt]
 
@@ -77,8 +80,8 @@ def _depends(operator: Operator, position: int) -> bool:
     return has_rule or operator is ruled or operator.family == "matrix"
 
 
-def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
-    """Add what the rules of `node` give to the cotangents of its operands.
+def _visit(node: Node, total: dict[Node, Node], active: set[Node], are_real: bool) -> None:
+    """Add what the rules of `node` give to the cotangents of its operands; among real numbers by real ones.
 
     Raises:
         EagerOnlyError: it is a factorisation, which has none.
@@ -88,19 +91,27 @@ def _visit(node: Node, total: dict[Node, Node], active: set[Node]) -> None:
             f"The derivative of {node.operator.name} has no form in generated code, at {node.origin.place}  "
             f"{node.origin.text}. Without compiling it is computed."
         )
-    cotangent = total[node]
+    cotangent, since = total[node], next_serial()
     specs = [operand.spec for operand in node.operands]
     for position, operand in enumerate(node.operands):
         if operand not in active or node.operator.rule_for(position) is None:
             continue
-        with backward_of(node.origin, node.operator.name):
+        with backward_of(node.origin, _function_of(node)):
             contribution = node.operator.pull_back(
                 position, cotangent, node.operands, specs, node, node.spec, node.attributes
             )
+            if are_real:
+                contribution = without_complex(contribution, since)
             contribution = sum_to_shape(contribution, operand.shape)
             if operand in total:
                 contribution = total[operand] + contribution
         total[operand] = contribution
+
+
+def _function_of(node: Node) -> str:
+    """What comments call it."""
+    name: str = node.attributes["of"] if node.operator is on_pairs else node.operator.name
+    return name
 
 
 def _active_results(loop: Node, active: set[Node]) -> set[int]:

@@ -7,18 +7,17 @@ rolled graph. The next derivative finds an ordinary graph.
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from pullback.tracer.graph import (
     Graph,
     Labels,
     Node,
+    Order,
     made_anew,
     make_input,
     next_serial,
     relabelled,
-    serial_of,
     substitute,
     toposort,
 )  # fmt: skip
@@ -40,6 +39,7 @@ class Taken:
     Attributes:
         outputs: the new ones.
         notes: what there is to say of the loops that were rolled.
+        order: that of the new nodes.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -47,8 +47,7 @@ class Taken:
         self.notes: tuple[str, ...] = ()
         self._name = graph.name
         self._nodes = graph.nodes
-        self._order: list[int] = []
-        """Of each node a serial number from the time when it was visited."""
+        self.order = Order()
         places = [place for place, node in enumerate(self._nodes) if node.operator in DERIVATIVES]
         if not places:
             return
@@ -60,21 +59,14 @@ class Taken:
         self._last_use |= dict.fromkeys(graph.outputs, len(self._nodes))
         before = self._nodes[: places[0]]  # which stay as they are
         self._new = dict(zip(before, before))
-        self._order += map(serial_of, before)
+        self.order = Order(before)
         for node in self._nodes[len(before) :]:
             self._visit(node)
         self.outputs = tuple(self._new[output] for output in graph.outputs)
 
-    def serial(self, question: int) -> int:
-        """The place of a question in the order of the new nodes, given that in the order of the trace."""
-        place = bisect(self._nodes, question, key=lambda node: node.serial)
-        if not self._order:
-            return question
-        return self._order[place] if place < len(self._order) else next_serial()
-
     def _visit(self, node: Node) -> None:
         """Make a node anew, behind all made before."""
-        self._order.append(next_serial())
+        self.order.visit(node)
         if node.operator in DERIVATIVES:
             if node not in self._new:
                 self._take(self._calls[node.attributes["call"]])
@@ -115,7 +107,10 @@ class Taken:
 def _part(
     name: str, values: Sequence[Node], given: Sequence[Node], since: int
 ) -> tuple[Graph, dict[Node, Node]]:
-    """A graph of the values, with inputs for what is given and for all that is older, and these by node."""
+    """A graph of the values, with inputs for what is given and for all that is older, and these by node.
+
+    Every other node is new, as the steps of a loop must follow each other.
+    """
     inside = toposort(values, since)
     older = [one for node in inside for one in node.operands if one.serial < since]
     stand_ins = {
@@ -123,19 +118,12 @@ def _part(
         for node in (*given, *(one for one in older if one.operands))
     }
     inputs = [one for one in (*inside, *older) if one.is_input and one not in stand_ins]
-    outputs = _made_anew(values, inside, stand_ins)
-    return Graph(name, tuple(dict.fromkeys((*stand_ins.values(), *inputs))), outputs), stand_ins
-
-
-def _made_anew(
-    values: Sequence[Node], inside: Iterable[Node], stand_ins: Mapping[Node, Node]
-) -> tuple[Node, ...]:
-    """The values of the stand-ins; every node is new, as the steps of a loop must follow each other."""
     new = dict(stand_ins)
     for node in inside:
         if node.operands and node not in new:
             new[node] = made_anew(node, tuple([new.get(operand, operand) for operand in node.operands]))
-    return tuple([new.get(one, one) for one in values])
+    outputs = tuple([new.get(one, one) for one in values])
+    return Graph(name, tuple(dict.fromkeys((*stand_ins.values(), *inputs))), outputs), stand_ins
 
 
 def expanded(operator: Operator, operands: Operands) -> tuple[Node, ...]:

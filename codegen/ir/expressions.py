@@ -112,6 +112,10 @@ PREDICATES = frozenset(
     {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not"}
 )
 """Functions whose result is a bool, whatever their arguments are."""
+OF_INTEGERS = {
+    "gcd": np.gcd, "bitwise_left_shift": np.bitwise_left_shift, "bitwise_right_shift": np.bitwise_right_shift,
+}  # fmt: skip
+"""Functions of integers alone: NumPy's, as they are."""
 
 
 def apply(function: str, *arguments: Expr, origin: Origin = UNKNOWN) -> Apply:

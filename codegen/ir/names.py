@@ -11,6 +11,7 @@ from pullback.tracer.spec import SUPPORTED
 
 from ..vector_math import FUNCTIONS as ELEMENTARY
 from ..whole_calls import FUNCTIONS
+from .expressions import OF_INTEGERS
 
 LOOP_VARIABLES = "ijkl"
 BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
@@ -21,11 +22,12 @@ BLOCK, BLOCK_STOP, NEEDED = "block", "block_stop", "needed"
 def called_in_code() -> frozenset[str]:
     """The functions and constants that generated code may name."""
     others = (
-        "np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "ForeignCall", "HostCall",
+        "np", "range", "min", "max", "abs", "bool", "inf", "nan", "gemm", "ComplexCall", "ForeignCall",
+        "HostCall",
     )  # fmt: skip
     wholes = [function.__name__ for function in FUNCTIONS]
     dtypes = [dtype.name for dtype in SUPPORTED]
-    return frozenset((*ELEMENTARY, *others, *wholes, *dtypes))
+    return frozenset((*ELEMENTARY, *OF_INTEGERS, *others, *wholes, *dtypes))
 
 
 class NamePool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding as llvm
 
-from ...tracer.spec import SUPPORTED
+from ...tracer.spec import COMPLEX, SUPPORTED
 from ...tracer.uninterrupted import uninterrupted
 from . import store
 
@@ -73,7 +73,7 @@ def engine() -> llvm.ExecutionEngine:
     """Where loaded code lives, until the process ends."""
     objects: dict[str, object] = {"None": None, "True": True}
     objects |= {"ndarray": np.ndarray, "raise_kernel_error": raise_kernel_error}
-    objects |= {dtype.name: dtype for dtype in SUPPORTED}
+    objects |= {dtype.name: dtype for dtype in (*SUPPORTED, *COMPLEX)}
     define({f"{OBJECT_PREFIX}{name}": id(value) for name, value in objects.items()})
     memory = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # at exit, a thread may still be inside a kernel

@@ -18,6 +18,7 @@ from pullback.tracer.loop import LoopNode, is_loop
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.indexing import SCATTERS
 from pullback.tracer.ops.windows import slice_at
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import reshape_groups
@@ -304,16 +305,7 @@ def _concatenate(node: Node, operands: list[Symbols]) -> Symbols:
                 result[axis] = unify(symbol, result[axis])
     for symbols in operands:
         _moved(symbols[dim])
-    result[dim] = _side_by_side([symbols[dim].find() for symbols in operands]) or result[dim]
     return tuple(result)
-
-
-def _side_by_side(parts: list[Symbol]) -> Symbol | None:
-    """The extent of which one part is all but some elements, which the others are."""
-    large = [one for one in parts if one is not ONE]
-    base = large[0].base.find() if len(large) == 1 and large[0].base is not None else None
-    missing = len(parts) - len(large)
-    return base if base is not None and base.value == large[0].value + missing else None
 
 
 def _contract(node: Node, operands: list[Symbols]) -> Symbols:
@@ -380,7 +372,7 @@ def _gather(node: Node, operands: list[Symbols]) -> Symbols:
     return _unify_indices(operands[1:]) + operands[0][len(operands) - 1 :]
 
 
-def _scatter_add(node: Node, operands: list[Symbols]) -> Symbols:
+def _scatter(node: Node, operands: list[Symbols]) -> Symbols:
     updates, indices = operands[0], operands[1:]
     positions = _unify_indices(indices)
     for first, second in zip(updates, positions):
@@ -394,13 +386,6 @@ def _index_update(node: Node, operands: list[Symbols]) -> Symbols:
     positions = _unify_indices(indices)
     for first, second in zip(updates, positions + x[len(indices) :]):
         unify(first, second)
-    return x
-
-
-def _scattered_into(node: Node, operands: list[Symbols]) -> Symbols:
-    """Elements at positions of an array, whose indices have the elements' shape."""
-    x, *others = operands
-    _unify_indices(others)
     return x
 
 
@@ -447,8 +432,7 @@ _RULES: dict[str, Rule] = {
     "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
-    "scatter_extreme": _scattered_into,
-    "scatter_prod": _scattered_into,
+    "on_pairs": _fresh,
     "least_squares": _fresh,
     "sylvester": _sides,
     "banded_solution": _sides,
@@ -469,6 +453,6 @@ _RULES: dict[str, Rule] = {
     "contraction": _contract,
     "gemm": _gemm,
     "gather": _gather,
-    "scatter_add": _scatter_add,
+    **{one.name: _scatter for one in SCATTERS},
     "index_update": _index_update,
 }

@@ -136,8 +136,9 @@ class Lowering:
         before = self._turned_by.get(index)
         if before is not None and before[1] is symbol:
             index, shift = before[0], before[2] + shift
-        shift %= symbol.value
-        shift -= symbol.value if 2 * shift > symbol.value else 0
+        if not -symbol.value < 2 * shift <= symbol.value:
+            shift %= symbol.value
+            shift -= symbol.value if 2 * shift > symbol.value else 0
         key = (index, symbol, shift)
         if shift and key not in self._rotated:
             self._rotated[key] = found = _turned(index, symbol, shift, node)

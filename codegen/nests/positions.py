@@ -35,7 +35,7 @@ def range_checks(graph: Graph, lowering: Lowering) -> tuple[list[Root], Compared
 
 
 def _indices(node: Node) -> tuple[Node, ...]:
-    first = {ix.gather: 1, ix.scatter_add: 1, ix.index_update: 2}.get(node.operator)
+    first = {ix.gather: 1, ix.index_update: 2, **dict.fromkeys(ix.SCATTERS, 1)}.get(node.operator)
     return node.operands[first:] if first else ()
 
 

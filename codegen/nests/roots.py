@@ -118,7 +118,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
         yield whole_root(node, lowering)
     elif runs_on_host(node):
         yield host_root(node, lowering)
-    elif node.operator is ix.scatter_add:
+    elif node.operator in ix.SCATTERS:
         updates, *indices = node.operands
         for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):
             yield _scatter(Scatter, node, part, indices, lowering, offsets)

@@ -46,7 +46,7 @@ def required_storage(graph: Graph, outputs: Sequence[Node]) -> tuple[set[Node], 
             stored.add(node)
         if takes_arrays:
             stored.update(one for one in node.operands if not one.is_input)
-        if node.operator in (ix.scatter_add, ix.index_update):
+        if node.operator in (*ix.SCATTERS, ix.index_update):
             stored.add(node)
         if (value := compared_with_extreme(node)) is not None and value.operands:
             stored.add(value)
@@ -109,7 +109,7 @@ def _store_what_repeats(
             stored.add(node)
             known.add(node)
         many = node.operator is m.concatenate and len(node.operands) > MOST_PARTS
-        if many and any(user.operator is not ix.scatter_add for user in users[node]):
+        if many and any(user.operator not in ix.SCATTERS for user in users[node]):
             stored.add(node)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Graph, Labels, Node, constant, make_node, relabel, with_operands
 from pullback.tracer.ops import creation
 from pullback.tracer.ops import elementwise as e
@@ -288,7 +289,7 @@ def _slice(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
 
     def piece(place: tuple[int, ...]) -> Node:
         source = tuple(region[dim][at] if dim in chosen else 0 for dim, at in enumerate(place))
-        inside = [range(1) if dim in chosen else one for dim, one in enumerate(region)]
+        inside = [SizedRange(0, 1) if dim in chosen else one for dim, one in enumerate(region)]
         return m.slice_(parts.grid[source], **bounds_of(inside))
 
     pieces = _grid(node.shape, chosen & dims, piece)
@@ -339,9 +340,10 @@ def _gather(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     return _grid(node.shape, dims, piece)
 
 
-def _scatter_add(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
-    """Updates that are split along the index arrays are added one after another."""
-    updates, *indices = node.operands
+def _scatter(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
+    """Updates that are split along the index arrays are combined one after another."""
+    (updates, *indices), monoid = node.operands, node.operator.monoid
+    assert monoid is not None
     rank, count = indices[0].spec.ndim, len(indices)
     behind = frozenset(dim for dim in dims if dim >= count)
     of_index = frozenset(dim for dim in unroller.made[updates].dims if dim < rank)
@@ -350,13 +352,13 @@ def _scatter_add(unroller: Unroller, node: Node, dims: Dims) -> Pieces:
     shape = _piece_shape(node.shape, behind)
 
     def piece(place: tuple[int, ...]) -> Node:
-        added = [
-            ix.scatter_add(
+        folded = [
+            node.operator(
                 parts.grid[one + place[count:]], *(index.grid[one] for index in positions), shape=shape
             )
             for one in np.ndindex(*positions[0].grid.shape)
         ]
-        return reduce(e.add, added)
+        return reduce(monoid.fold, folded)
 
     pieces = _grid(node.shape, behind, piece)
     for dim in sorted(dims - behind):
@@ -375,7 +377,7 @@ RULES: dict[str, Rule] = {
     m.reshape.name: _reshape,
     m.slice_.name: _slice,
     ix.gather.name: _gather,
-    ix.scatter_add.name: _scatter_add,
+    **{one.name: _scatter for one in ix.SCATTERS},
 }
 
 

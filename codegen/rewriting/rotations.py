@@ -6,6 +6,7 @@ what is computed from it is written once, and a rotation back undoes it.
 
 from __future__ import annotations
 
+from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Node
 from pullback.tracer.ops import movement as m
 
@@ -25,17 +26,18 @@ def _concatenation_is_rotation(node: Node) -> Node | None:
         return None
     (x,), behind, before = end.operands, region_of(end), region_of(start)
     cut = behind[dim].start
-    wanted = [range(extent) for extent in x.shape]
+    wanted = [SizedRange(0, extent) for extent in x.shape]
     first, last = [*wanted], [*wanted]
-    first[dim], last[dim] = range(cut), range(cut, x.shape[dim])
+    first[dim], last[dim] = SizedRange(0, cut), SizedRange(cut, x.shape[dim])
     return _rotated(x, dim, x.shape[dim] - cut) if (behind, before) == (last, first) else None
 
 
 def _rotated(x: Node, dim: int, shift: int) -> Node:
     """Moved by the shift, or by as much less as the array is long."""
     extent = x.shape[dim]
-    shift %= extent
-    return m.rotate(x, dim=dim, shift=shift - extent if 2 * shift > extent else shift) if shift else x
+    while 2 * abs(shift) > extent or 2 * shift == -extent:
+        shift = shift - extent if shift > 0 else shift + extent
+    return m.rotate(x, dim=dim, shift=shift) if shift else x
 
 
 @rewrite("rotate")

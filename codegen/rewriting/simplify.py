@@ -26,9 +26,11 @@ from pullback.tracer.graph import (
     toposort,
     with_operands,
 )
+from pullback.tracer.interpret import evaluate_graph
 from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops import reduction as r
+from pullback.tracer.ops.control import ruled
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import broadcast_shapes
 
@@ -140,6 +142,28 @@ def expand_composites(graph: Graph, is_last: bool = True) -> Graph:
         return new.get(result, result)
 
     return rebuild(graph, change)
+
+
+def expand_ruled(graph: Graph) -> Graph:
+    """Calls of graphs with rules of their own, which is differentiated no more, as these graphs.
+
+    They come before all else: what they hold, loops and composites, passes then see as any other.
+    """
+    while any(node.operator is ruled for node in graph.nodes):
+        calls: dict[Any, tuple[Any, ...]] = {}
+
+        def change(node: Node, operands: tuple[Node, ...], calls: Any = calls) -> Node:
+            if node.operator is not ruled:
+                return with_operands(node, operands)
+            body, index = node.attributes["body"], node.attributes["index"]
+            key = (body, operands)
+            if key not in calls:
+                with located_at(node.origin):
+                    calls[key] = evaluate_graph(body.graph, operands)
+            return calls[key][index]
+
+        graph = rebuild(graph, change)
+    return graph
 
 
 def expand_what_has_no_own_rule(graph: Graph) -> Graph:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Node, constant
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
@@ -13,7 +14,7 @@ from pullback.tracer.ops import windows as w
 
 from .simplify import rewrite
 
-Region = list[range]
+Region = list[SizedRange]
 PART = 2
 """The least number of times that a small part of an array goes into it."""
 
@@ -21,7 +22,7 @@ PART = 2
 def region_of(node: Node) -> Region:
     """The positions that slice, dilate and slice_update are about, in each dimension."""
     bounds = (node.attributes[name] for name in ("starts", "stops", "steps"))
-    return [range(*one) for one in zip(*bounds)]
+    return [SizedRange(*one) for one in zip(*bounds)]
 
 
 def bounds_of(region: Region) -> dict[str, tuple[int, ...]]:
@@ -39,8 +40,7 @@ def _slice_of_slice(node: Node) -> Node | None:
     if x.operator is not m.slice_:
         return None
     pairs = zip(region_of(x), region_of(node))
-    region = [inner[outer.start : outer.stop : outer.step] for inner, outer in pairs]
-    return m.slice_(x.operands[0], **bounds_of(region))
+    return m.slice_(x.operands[0], **bounds_of([inner.at(outer) for inner, outer in pairs]))
 
 
 @rewrite("concatenate")
@@ -149,14 +149,16 @@ def with_part_added(x: Node, padded: Node) -> Node:
     return w.update_at(x, e.add(before, part), *places, **others)
 
 
-def _places_in(wanted: range, written: range) -> range | None:
+def _places_in(wanted: SizedRange, written: SizedRange) -> SizedRange | None:
     """Where the wanted positions lie among those that were written, if all of them do."""
     if len(wanted) == 0 or not (wanted[0] in written and wanted[-1] in written):
         return None
     if len(wanted) > 1 and wanted.step % written.step:
         return None
+    if wanted.step == written.step == 1:
+        return SizedRange(wanted.start - written.start, wanted.stop - written.start)
     first, last = written.index(wanted[0]), written.index(wanted[-1])
-    return range(first, last + 1, max(wanted.step // written.step, 1))
+    return SizedRange(first, last + 1, max(wanted.step // written.step, 1))
 
 
 def covers(written: Region, wanted: Region) -> bool:
@@ -164,7 +166,7 @@ def covers(written: Region, wanted: Region) -> bool:
     return all(_places_in(one, whole) is not None for one, whole in zip(wanted, written))
 
 
-def _are_apart(one: range, other: range) -> bool:
+def _are_apart(one: SizedRange, other: SizedRange) -> bool:
     """Whether two stretches do not overlap; of those with gaps that overlap nothing is known."""
     return len(one) == 0 or len(other) == 0 or one[-1] < other[0] or other[-1] < one[0]
 

@@ -1,20 +1,23 @@
 """Complex values as pairs of real ones, before derivatives are taken: what follows knows real numbers alone.
 
 The derivative by the parts of a complex variable is PyTorch's gradient of it, so no rule is needed here. What
-has no such form (decompositions, products along a dimension) is refused, and runs uncompiled.
+has no form in parts (Fourier transforms, decompositions, running products) Python computes, of pairs.
 """
 
 from __future__ import annotations
 
-from bisect import bisect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from pullback.tracer.dims import share
 from pullback.tracer.errors import ComplexResultError, EagerOnlyError
-from pullback.tracer.graph import Graph, Node, constant, made_anew, make_node, next_serial
+from pullback.tracer.graph import Graph, Node, Order, constant, made_anew, make_node, next_serial, toposort
+from pullback.tracer.operator import OPERATORS
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops.complex_parts import PARTS_OF, on_pairs
 from pullback.tracer.ops.contraction import contract
 from pullback.tracer.ops.control import (
     DERIVATIVES,
@@ -26,6 +29,7 @@ from pullback.tracer.ops.control import (
     variables_of,
 )
 from pullback.tracer.ops.creation import iota
+from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
@@ -41,6 +45,7 @@ class Split:
 
     Attributes:
         graph: of the same outputs.
+        order: that of the new nodes.
 
     Raises:
         ComplexResultError: an output is complex, and is not to be joined again.
@@ -48,28 +53,21 @@ class Split:
 
     def __init__(self, graph: Graph, joins: bool = False) -> None:
         self.graph = graph
-        self._nodes: Sequence[Node] = ()
-        self._order: list[int] = []
+        self.order = Order()
         if not any(map(is_complex, graph.nodes)):
             return
-        self._nodes = nodes = graph.nodes
-        variables = {one for node in nodes if node.operator in DERIVATIVES for one in variables_of(node)}
+        variables = {
+            one for node in graph.nodes if node.operator in DERIVATIVES for one in variables_of(node)
+        }
         splitter = _Splitter()
         new: dict[Node, Any] = {}
-        for node in nodes:
-            self._order.append(next_serial())
+        for node in graph.nodes:
+            self.order.visit(node)
             value = splitter.split(node, new)
             new[node] = _apart(value) if node in variables and value is not node else value
         self.graph = graph.with_outputs(
             _joined(new[one]) if joins else _result(one, new[one]) for one in graph.outputs
         )
-
-    def serial(self, question: int) -> int:
-        """The place of a question in the order of the new nodes, given that in the order of the trace."""
-        place = bisect(self._nodes, question, key=lambda node: node.serial)
-        if not self._nodes:
-            return question
-        return self._order[place] if place < len(self._order) else next_serial()
 
 
 def _result(output: Node, value: Value) -> Node:
@@ -90,6 +88,24 @@ def loop_of_parts(attributes: Mapping[str, Any]) -> tuple[dict[str, Any], Values
 def rule_of_parts(body: Body) -> tuple[Body, Values]:
     """The graph and the rule of a call on the parts of its operands, and its results."""
     return _Splitter().bodies.of_rule(body)
+
+
+class _Known(dict[Node, Any]):
+    """By node what it is; one that has not been visited is real, and stays."""
+
+    def __missing__(self, node: Node) -> Node:
+        return node
+
+
+def without_complex(found: Node, since: int) -> Node:
+    """A real value of others, with complex ones split among what has been made of those since then."""
+    nodes = toposort([found], since)
+    if not any(map(is_complex, nodes)):
+        return found
+    new, splitter = _Known(), _Splitter()
+    for node in nodes:
+        new[node] = splitter.split(node, new)
+    return _real(new[found])
 
 
 def is_complex(node: Node) -> bool:
@@ -137,6 +153,8 @@ class _Splitter:
             return rule(node, *operands)
         if node.operator.name in PARTWISE or node.operator.family in ("movement", "indexing"):
             return _partwise(node, *operands)
+        if node.operator.family in CALLED:
+            return _called(node, *operands)
         _refuse(node)
 
 
@@ -210,6 +228,9 @@ def _both(combine: Callable[[Node | None, Node | None], Node | None], a: Pair, b
 
 
 def _times(a: Pair, b: Pair) -> Pair:
+    if a == b and a.re is not None and a.im is not None:
+        across = e.multiply(e.multiply(a.re, a.im), 2.0)
+        return Pair(e.subtract(e.multiply(a.re, a.re), e.multiply(a.im, a.im)), across)
     return _product(a, b, e.multiply)
 
 
@@ -226,14 +247,20 @@ def _squared_size(a: Pair) -> Node:
     return squares[0] if len(squares) == 1 else e.add(*squares)
 
 
-def _inverse(a: Pair) -> Pair:
-    return Pair(1.0 / a.real, None) if a.im is None else _scaled(_conjugate(a), 1.0 / _squared_size(a))
-
-
 def _quotient(a: Pair, b: Pair) -> Pair:
     if b.im is None:
         return a.each(lambda part: e.divide(part, b.real))
-    return _scaled(_times(a, _conjugate(b)), 1.0 / _squared_size(b))
+    return _in_parts("divide", a, b)
+
+
+def _in_parts(name: str, *operands: Pair) -> Pair:
+    """A function of complex numbers by those of its parts."""
+    parts = [part for one in operands for part in (one.real, one.imag)]
+    return Pair(*(operator(*parts) for operator in PARTS_OF[name]))
+
+
+def _inverse(a: Pair) -> Pair:
+    return Pair(1.0 / a.real, None) if a.im is None else _in_parts("reciprocal", a)
 
 
 def _is_nothing(a: Pair) -> Node:
@@ -245,8 +272,7 @@ def _size(a: Pair) -> Node:
     """|a|, whose derivative at 0 is 0."""
     if a.re is None or a.im is None:
         return e.absolute(a.imag if a.re is None else a.re)
-    nothing = _is_nothing(a)
-    return e.where(nothing, 0.0, e.hypot(e.where(nothing, 1.0, a.re), a.im))
+    return e.modulus(a.re, a.im)
 
 
 def _direction(a: Pair) -> Pair:
@@ -259,50 +285,32 @@ def _direction(a: Pair) -> Pair:
 
 
 def _exp(a: Pair) -> Pair:
-    turned = Pair(e.cos(a.imag), e.sin(a.imag))
-    return turned if a.re is None else _scaled(turned, e.exp(a.re))
+    if a.re is None:
+        return Pair(e.cos(a.imag), e.sin(a.imag))
+    return _on_the_plane("exp")(a)
 
 
-def _log(a: Pair) -> Pair:
-    return Pair(e.log(e.hypot(a.real, a.imag)), e.atan2(a.imag, a.real))
+def _on_the_plane(name: str) -> Callable[[Pair], Pair]:
+    """A function that gives real numbers for real ones."""
+    of_real = OPERATORS[name]
+    return lambda a: Pair(of_real(a.real), None) if a.im is None else _in_parts(name, a)
 
 
-def _sqrt(a: Pair) -> Pair:
-    """The root with a real part that is not negative; on the cut the sign of zero decides, as in C."""
-    im = a.imag
-    nothing = _is_nothing(a)
-    safe = e.where(nothing, 1.0, a.real)
-    half = e.sqrt(e.multiply(e.add(e.hypot(safe, im), e.absolute(safe)), 0.5))
-    other = e.divide(im, e.multiply(half, 2.0))
-    is_right = e.greater_equal(a.real, 0.0)
-    is_below = e.less(e.atan2(im, -1.0 * e.absolute(safe)), 0.0)
-    turned = e.where(is_below, e.negative(half), half)
-    re = e.where(is_right, half, e.absolute(other))
-    return Pair(e.where(nothing, 0.0, re), e.where(nothing, 0.0, e.where(is_right, other, turned)))
+def _beyond_the_line(name: str) -> Callable[..., Pair]:
+    """A function that may give others for real ones."""
+    return lambda *operands: _in_parts(name, *operands)
 
 
-def _sin(a: Pair) -> Pair:
-    return Pair(e.multiply(e.sin(a.real), e.cosh(a.imag)), e.multiply(e.cos(a.real), e.sinh(a.imag)))
+def _logarithm_of_sum(a: Pair, b: Pair) -> Pair:
+    """log(e ** a + e ** b)"""
+    is_first = e.greater_equal(a.real, b.real)
+    larger, smaller = (_chosen(is_first, *one) for one in ((a, b), (b, a)))
+    rest = _in_parts("exp", _both(_difference, smaller, larger))
+    return _both(_sum, larger, _in_parts("log1p", rest))
 
 
-def _cos(a: Pair) -> Pair:
-    across = e.multiply(e.sin(a.real), e.sinh(a.imag))
-    return Pair(e.multiply(e.cos(a.real), e.cosh(a.imag)), e.negative(across))
-
-
-def _sinh(a: Pair) -> Pair:
-    return Pair(e.multiply(e.sinh(a.real), e.cos(a.imag)), e.multiply(e.cosh(a.real), e.sin(a.imag)))
-
-
-def _cosh(a: Pair) -> Pair:
-    return Pair(e.multiply(e.cosh(a.real), e.cos(a.imag)), e.multiply(e.sinh(a.real), e.sin(a.imag)))
-
-
-def _tanh(a: Pair) -> Pair:
-    along, across = e.tanh(a.real), e.tan(a.imag)
-    below = 1.0 + e.square(along * across)
-    re = along * (1.0 + e.square(across)) / below
-    return Pair(re, across * (1.0 - e.square(along)) / below)
+def _chosen(mask: Node, a: Pair, b: Pair) -> Pair:
+    return Pair(e.where(mask, a.real, b.real), e.where(mask, a.imag, b.imag))
 
 
 def _whole_power(a: Pair, count: int) -> Pair:
@@ -322,40 +330,55 @@ LARGEST_POWER = 16
 def _power(node: Node, a: Value) -> Value:
     exponent = node.attributes["exponent"]
     exponent = exponent.real if isinstance(exponent, complex) and not exponent.imag else exponent
-    if isinstance(exponent, complex) or exponent == 0:
-        _refuse(node)
+    if isinstance(exponent, complex):
+        power = _constant_of(exponent, node.spec)
+        return _in_parts("power", _pair(a), power)
+    if exponent == 0:
+        return Pair(e.zeros_like(_pair(a).real) + 1.0, None)
     if exponent == 0.5:
-        return _sqrt(_pair(a))
+        return _in_parts("sqrt", _pair(a))
     if exponent == int(exponent) and abs(exponent) <= LARGEST_POWER:
         found = _whole_power(_pair(a), abs(int(exponent)))
         return found if exponent > 0 else _inverse(found)
-    return _exp(_scaled(_log(_pair(a)), float(exponent)))
+    return _in_parts("power", _pair(a), _constant_of(float(exponent), node.spec))
 
 
 # --- what moves, joins and adds up --------------------------------------------------------------------------
 
 
-def _partwise(node: Node, *operands: Value) -> Value:
+def _partwise(node: Node, *operands: Value) -> Pair:
     """By the operator itself, of the real parts and of the imaginary ones; positions are for both."""
+    around = complex(node.attributes.get("value", 0))
 
-    def applied(parts: Sequence[Node]) -> Node:
-        attributes = dict(node.attributes)
-        if attributes.get("value") or isinstance(attributes.get("value"), complex):
-            _refuse(node)
-        return make_node(node.operator, tuple(parts), attributes)
+    def applied(part: str, number: float) -> Node | None:
+        given = [getattr(one, part) if isinstance(one, Pair) else one for one in operands]
+        attributes = {**node.attributes, "value": number} if "value" in node.attributes else node.attributes
+        return make_node(node.operator, tuple(given), attributes)
 
     pairs = [one for one in operands if isinstance(one, Pair)]
-    re = im = None
-    if any(one.re is not None for one in pairs):
-        re = applied([one.real if isinstance(one, Pair) else one for one in operands])
-    if any(one.im is not None for one in pairs):
-        im = applied([one.imag if isinstance(one, Pair) else one for one in operands])
-    return Pair(re, im)
+    has_real = around.real or any(one.re is not None for one in pairs)
+    has_imag = around.imag or any(one.im is not None for one in pairs)
+    return Pair(
+        applied("real", around.real) if has_real else None,
+        applied("imag", around.imag) if has_imag else None,
+    )
 
 
-def _constant(node: Node) -> Pair:
-    value, dtype = complex(node.attributes["value"]), real_dtype(node.dtype)
-    spec = Spec(node.shape, dtype)
+def _called(node: Node, *operands: Value) -> Value:
+    """By Python, which computes with complex numbers: those of an array of pairs, where it lies."""
+    pairs = tuple(place for place, one in enumerate((*node.operands, node)) if one.dtype.kind == "c")
+    arrays = [
+        _as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
+        for place, (one, value) in enumerate(zip(node.operands, operands))
+    ]
+    options = tuple(sorted(node.attributes.items()))
+    attributes = {"of": node.operator.name, "pairs": pairs, "options": options}
+    found = make_node(on_pairs, tuple(arrays), attributes, name=node.name or node.operator.noun)
+    return _parts_of(found) if node.dtype.kind == "c" else found
+
+
+def _constant_of(value: complex, spec: Spec) -> Pair:
+    spec, value = spec.with_dtype(real_dtype(spec.dtype)), complex(value)
     re = constant(value.real, spec) if value.real or not value.imag else None
     return Pair(re, constant(value.imag, spec) if value.imag else None)
 
@@ -369,18 +392,23 @@ def _converted(node: Node, a: Value) -> Value:
     return a.each(lambda part: _in_dtype(part, real_dtype(wanted)))
 
 
+def _whole_of(node: Node, *parts: Value) -> Pair:
+    """Of parts that are broadcast."""
+    wide = [one if one.shape == node.shape else m.expand(one, shape=node.shape) for one in map(_real, parts)]
+    return Pair(*wide)
+
+
 def _in_dtype(a: Node, dtype: object) -> Node:
     return a if a.dtype == dtype else e.convert(a, dtype=dtype)
 
 
-def _pairs_of(node: Node, a: Value) -> Node:
-    a = _pair(a)
-    return c.stack(a.real, a.imag, dim=len(node.shape) - 1)
+def _as_pairs(a: Pair) -> Node:
+    """The parts side by side, as in memory."""
+    return c.stack(a.real, a.imag, dim=a.real.ndim)
 
 
-def _of_pairs(node: Node, a: Value) -> Pair:
-    x = _real(a)
-    zeros, stops = (0,) * len(node.shape), tuple(node.shape)
+def _parts_of(x: Node) -> Pair:
+    zeros, stops = (0,) * (x.ndim - 1), x.shape[:-1]
     parts = [
         m.slice_(x, starts=(*zeros, place), stops=(*stops, place + 1), steps=(1,) * len(x.shape))
         for place in (0, 1)
@@ -394,15 +422,35 @@ def _norm(node: Node, a: Value) -> Node:
     a, dims = _pair(a), node.attributes["dims"]
     if node.attributes["order"] != 2 or a.re is None or a.im is None:
         return make_node(node.operator, (_size(a),), node.attributes)
-    both, last = c.stack(a.re, a.im, dim=a.re.ndim), a.re.ndim
-    found = c.norm(both, dims=(*dims, last), keepdim=node.attributes["keepdim"], order=2.0)
-    return m.reshape(found, shape=node.shape)
+    return _norm_of_parts(a, dims, node.attributes["keepdim"], node.shape)
+
+
+def _norm_of_parts(a: Pair, dims: tuple[int, ...], keepdim: bool, shape: tuple[int, ...]) -> Node:
+    found = c.norm(_as_pairs(a), dims=(*dims, a.real.ndim), keepdim=keepdim, order=2.0)
+    return m.reshape(found, shape=shape)
 
 
 def _variance(node: Node, a: Value) -> Node:
     a = _pair(a)
     parts = [make_node(node.operator, (one,), node.attributes) for one in (a.re, a.im) if one is not None]
     return parts[0] if len(parts) == 1 else e.add(*parts)
+
+
+def _deviation(node: Node, a: Value) -> Node:
+    """The norm of what is left without the mean, over the root of the number of elements."""
+    dims, keepdim, correction = (node.attributes[name] for name in ("dims", "keepdim", "correction"))
+    left = _pair(a).each(lambda part: e.subtract(part, c.mean(part, dims=dims, keepdim=True)))
+    size = _norm_of_parts(left, dims, keepdim, node.shape)
+    freedom = max(c.count_of(node.operands[0].spec, dims) - correction, 0)
+    return e.multiply(size, e.sqrt(constant(share(freedom) if freedom else math.inf, Spec((), node.dtype))))
+
+
+def _log_of_sum_of_exp(node: Node, a: Value) -> Pair:
+    a, dims = _pair(a), node.attributes["dims"]
+    shift = Pair(e.stop_gradient(c.finite(amax(a.real, dims=dims, keepdim=True))), None)
+    total = _exp(_both(_difference, a, shift)).each(lambda part: sum_(part, dims=dims, keepdim=True))
+    found = _both(_sum, _in_parts("log", total), shift)
+    return found if node.attributes["keepdim"] else found.each(lambda part: m.reshape(part, shape=node.shape))
 
 
 # --- derivatives, the parts of a value or variable as two of them -------------------------------------------
@@ -439,11 +487,6 @@ def _along_given(node: Node, *operands: Value) -> Value:
     return _by_parts(derivative, last)
 
 
-def _where(node: Node, condition: Value, a: Value, b: Value) -> Pair:
-    mask, a, b = _real(condition), _pair(a), _pair(b)
-    return Pair(e.where(mask, a.real, b.real), e.where(mask, a.imag, b.imag))
-
-
 def _same(a: Value, b: Value) -> Node:
     a, b = _pair(a), _pair(b)
     return e.logical_and(e.equal(a.real, b.real), e.equal(a.imag, b.imag))
@@ -463,35 +506,43 @@ def _of(function: Callable[..., Value]) -> Rule:
 
 
 Rule = Callable[..., Value]
+CALLED = ("eager", "decomposition", "composite", "reduction", "scan")
+"""Families of what Python evaluates where there is no rule; of matrices LAPACK."""
 PARTWISE = frozenset((
     "negative", "identity", "stop_gradient", "zeros_like", "sum", "mean", "cumsum", "stack",
-    "placed",
+    "placed", "triangle", "lower_half",
 ))  # fmt: skip
 """Linear operators, besides those that move."""
+ON_THE_PLANE = ("expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "atan", "asinh")
+BEYOND_THE_LINE = ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "power")
 RULES: dict[str, Rule] = {
     "parameter": lambda node: Pair(e.real(node), e.imag(node)),
-    "full": _constant,
+    "full": lambda node: _constant_of(node.attributes["value"], node.spec),
     "iota": lambda node: Pair(
         make_node(iota, (), {**node.attributes, "dtype": real_dtype(node.dtype)}), None
     ),
-    "convert": _converted, "complex_of": lambda node, re, im: Pair(_real(re), _real(im)),
+    "convert": _converted, "complex_of": _whole_of,
+    "unit_like": lambda node, a: Pair(make_node(node.operator, (_pair(a).real,), {}), None),
     "real": lambda node, a: _pair(a).real, "imag": lambda node, a: _pair(a).imag,
     "conjugate": _of(_conjugate), "absolute": _of(_size), "sgn": _of(_direction),
-    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _pairs_of, "of_pairs": _of_pairs,
+    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _of(_as_pairs),
+    "of_pairs": lambda node, a: _parts_of(_real(a)),
     "add": _of(lambda a, b: _both(_sum, a, b)), "subtract": _of(lambda a, b: _both(_difference, a, b)),
     "multiply": _of(_times), "divide": _of(_quotient), "reciprocal": _of(_inverse),
     "square": _of(lambda a: _times(a, a)), "power_constant": _power,
-    "exp": _of(_exp), "exp2": _of(lambda a: _exp(_scaled(a, e.LOG_2))), "log": _of(_log),
-    "log2": _of(lambda a: _scaled(_log(a), 1 / e.LOG_2)),
-    "log10": _of(lambda a: _scaled(_log(a), 1 / e.LOG_10)),
-    "sqrt": _of(_sqrt), "rsqrt": _of(lambda a: _inverse(_sqrt(a))),
-    "sin": _of(_sin), "cos": _of(_cos), "sinh": _of(_sinh), "cosh": _of(_cosh), "tanh": _of(_tanh),
+    "exp": _of(_exp), "exp2": _of(lambda a: _exp(_scaled(a, e.LOG_2))),
+    **{name: _of(_on_the_plane(name)) for name in ON_THE_PLANE},
+    **{name: _of(_beyond_the_line(name)) for name in BEYOND_THE_LINE},
+    "log2": _of(lambda a: _scaled(_in_parts("log", a), 1 / e.LOG_2)),
+    "log10": _of(lambda a: _scaled(_in_parts("log", a), 1 / e.LOG_10)),
+    "rsqrt": _of(lambda a: _inverse(_in_parts("sqrt", a))), "logaddexp": _of(_logarithm_of_sum),
     "equal": lambda node, a, b: _same(a, b), "not_equal": lambda node, a, b: e.logical_not(_same(a, b)),
     "isnan": _either(e.isnan, e.logical_or), "isinf": _either(e.isinf, e.logical_or),
-    "isfinite": _either(e.isfinite, e.logical_and), "where": _where,
+    "isfinite": _either(e.isfinite, e.logical_and),
+    "where": lambda node, condition, a, b: _chosen(_real(condition), _pair(a), _pair(b)),
     "contract": lambda node, a, b: _product(
         _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
     ),
-    "norm": _norm, "var": _variance, "jacobian": _jacobian, "gradient": _along_given,
-    "tangent": _along_given,
+    "norm": _norm, "var": _variance, "std": _deviation, "logsumexp": _log_of_sum_of_exp,
+    "jacobian": _jacobian, "gradient": _along_given, "tangent": _along_given,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Graph, Node, rebuild, with_operands
 from pullback.tracer.loop import LoopNode, change_loops
 from pullback.tracer.ops import elementwise as e
@@ -20,7 +21,7 @@ def _region(node: Node, places: tuple[Node, ...], shape: tuple[int, ...]) -> Reg
     if ragged or min(steps, default=1) < 1 or not all(place.is_constant for place in places):
         return None
     starts = [int(place.attributes["value"]) for place in places]
-    return [range(first, first + extent * step, step) for first, extent, step in zip(starts, shape, steps)]
+    return [*map(SizedRange.of, starts, shape, steps)]
 
 
 @rewrite("slice_at", "dilate_at", "update_at")

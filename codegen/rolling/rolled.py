@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pullback.tracer.dims import formula_of
+from pullback.tracer.dims import Dim, formula_of, lost
 from pullback.tracer.graph import Graph, Node, constant, make_input, new_node
 from pullback.tracer.loop import LoopNode, is_loop, make_loop
 from pullback.tracer.ops import elementwise as e
@@ -318,7 +318,9 @@ class _MadeLoop:
         body = Graph(f"{self.graph.old.name}_step", inputs, (*outputs, *stacks), origin)
         rows = [rows for _, rows in self.stacked.values()]
         constants = [*self.constants, *(start for _, start in lifted)]
-        self.made: LoopNode = make_loop(body, inits, rows, constants, self.steps, origin)
+        known = [one.shape[0] for one in rows if isinstance(one.shape[0], Dim)]
+        length = known[0] if known else lost(self.steps, "steps")  # which is no number of the user's
+        self.made: LoopNode = make_loop(body, inits, rows, constants, length, origin)
         self.results = self.made.results
         self.stacks = {offset: len(carries) + index for offset, index in self.stacks.items()}
 

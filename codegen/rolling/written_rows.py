@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pullback.tracer.dims import SizedRange
 from pullback.tracer.graph import Graph, Node, constant, users_of
 from pullback.tracer.loop import LoopNode, replace_results
 from pullback.tracer.ops import elementwise as e
@@ -153,7 +154,6 @@ def _laid_out(init: Node, stack: Node, writes: _Writes) -> Node:
     starts = [start if one == dim else place.start for one, place in enumerate(writes.places)]
     steps = [step if one == dim else 1 for one in range(len(starts))]
     if all(one.is_constant for one in starts):
-        ends = zip(map(_number, starts), block.shape, steps)
-        region = [range(first, first + extent * by, by) for first, extent, by in ends]
-        return m.slice_update(init, block, **bounds_of(region))
+        region = map(SizedRange.of, map(_number, starts), block.shape, steps)
+        return m.slice_update(init, block, **bounds_of([*region]))
     return w.update_at(init, block, *starts, steps=tuple(steps), ragged=())

@@ -40,6 +40,10 @@ class Case:
     domain: Range = (-np.inf, np.inf)
     near: Callable[[], list[Real]] = list
     precision: int = PRECISION
+    size: Callable[..., Real] | None = None
+    """Of a part of a complex number that number's size, whose ulp counts."""
+    whole: str = ""
+    """The function that it is a part of."""
 
 
 # --- Hard places ------------------------------------------------------------------------------------------
@@ -128,6 +132,26 @@ def _quantile(p: Real) -> Real:
     return x
 
 
+def _incomplete_gamma(a: Real, x: Real) -> tuple[Real, Real]:
+    """P and Q, the smaller one by a series (DLMF 8.7.1) or by mpmath."""
+    if x > a + 5 * mp.sqrt(a) + 1:
+        upper = mp.gammainc(a, x, mp.inf, regularized=True)
+        return 1 - upper, upper
+    term = total = mp.mpf(1)
+    n = 1
+    while term > mp.ldexp(total, -mp.prec):
+        term *= x / (a + n)
+        total += term
+        n += 1
+    lower = total * mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1))
+    return lower, 1 - lower
+
+
+def _zeta(x: Real, q: Real) -> Real:
+    with mp.workprec(5 * PRECISION):  # mpmath loses as many bits as the first terms are smaller than 1
+        return mp.zeta(x, q)
+
+
 def _around(*numbers: float) -> tuple[Range, ...]:
     """A little below and above each."""
     return tuple(
@@ -139,6 +163,7 @@ def _around(*numbers: float) -> tuple[Range, ...]:
 
 _NEAR_0, _NEAR_1 = (-1e-3, 1e-3), (0.999, 1.001)
 _POSITIVE, _UNIT = (0.0, np.inf), (-1.0, 1.0)
+_OF_GAMMA = ((0.0, 3.0), (0.0, 30.0), (20.0, 40.0), (0.0, 1000.0), (900.0, 1000.0))
 # where e**x overflows, becomes subnormal and vanishes, in float32 and float64
 _OVERFLOW = _around(88.72284, 709.782712893384)
 _UNDERFLOW = _around(-87.33655, -103.97208, -708.3964185322641, -745.1332191019411)
@@ -191,6 +216,13 @@ CASES: dict[str, Case] = {
     "ndtri": Case(_quantile, ((0, 1), (0.07, 0.08), (0, 1e-3), (0.9, 1)), bound=5.0, domain=(0.0, 1.0)),
     "erfcx": Case(_erfcx, ((-26, 0), _UNIT, (0, 10), (0, 1e3)), bound=6.0, domain=(-26, np.inf)),
     "log_ndtr": Case(_log_ndtr, ((-40, 0), _UNIT, (0, 38)), bound=6.0),
+    "igamma": Case(
+        lambda a, x: _incomplete_gamma(a, x)[0], _OF_GAMMA, bound=14.0, operands=2, domain=(1e-4, 1e4)
+    ),
+    "igammac": Case(
+        lambda a, x: _incomplete_gamma(a, x)[1], _OF_GAMMA, bound=14.0, operands=2, domain=(1e-4, 1e4)
+    ),
+    "zeta": Case(_zeta, ((1, 3), (1, 20), (1, 1.1)), bound=8.0, operands=2, domain=(1.0, 200.0)),
     "power": Case(
         lambda a, b: a**b, ((0, 20), (0.5, 2), (1.41, 1.42)), bound=2.5, operands=2, domain=_POSITIVE
     ),
@@ -198,6 +230,38 @@ CASES: dict[str, Case] = {
 }
 """Every function that is not exact. `trigamma` and the inverse hyperbolic functions are extra."""
 
+
+
+def _in_parts(name: str, function: Callable[..., Real], **fields: Any) -> dict[str, Case]:
+    """The parts of a function of complex numbers."""
+
+    def value(*parts: Real) -> Real:
+        return function(*(mp.mpc(re, im) for re, im in zip(parts[::2], parts[1::2])))
+
+    size, fields = lambda *parts: abs(value(*parts)), {"operands": 2, "bound": 4.0, **fields}
+    return {
+        f"{name}_real": Case(lambda *parts: value(*parts).real, size=size, whole=name, **fields),
+        f"{name}_imag": Case(lambda *parts: value(*parts).imag, size=size, whole=name, **fields),
+    }
+
+
+_PLANE, _CIRCLE = ((-5, 5), _UNIT), ((-5, 5), _UNIT, _NEAR_0, _around(1.0)[0], _around(0.6)[0])
+_PERIODIC: dict[str, Any] = {"ranges": (*_PLANE, (-710, 710)), "precision": ANGLE_PRECISION}
+_INVERSE: dict[str, Any] = {"ranges": _CIRCLE, "precision": 2300}
+CASES |= {
+    **_in_parts("divide", lambda a, b: a / b, ranges=_PLANE, operands=4),
+    **_in_parts("reciprocal", lambda z: 1 / z, ranges=_PLANE),
+    **_in_parts("sqrt", mp.sqrt, ranges=_PLANE, precision=2300),
+    **_in_parts("exp", mp.exp, **_PERIODIC), **_in_parts("expm1", mp.expm1, **_PERIODIC),
+    **_in_parts("sinh", mp.sinh, **_PERIODIC), **_in_parts("cosh", mp.cosh, **_PERIODIC),
+    **_in_parts("tanh", mp.tanh, **_PERIODIC), **_in_parts("sin", mp.sin, **_PERIODIC),
+    **_in_parts("cos", mp.cos, **_PERIODIC), **_in_parts("tan", mp.tan, **_PERIODIC),
+    **_in_parts("sigmoid", lambda z: 1 / (1 + mp.exp(-z)), **_PERIODIC),
+    **_in_parts("log", mp.log, **_INVERSE), **_in_parts("log1p", lambda z: mp.log(1 + z), **_INVERSE),
+    **_in_parts("asin", mp.asin, **_INVERSE), **_in_parts("acos", mp.acos, **_INVERSE),
+    **_in_parts("atan", mp.atan, **_INVERSE), **_in_parts("asinh", mp.asinh, **_INVERSE),
+    **_in_parts("acosh", mp.acosh, **_INVERSE), **_in_parts("atanh", mp.atanh, **_INVERSE),
+}  # fmt: skip
 
 # --- Errors -----------------------------------------------------------------------------------------------
 
@@ -207,21 +271,26 @@ def errors(case: Case, operands: list[np.ndarray], results: np.ndarray, number_f
     with mp.workprec(case.precision):
         return np.array(
             [
-                error(float(result), _exact(case, numbers), number_format)
+                error(float(result), _exact(case.reference, numbers), number_format, _size(case, numbers))
                 for *numbers, result in zip(*operands, results)
             ]
         )
 
 
-def _exact(case: Case, numbers: list[float]) -> Real:
+def _exact(reference: Callable[..., Real], numbers: list[float]) -> Real:
     try:
-        return case.reference(*(mp.mpf(float(number)) for number in numbers))
-    except ValueError:  # a pole
+        return reference(*(mp.mpf(float(number)) for number in numbers))
+    except (ValueError, ZeroDivisionError):  # a pole
         return mp.nan
 
 
-def error(result: float, exact: Real, number_format: Format) -> float:
-    """The distance between `result` and the exact value in ulp; infinite results count as 2**(bias + 1).
+def _size(case: Case, numbers: list[float]) -> Real:
+    return None if case.size is None else _exact(case.size, numbers)
+
+
+def error(result: float, exact: Real, number_format: Format, size: Real = None) -> float:
+    """The distance between `result` and the exact value in ulp, of that or of `size`; infinite results count
+    as 2**(bias + 1).
 
     Where the exact value is none, or infinite at a pole, anything that is not finite will do.
     """
@@ -230,18 +299,22 @@ def error(result: float, exact: Real, number_format: Format) -> float:
     overflow = mp.ldexp(1, number_format.bias + 1)
     value = mp.sign(result) * overflow if np.isinf(result) else mp.mpf(result)
     exact = max(-overflow, min(overflow, exact))
-    if exact == 0:
+    unit = exact if size is None else min(overflow, size)
+    if unit == 0:
         return 0.0 if result == 0.0 else np.inf
-    exponent = min(max(int(mp.frexp(exact)[1]), 2 - number_format.bias), number_format.bias + 1)
+    exponent = min(max(int(mp.frexp(unit)[1]), 2 - number_format.bias), number_format.bias + 1)
     return float(mp.ldexp(abs(value - exact), number_format.fraction_bits + 1 - exponent))
 
 
-def errors_of_float32(results: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """The error of each float32 result in ulp, where `exact` is the value in float64."""
+def errors_of_float32(
+    results: np.ndarray, exact: np.ndarray, size: np.ndarray | None = None
+) -> np.ndarray:
+    """The error of each float32 result in ulp, of `exact`, the value in float64, or of `size`."""
     overflow = 2.0 ** (FLOAT32.bias + 1)
     exact = np.clip(exact, -overflow, overflow)
     values = np.clip(results.astype(np.float64), -overflow, overflow)
-    exponents = np.abs(exact).view(np.int64) >> FLOAT64.fraction_bits
+    unit = np.abs(exact) if size is None else np.minimum(size, overflow)
+    exponents = unit.view(np.int64) >> FLOAT64.fraction_bits
     exponents = np.maximum(exponents, FLOAT64.bias + 1 - FLOAT32.bias)
     ulps = (exponents - FLOAT32.fraction_bits << FLOAT64.fraction_bits).view(np.float64)
     found = np.abs(values - exact) / ulps

@@ -7,12 +7,14 @@ import math
 from . import coefficients
 from .logarithm import split_exponent
 from .primitives import (
+    Condition,
     Number,
     copysign,
     elementary,
     exact_product,
     format_of,
     from_bits,
+    from_integer,
     fused_multiply_add,
     hardware_ceil,
     hardware_floor,
@@ -179,3 +181,49 @@ def remainder(a: Number, b: Number) -> Number:
     """a - b * floor(a / b), with the sign of b; exact where |a / b| < 2**104, in float32 2**46."""
     _, rest = _divide(a, b)
     return rest
+
+
+@elementary
+def mantissa(x: Number) -> Number:
+    """x without its power of two, in [0.5, 1); itself if it is 0, infinite or nan."""
+    number_format = format_of(x)
+    kept = number_format.bits_of(-0.0) | ((1 << number_format.fraction_bits) - 1)
+    bits = to_bits(_as_normal(x)) & kept
+    return select(_has_exponent(x), from_bits(bits | number_format.bits_of(0.5)), x)
+
+
+@elementary
+def exponent(x: Number) -> Number:
+    """The k of x = mantissa(x) * 2**k; 0 if x is 0, infinite or nan."""
+    number_format = format_of(x)
+    biased = from_integer(to_bits(_as_normal(abs(x))) >> number_format.fraction_bits)
+    offset = number_format.bias - 1.0
+    k = biased - select(_is_subnormal(x), offset + _raised(x), typed(offset, x))
+    return select(_has_exponent(x), k, 0.0)
+
+
+def _raised(x: Number) -> float:
+    return format_of(x).fraction_bits + 2.0
+
+
+def _is_subnormal(x: Number) -> Condition:
+    return abs(x) < format_of(x).smallest_normal
+
+
+def _as_normal(x: Number) -> Number:
+    """x, times a power of 2 if it is subnormal."""
+    return select(_is_subnormal(x), x * 2.0 ** _raised(x), x)
+
+
+def _has_exponent(x: Number) -> Condition:
+    return (x != 0.0) & (abs(x) < math.inf)
+
+
+@elementary
+def nextafter(a: Number, b: Number) -> Number:
+    """The next float from a towards b."""
+    bits = to_bits(a)
+    grows = (b > a) == (a > 0.0)
+    moved = from_bits(select(grows, bits + 1, bits - 1))
+    smallest = copysign(from_bits(to_bits(a * 0.0 + 0.0) + 1), b)
+    return select(a == b, b, select((a == a) & (b == b), select(a == 0.0, smallest, moved), a + b))

@@ -74,7 +74,7 @@ def _float32_power(base: Number, b: Number) -> Number:
 
 
 def _float64_power(base: Number, b: Number) -> Number:
-    log, log_low = _log(base)
+    log, log_low = logarithm_in_parts(base)
     product, product_low = exact_product(b, _at_ends(base, log))
     clamped = clamp_exp(product)
     low = select(clamped == product, fused_multiply_add(b, log_low, product_low), 0.0)
@@ -82,7 +82,7 @@ def _float64_power(base: Number, b: Number) -> Number:
     return (p + p * t) * p
 
 
-def _log(x: Number) -> tuple[Number, Number]:
+def logarithm_in_parts(x: Number) -> tuple[Number, Number]:
     """log(x) of finite x > 0 in two parts: with w = 2 (m - 1) / (m + 1), log(m) = w + w**3 / 12 + ..."""
     m, e, _ = split_exponent(x)
     f = m - 1.0

@@ -34,7 +34,7 @@ _NEAR_ZERO = 2.0**-70  # below, the leading term of the series at 0 is exact eno
 
 
 @functools.cache
-def _bernoulli_numbers() -> list[Fraction]:
+def bernoulli_numbers() -> list[Fraction]:
     """B2, B4, B6, ... by their recurrence (24.5.3)."""
     numbers = [Fraction(1)]
     for n in range(1, 2 * _TERMS + 1):
@@ -76,7 +76,7 @@ def lgamma_of_negative(x: Number) -> Number:
     ratio = divide(multiply(pair(_PI, a), functools.reduce(multiply, factors)), sine)
     one = pair(Fraction(1), a)
     inverse = divide(one, z)
-    terms = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(_bernoulli_numbers(), start=1)]
+    terms = [number / (2 * k * (2 * k - 1)) for k, number in enumerate(bernoulli_numbers(), start=1)]
     tail = multiply(inverse, series(multiply(inverse, inverse), terms, 6))
     stirling = multiply(subtract(z, pair(Fraction(1, 2), a)), subtract(log(z), one))
     stirling = add(stirling, add(pair(coefficients.HALF_LOG_2_PI - Fraction(1, 2), a), tail))
@@ -95,7 +95,7 @@ def digamma_of_negative(x: Number) -> Number:
     cotangent = divide(cos_pi(r), sin_pi((r, r * 0.0)))
     inverse = divide(pair(Fraction(1), a), z)
     square = multiply(inverse, inverse)
-    terms = [number / (2 * k) for k, number in enumerate(_bernoulli_numbers(), start=1)]
+    terms = [number / (2 * k) for k, number in enumerate(bernoulli_numbers(), start=1)]
     tail = add(multiply(pair(Fraction(1, 2), a), inverse), multiply(square, series(square, terms, 6)))
     value = subtract(subtract(log(z), tail), _sum_of_inverses(factors))
     value, _ = add(value, multiply(pair(_PI, a), cotangent))

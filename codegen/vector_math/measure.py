@@ -19,6 +19,7 @@ from ..machine.compile import compile_function
 from ..machine.kernel_types import ArrayType
 from . import samples
 from .accuracy import CASES, FORMATS, Case, errors, errors_of_float32
+from .complex_numbers import PARTS
 from .primitives import FUNCTIONS
 
 EVERYWHERE, EACH_RANGE = 100_000, 20_000  # numbers of the whole domain, and of each range
@@ -68,7 +69,7 @@ class Measurement:
 
 
 def measure(name: str, dtype: str, everywhere: int = EVERYWHERE, each_range: int = EACH_RANGE) -> Measurement:
-    """Errors against mpmath at random points and hard places."""
+    """Errors against mpmath at random points and hard places; it takes long for complex numbers."""
     case, number_format = CASES[name], FORMATS[dtype]
     operands = samples.operands(case, number_format, everywhere, each_range)
     measurement = Measurement()
@@ -80,9 +81,18 @@ def measure_float32(name: str, every: int = EVERY) -> Measurement:
     """Errors of float32 against our float64: of every `every`-th float or of many pairs, and hard places."""
     measurement = Measurement()
     for operands in _float32_operands(CASES[name], every):
-        exact = results(name, [operand.astype(np.float64) for operand in operands])
-        measurement.add(operands, errors_of_float32(results(name, operands), exact))
+        double = [operand.astype(np.float64) for operand in operands]
+        exact, size = results(name, double), _size(name, double)
+        measurement.add(operands, errors_of_float32(results(name, operands), exact, size))
     return measurement
+
+
+def _size(name: str, operands: Sequence[np.ndarray]) -> np.ndarray | None:
+    """Of a part of a complex number that number's size."""
+    whole = CASES[name].whole
+    if not whole:
+        return None
+    return np.hypot(*(results(f"{whole}_{part}", operands) for part in PARTS))
 
 
 def _float32_operands(case: Case, every: int) -> Iterator[list[np.ndarray]]:
@@ -109,12 +119,15 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "lgamma": special.gammaln,
     "digamma": special.digamma,
     "trigamma": lambda x: special.polygamma(1, x),
+    "igamma": special.gammainc,
+    "igammac": special.gammaincc,
+    "zeta": special.zeta,
 }
 
 
 def nanoseconds(name: str, dtype: str) -> tuple[float, float]:
     """The time per number, ours and that of NumPy or SciPy."""
-    low, high = (1.0, 3.0) if name == "acosh" else (0.1, 0.9)
+    low, high = (1.0, 3.0) if CASES[name].domain[0] == 1.0 else (0.1, 0.9)
     random = np.random.default_rng(0)
     operands = [random.uniform(low, high, _SIZE).astype(dtype) for _ in range(CASES[name].operands)]
     other = _OTHERS.get(name) or getattr(np, _NUMPY_NAMES.get(name, name))

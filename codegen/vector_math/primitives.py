@@ -17,6 +17,9 @@ import numpy as np
 Number = Any  # a NumPy float, an array of floats, or a Symbol
 Bits = Any  # the same with unsigned integers
 Condition = Any  # the same with truth values
+State = tuple[Number, ...]
+GoesOn = Callable[..., Condition]
+Step = Callable[..., State]
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {}
 OF_INTEGERS = frozenset(("floor_divide", "maximum", "minimum", "remainder"))
@@ -72,6 +75,10 @@ class Symbol(ABC):
         self, usual: Any, is_rare: Callable[[Number], Condition], slow: Callable[[Number], Number]
     ) -> Symbol:
         """slow(self) where is_rare(self), and `usual` elsewhere; see `replace_rare`."""
+
+    @abstractmethod
+    def repeat_while(self, goes_on: GoesOn, step: Step, state: State) -> State:
+        """`state` after as many steps as it goes on; see `repeat_while`."""
 
 
 def elementary(function: Callable[..., Number]) -> Callable[..., Number]:
@@ -230,6 +237,21 @@ def replace_rare(
     result = np.array(usual)
     result[rare] = slow(x[rare])
     return result
+
+
+def repeat_while(goes_on: GoesOn, step: Step, *state: Number) -> State:
+    """The state after as many steps, `state = step(*state)`, as `goes_on(*state)` holds; for nan it must not.
+
+    Of numbers side by side each takes as many steps as it needs, a vector as long as any of them.
+    """
+    for one in state:
+        if isinstance(one, Symbol):
+            return one.repeat_while(goes_on, step, tuple(map(one.like, state)))
+    open_ones = goes_on(*state)
+    while np.any(open_ones):
+        state = tuple(select(open_ones, new, old) for new, old in zip(step(*state), state))
+        open_ones = goes_on(*state)
+    return state
 
 
 def exact_product(a: Number, b: Number) -> tuple[Number, Number]:

@@ -1,5 +1,6 @@
-"""Rare arguments in machine code: a vector that holds none of them passes by with a comparison and a jump.
+"""What vectors cannot do without jumps, in machine code: rare arguments, and loops.
 
+A vector that holds none of the rare arguments passes by with a comparison and a jump.
 A branch around a slow function of single numbers would keep LLVM from vectorising the loop. So the loop calls
 a function, and LLVM is told of variants of it for vectors (its VFABI). They look whether any number of the
 vector is rare, and are inlined once the loop is made of vectors. The slow function is called, one number at a
@@ -14,7 +15,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 
 from .primitives import Condition, Number
-from .staged import Staged
+from .staged import Staged, write
 from .staged import define as define_function
 
 _VECTOR_BITS = (128, 256, 512)  # of SSE and NEON, AVX2, AVX-512
@@ -39,17 +40,36 @@ def define(
     _write_choice(one, is_rare, slow_function, pass_usual=False)
     lengths = [bits // _SIZES[str(kind)] for bits in _VECTOR_BITS]
     variants = [_define_variant(module, symbol, kind, lanes, is_rare, slow_function) for lanes in lengths]
-    mapping = (f"_ZGV_LLVM_N{n}vv_{symbol}({v.name})" for n, v in zip(lengths, variants))
-    _add_attribute(one, f'"vector-function-abi-variant"="{",".join(mapping)}"')
-    _keep(module, variants)
+    _offer(one, dict(zip(lengths, variants)))
     return one
+
+
+def offer_vectors(function: ir.Function, python_function: Callable[..., Number]) -> None:
+    """Let a function with loops be called, and by loops of vectors its variants for these."""
+    module, kind = function.module, function.function_type.return_type
+    function.attributes.discard("alwaysinline")
+    _set_attributes(function, "noinline")
+    variants = {}
+    for lanes in (bits // _SIZES[str(kind)] for bits in _VECTOR_BITS):
+        vector, symbol = ir.VectorType(kind, lanes), f"{function.name}.{lanes}"
+        variants[lanes] = _function(module, symbol, vector, len(function.args), "alwaysinline")
+        write(variants[lanes], python_function)
+    _offer(function, variants)
+
+
+def _offer(function: ir.Function, variants: dict[int, ir.Function]) -> None:
+    """Tell LLVM of variants for vectors, by their length (its VFABI)."""
+    letters = "v" * len(function.args)
+    mapping = (f"_ZGV_LLVM_N{n}{letters}_{function.name}({one.name})" for n, one in variants.items())
+    _add_attribute(function, f'"vector-function-abi-variant"="{",".join(mapping)}"')
+    _keep(function.module, [*variants.values()])
 
 
 def inline_variants(module: llvm.ModuleRef, pass_builder: llvm.PassBuilder) -> None:
     """Inline what LLVM's vectoriser calls, as it comes after the inliner, and drop what it does not call."""
-    if not any(function.name.startswith(_PREFIX) for function in module.functions):
+    kept = next((one for one in module.global_variables if one.name == _KEPT), None)
+    if kept is None:
         return
-    kept = module.get_global_variable(_KEPT)
     kept.name, kept.linkage = f"{_PREFIX}kept", "internal"
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
@@ -72,9 +92,13 @@ def _define_variant(
 def _function(module: ir.Module, symbol: str, kind: ir.Type, operands: int, *attributes: str) -> ir.Function:
     function = ir.Function(module, ir.FunctionType(kind, [kind] * operands), symbol)
     function.linkage = "internal"
+    _set_attributes(function, *attributes)
+    return function
+
+
+def _set_attributes(function: ir.Function, *attributes: str) -> None:
     for attribute in (*attributes, "nounwind", "readnone", "willreturn"):
         _add_attribute(function, attribute)
-    return function
 
 
 def _write_choice(function: ir.Function, is_rare: IsRare, slow: ir.Function, pass_usual: bool) -> None:
@@ -82,11 +106,7 @@ def _write_choice(function: ir.Function, is_rare: IsRare, slow: ir.Function, pas
     x, usual = function.args
     start, rare, end = (function.append_basic_block(label) for label in ("start", "rare", "end"))
     builder = ir.IRBuilder(start)
-    condition = is_rare(Staged(builder, x)).value
-    if isinstance(x.type, ir.VectorType):
-        mask = ir.IntType(x.type.count)
-        condition = builder.icmp_unsigned("!=", builder.bitcast(condition, mask), mask(0))
-    builder.cbranch(condition, rare, end).set_weights([1, 2**20])
+    builder.cbranch(is_rare(Staged(builder, x)).is_any(), rare, end).set_weights([1, 2**20])
     builder.position_at_end(rare)
     result = builder.call(slow, [x, usual] if pass_usual else [x])
     builder.branch(end)

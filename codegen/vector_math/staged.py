@@ -13,7 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .primitives import Condition, Number, Symbol
+from .primitives import Condition, GoesOn, Number, State, Step, Symbol
 
 # Multiply and add may be fused. Nothing may be reordered: that would undo the error-free steps.
 FLAGS = ("contract",)
@@ -29,9 +29,18 @@ def define(module: ir.Module, function: Callable[..., Number], types: tuple[ir.T
     defined = ir.Function(module, ir.FunctionType(types[0], types), symbol)
     defined.linkage = "internal"
     defined.attributes.add("alwaysinline")
+    write(defined, function)
+    if len(defined.blocks) > 1:  # LLVM makes no vectors of a loop around a loop
+        from . import rare  # which stages what it defines
+
+        rare.offer_vectors(defined, function)
+    return defined
+
+
+def write(defined: ir.Function, function: Callable[..., Number]) -> None:
+    """Let an LLVM function compute `function` of its arguments."""
     builder = ir.IRBuilder(defined.append_basic_block("entry"))
     builder.ret(function(*(Staged(builder, argument) for argument in defined.args)).value)
-    return defined
 
 
 class _OwnFlags(set):
@@ -96,6 +105,31 @@ class Staged(Symbol):
         call = self.builder.call(function, [self.value, self.operand(usual)])
         call.fastmath = _OwnFlags()
         return Staged(self.builder, call)
+
+    def repeat_while(self, goes_on: GoesOn, step: Step, state: State) -> State:
+        builder = self.builder
+        before = builder.block
+        head, body, end = (builder.append_basic_block(label) for label in ("head", "body", "end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        current = tuple(Staged(builder, builder.phi(one.value.type)) for one in state)
+        open_ones = goes_on(*current)
+        builder.cbranch(open_ones.is_any(), body, end)
+        builder.position_at_end(body)
+        following = tuple(map(open_ones.select, step(*current), current))
+        for one, first, new in zip(current, state, following):
+            one.value.add_incoming(first.value, before)
+            one.value.add_incoming(new.value, builder.block)
+        builder.branch(head)
+        builder.position_at_end(end)
+        return current
+
+    def is_any(self) -> ir.Value:
+        """This truth value, or whether any of a vector holds."""
+        if not isinstance(self.value.type, ir.VectorType):
+            return self.value
+        mask = ir.IntType(self.value.type.count)
+        return self.builder.icmp_unsigned("!=", self.builder.bitcast(self.value, mask), mask(0))
 
     def intrinsic(self, name: str, *others: Any) -> Staged:
         """LLVM's intrinsic `name`, whose operands and result have one type."""

@@ -231,12 +231,11 @@ class ElementWriter(IndexWriter):
         node = expression.node  # type: ignore[union-attr]
         place = self._place(scope)
         if isinstance(expression, Load):
-            fixed = "_".join(
-                str(range_of(one)[0])
-                for one in expression.indices
-                if isinstance(one, Index) and is_number(one)
+            numbers = (
+                range_of(one)[0] for one in expression.indices if isinstance(one, Index) and is_number(one)
             )
-            return f"{self.array(node).name}_{place}{fixed}"
+            fixed = "_".join(str(one) for one in numbers if formula_of(one) is None)
+            return f"{self.array(node).name}_{place + fixed or 'element'}"
         wanted = node.name or node.operator.noun
         is_array = any(wanted == buffer.name for buffer in self.arrays.buffers.values())
         return f"{wanted}_{place}" if is_array and place else wanted

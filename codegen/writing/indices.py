@@ -41,10 +41,6 @@ from ..nests.expression import (
 from ..nests.extents import ONE, Symbol
 from ..nests.tree import Loop, LoopTree
 
-LARGEST_LITERAL_OFFSET = 8
-"""Offsets of slices up to which code has them as numbers; larger ones are arguments, for other sizes too."""
-DEEPEST_OFFSET = 2
-"""Operations inside one another in the formula of an offset that code computes; others are arguments."""
 GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 """What a function takes as numbers."""
 
@@ -100,7 +96,6 @@ class IndexWriter:
         self.arrays = arrays
         self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
-        self._offsets: dict[int, ir.Variable] = {}
         self._constants: dict[tuple[Formula, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
         self._standing: dict[ir.Variable, Index] = {}
@@ -174,28 +169,8 @@ class IndexWriter:
         return None
 
     def _integer(self, value: int) -> ir.Expr:
-        """A number in index arithmetic; one of sizes is computed, or an argument as large ones are."""
-        if (formula := formula_of(value)) is not None:
-            return self._offset(value, canonical(formula))
-        if abs(value) <= LARGEST_LITERAL_OFFSET:
-            return ir.number(value)
-        if value not in self._offsets:
-            offset = self._offsets[value] = ir.Variable(self.arrays.pool.take("offset"))
-            self.arrays.numbers[offset] = value
-        return self._offsets[value]
-
-    def _offset(self, value: int, formula: Formula) -> ir.Expr:
-        key = formula, INT64
-        if key not in self._constants:
-            is_short = isinstance(formula, Source) or formula.depth <= DEEPEST_OFFSET
-            written = self._formula(formula) if is_short else None
-            if written is None:
-                written = ir.Variable(self.arrays.pool.take("offset"))
-                self.arrays.numbers[written] = int(value)
-            is_plain = isinstance(written, ir.Variable | ir.Const)
-            name = getattr(formula, "letter", "") or "offset"
-            self._constants[key] = written if is_plain else self._let(name, written)
-        return self._constants[key]
+        """A number in index arithmetic; one that follows from sizes is computed of them at the top."""
+        return self._number(value, INT64, "offset")
 
     def index(self, index: AnyIndex, scope: Scope) -> ir.Expr:
         if isinstance(index, Quotient):
@@ -238,16 +213,18 @@ class IndexWriter:
 
     def _literal(self, literal: Literal) -> ir.Expr:
         """A constant; one that follows from sizes is computed from them at the top, or is an argument."""
-        value, dtype = literal.value, literal.dtype
+        return self._number(literal.value, literal.dtype, "scale")
+
+    def _number(self, value: int | float, dtype: np.dtype, name: str) -> ir.Expr:
         formula = formula_of(value)
         if formula is None:
             return ir.Const(value, dtype)
         key = canonical(formula), dtype
         if key not in self._constants:
-            self._constants[key] = self._sized(plain(value), key[0], dtype)
+            self._constants[key] = self._sized(plain(value), key[0], dtype, name)
         return self._constants[key]
 
-    def _sized(self, value: int | float, formula: Formula, dtype: np.dtype) -> ir.Expr:
+    def _sized(self, value: int | float, formula: Formula, dtype: np.dtype, name: str) -> ir.Expr:
         written = self._formula(formula, is_whole=True)
         if isinstance(written, ir.Const):
             return ir.Const(value, dtype)
@@ -255,14 +232,14 @@ class IndexWriter:
             return written
         given = dtype if dtype in GIVEN else ir.FLOAT64 if dtype.kind == "f" else INT64
         if written is None:
-            name = formula.letter if isinstance(formula, Source) else ""
-            written = ir.Variable(self.arrays.pool.take(name or "number"), given)
+            letter = formula.letter if isinstance(formula, Source) else ""
+            written = ir.Variable(self.arrays.pool.take(letter or "number"), given)
             self.arrays.numbers[written] = value
         if written.dtype != dtype:
             written = ir.Cast(written, dtype)
         if isinstance(written, ir.Variable):
             return written
-        return self._let(formula.letter or "scale", written)
+        return self._let(formula.letter or name, written)
 
     def _let(self, name: str, value: ir.Expr) -> ir.Variable:
         variable = ir.Variable(self.arrays.pool.take(name), value.dtype)

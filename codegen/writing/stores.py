@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pullback.tracer.graph import Node
-from pullback.tracer.ops.elementwise import ADDITION, CONJUNCTION, add, multiply
+from pullback.tracer.ops.elementwise import CONJUNCTION, add, multiply
 from pullback.tracer.ops.indexing import index_update
 from pullback.tracer.ops.movement import slice_update
 from pullback.tracer.spec import BOOL
@@ -168,8 +168,21 @@ class RootWriter(ElementWriter):
 
     def _scatter(self, root: Root, scope: Scope) -> None:
         place, value = self._place_and_value(root, scope)
+        monoid = root.node.operator.monoid
+        assert monoid is not None
+        is_free = monoid.fold in (add, multiply)
+        if isinstance(place, ir.Load) and not is_free:  # the place is named twice
+            place = ir.Load(place.buffer, tuple(self._named(index, scope) for index in place.indices))
         origins = ir.gathered_origins(root.node.origin, value)
-        scope.statements.append(ir.Accumulate(place, value, ADDITION, True, origins))
+        scope.statements.append(ir.Accumulate(place, value, monoid, is_free, origins))
+
+    def _named(self, index: ir.Expr, scope: Scope) -> ir.Expr:
+        """A position as a variable, if it is not one."""
+        if isinstance(index, ir.Variable | ir.Const):
+            return index
+        variable = self._variable("place")
+        scope.statements.append(ir.Let(variable, index))
+        return variable
 
     def _update(self, root: Root, scope: Scope) -> None:
         self._put(*self._place_and_value(root, scope), root, scope)

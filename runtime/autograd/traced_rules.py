@@ -272,7 +272,7 @@ def _attempt() -> Iterator[None]:
     dropped = trace.dropped
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="float\\(\\) of a tensor that requires grad")
+            warnings.filterwarnings("ignore", message="(float|complex)\\(\\) of a tensor that requires grad")
             yield
     except Exception:
         trace.dropped = dropped

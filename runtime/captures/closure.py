@@ -161,6 +161,8 @@ class _Explorer:
         variable = reader.assign(expression)
         if stand_in is not None:
             reader.guard(f"{variable} is not {reader.constant(value)}")
+            if is_opaque_instance(value):
+                self.streams += [(stream, label) for stream in Content(value).streams]
             return StandIn(stand_in)
         if isinstance(value, np.ndarray):
             require_plain_array(value, f"{label}, which {self._code_name()} reaches,")

@@ -28,6 +28,7 @@ from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Stream, current_trace, is_tracing
 from ..values.tensor import make
 from ..values.value_kinds import kind_of_value, tensors_among
+from .traced_draws import form_of
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 """Classes whose objects are streams of random numbers."""
@@ -47,7 +48,7 @@ class Streams:
     def __init__(self, found: Iterable[tuple[Any, str]] = ()) -> None:
         labels = {id(one): (one, label) for one, label in found}
         self._streams = [*labels.values(), (_global, "numpy.random"), (random._inst, "random")]
-        self._states = [_state(one) for one, _ in self._streams]
+        self._states = [state_of(one) for one, _ in self._streams]
 
     def moved(self, noted: Iterable[Stream] = ()) -> str:
         """What to call the first stream that has been drawn from since; empty if there is none.
@@ -57,7 +58,7 @@ class Streams:
         """
         behind = {id(one.stream): one.behind for one in noted if isinstance(one, _Noted)}
         for (one, label), before in zip(self._streams, self._states):
-            if not _equal(_state(one), behind.get(id(one), before)):
+            if not _equal(state_of(one), behind.get(id(one), before)):
                 return label
         return ""
 
@@ -110,7 +111,7 @@ class _Noted:
         self.behind: Any = None
 
     def get_state(self) -> Any:
-        return _state(self.stream)
+        return state_of(self.stream)
 
     def set_state(self, state: Any) -> None:
         _set_state(self.stream, state)
@@ -169,25 +170,46 @@ def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(*arguments, **options)
         trace = current_trace()
         if any(isinstance(one.payload, Node) for one in tensors_among((*arguments, *options.values()))):
-            raise EagerOnlyError(f"Random numbers are drawn with a traced array{at_caller()}. {REMEDY}.")
+            return _drawn_with_traced(method, arguments, options)
         known = (one for one in trace.streams if isinstance(one, _Noted) and one.stream is stream)
         noted = next(known, None) or _Noted(stream)
         before = noted.get_state()
         is_known = _equal(before, noted.behind if noted in trace.streams else trace.stood(stream))
         given = copy.deepcopy((arguments, options)) if _are_plain((arguments, options)) else None
         value = method(*arguments, **options)
-        if given is None or not is_known or not _is_numbers(value):
+        seeds = method.__name__ == "seed"
+        if given is None or not is_known or not (seeds or _is_numbers(value)):
             return value  # the stream has moved unnoticed
         values = [value]
 
         def fresh() -> np.ndarray:
-            return np.asarray(values.pop() if values else method(*given[0], **given[1]))
+            found = values.pop() if values else method(*given[0], **given[1])
+            return np.zeros(()) if seeds else np.asarray(found)
 
         trace.streams.setdefault(noted, before)
         noted.behind = noted.get_state()
-        return make(trace.capture_drawn(fresh, noted), kind_of_value(value))
+        drawn = trace.capture_drawn(fresh, noted)
+        return None if seeds else make(drawn, kind_of_value(value))
 
     return draw
+
+
+def _drawn_with_traced(
+    method: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """What a draw with traced arguments gives, of draws without.
+
+    Raises:
+        EagerOnlyError: it does not follow from such.
+    """
+    form, stream = form_of(method), getattr(method, "__self__", None)
+    if form is None:
+        raise EagerOnlyError(f"Random numbers are drawn with a traced array{at_caller()}. {REMEDY}.")
+
+    def draw(name: str, *given: Any, **named: Any) -> Any:
+        return drawing(getattr(stream, name))(*given, **named)
+
+    return form(draw, *arguments, **options)
 
 
 _STAND_INS: dict[type, Callable[[Any], Any]] = {
@@ -233,9 +255,9 @@ def undrawn_if(error: type[Exception]) -> Iterator[None]:
         raise
 
 
-def _state(stream: Any) -> Any:
+def state_of(stream: Any) -> Any:
     if isinstance(stream, np.random.Generator):
-        return _state(stream.bit_generator)
+        return state_of(stream.bit_generator)
     if isinstance(stream, np.random.BitGenerator):
         children = getattr(stream.seed_seq, "n_children_spawned", 0)
         return {"state": stream.state, "children": children}
@@ -330,12 +352,14 @@ def _functions_of(table: Mapping[Any, str], refused: Callable[..., Any]) -> dict
     }
 
 
-REFUSED = ("seed", "set_state", "setstate", "set_bit_generator", "ranf", "sample")
+REFUSED = ("set_state", "setstate", "set_bit_generator")
+_METHODS = {"seed": "seed", "ranf": "random_sample", "sample": "random_sample"}
+"""Functions of `np.random` that are written in Python, and the methods that they call."""
 _DRAWING = {
     value: _refused_stream(f"{module.__name__}.{name}", value) if name in REFUSED else drawing(value)
     for module, stream in ((np.random, _global), (random, random._inst))
     for name, value in vars(module).items()
     if getattr(value, "__self__", None) is stream or name in REFUSED
-}
+} | {getattr(np.random, name): drawing(getattr(_global, method)) for name, method in _METHODS.items()}
 UNPREDICTABLE = _DRAWING | _functions_of(_OF_THE_SYSTEM, _refused) | _functions_of(_SEEDED, _refused_unseeded)
 """Functions and classes -> what a trace finds in their place."""

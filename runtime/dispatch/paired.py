@@ -44,8 +44,9 @@ class Paired(Runs):
         self.call = call.with_arrays([None] * len(call.arrays))
         args, kwargs = call.rebuild(call.leaves)
         leaves, _ = flatten((args, kwargs))
-        self.places = {place: _is_number(leaf) for place, leaf in enumerate(leaves) if _is_complex(leaf)}
-        self.function = compile(_of_parts(function, tuple(self.places.items())))
+        places = tuple((place, _is_number(leaf)) for place, leaf in enumerate(leaves) if _is_complex(leaf))
+        self.are_complex = tuple(map(_is_complex, call.leaves))
+        self.function = compile(_of_parts(function, places))
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call."""
@@ -61,10 +62,8 @@ class Paired(Runs):
         return self.function._newest_known(0)
 
     def _arguments(self, leaves: Sequence[Any]) -> Any:
-        call = self.call.with_arrays(leaves)
-        given, structure = flatten(call.rebuild(call.leaves))
-        parts = [_parts(leaf) if place in self.places else leaf for place, leaf in enumerate(given)]
-        return unflatten(structure, parts)
+        given = zip(self.are_complex, self.call.leaves_with(leaves))
+        return self.call.rebuild([_parts(leaf) if is_complex else leaf for is_complex, leaf in given])
 
 
 def _is_complex(leaf: Any) -> bool:
@@ -111,7 +110,7 @@ def _with_parts(value: Any) -> dict[str, Any]:
     """A result with the parts of its complex leaves, by a key that says what its leaves are."""
     leaves, structure = flatten(value)
     kinds = [REAL if not _is_complex(leaf) else NUMBER if _is_number(leaf) else COMPLEX for leaf in leaves]
-    parts = [leaf if kind == REAL else apply(pairs_of, leaf) for leaf, kind in zip(leaves, kinds)]
+    parts = [leaf if kind == REAL else _parts(leaf) for leaf, kind in zip(leaves, kinds)]
     return {" ".join(kinds): unflatten(structure, parts)}
 
 
@@ -122,6 +121,8 @@ def _is_number(leaf: Any) -> bool:
 def _with_whole_results(found: dict[str, Any]) -> Any:
     """The result that `_with_parts` was given."""
     ((kinds, value),) = found.items()
+    if isinstance(value, np.ndarray | Tensor):
+        return value if kinds == REAL else _whole(value, kinds == NUMBER)
     leaves, structure = flatten(value)
     return unflatten(
         structure,

@@ -18,6 +18,7 @@ from . import (
     embedding,
     indexing,
     losses,
+    low_rank,
     margins,
     noise,
     normalisations,
@@ -30,7 +31,7 @@ from .methods import METHODS, WITH_METHODS
 
 MODULES = (
     declared, *WITH_METHODS, indexing, padding, einsum, losses, classification, normalisations, margins, ctc,
-    pooling, resampling, embedding, distances, noise, attention,
+    pooling, resampling, embedding, distances, noise, attention, low_rank,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

@@ -85,11 +85,11 @@ def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 def _recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result with one tape node, in place of those that the function has recorded."""
     leaves, structure = flatten((args, kwargs))
-    saved = list(map(_saved, leaves))
+    saved = list(map(saved_leaf, leaves))
     state = get_rng_state()
     given = [(leaf, "an argument") for leaf in leaves if isinstance(leaf, RANDOM)]
     streams = Streams([*_streams_of(function), *given])
-    again = _around(function, _saved)
+    again = around(function, saved_leaf)
     first = next_sequence()
     result = structured(function(*args, **kwargs), "checkpoint", "result")
     edges = outer_edges(result.tensors, first)
@@ -111,15 +111,15 @@ def _is_inside(one: Tensor, first: int) -> bool:
     return one.requires_grad and one.grad_fn is not None and one.grad_fn.sequence > first
 
 
-def _saved(value: Any) -> Any:
+def saved_leaf(value: Any) -> Any:
     return Saved(value.payload, edge_of(value), value._cell) if isinstance(value, Tensor) else value
 
 
-def _restored(value: Any) -> Any:
+def restored_leaf(value: Any) -> Any:
     return value.as_tensor() if isinstance(value, Saved) else value
 
 
-def _around(
+def around(
     function: Any, change: Callable[[Any], Any], known: dict[int, FunctionType] | None = None
 ) -> Callable[..., Any]:
     """The function with the variables around it as they are now, each changed, whatever they become later."""
@@ -135,7 +135,7 @@ def _around(
     copied.__kwdefaults__ = function.__kwdefaults__
     for cell, own in zip(function.__closure__, cells):
         try:
-            own.cell_contents = _around(cell.cell_contents, change, known)
+            own.cell_contents = around(cell.cell_contents, change, known)
         except ValueError:  # without a value until later
             continue
     return copied
@@ -167,8 +167,8 @@ class CheckpointBackward(GradNode):
     def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
         if self.saved is None:
             raise GradientError(FREED)
-        leaves = list(map(_restored, self.saved))
-        function = _around(self.function, _restored)
+        leaves = list(map(restored_leaf, self.saved))
+        function = around(self.function, restored_leaf)
         args, kwargs = unflatten(self.structure, leaves)
         now = get_rng_state()
         set_rng_state(self.state)
@@ -182,7 +182,7 @@ class CheckpointBackward(GradNode):
             for one, cotangent in zip(result.tensors, cotangents)
             if cotangent is not None and one.requires_grad
         ]
-        inside = _Segment(create_graph, [edge for edge in self.edges if edge is not None])
+        inside = Segment(create_graph, [edge for edge in self.edges if edge is not None])
         inside.run([edge for edge, _ in pairs if edge], [one for _, one in pairs])
         return [inside.caught_at(edge) if edge else None for edge in self.edges]
 
@@ -190,7 +190,7 @@ class CheckpointBackward(GradNode):
         self.saved = None
 
 
-class _Segment(Pass):
+class Segment(Pass):
     """A backward pass that ends at some edges, and keeps what arrives there."""
 
     def __init__(self, create_graph: bool, ends: Sequence[Edge]) -> None:

@@ -47,7 +47,7 @@ def imag(input: Tensor) -> Tensor:
 
 
 CONJUGATES = (
-    "PyTorch's conj(), adjoint(), H and mH show the memory of a complex tensor, here they are copies that "
+    "PyTorch's conj(), adjoint(), H and mH show the memory of a complex tensor; here they are copies that "
     "are not to be written to; write into conj_physical(), a clone(), or the tensor itself"
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import Dim
 from ...tracer.errors import ArgumentError, ShapeError
 from ...tracer.graph import Node, constant
 from ...tracer.loop import attributes_of_loop
@@ -23,14 +24,14 @@ from ...tracer.ops.control import GIVEN, UNKNOWN_LENGTH, WHILE
 from ...tracer.origin import current_origin
 from ...tracer.spec import BOOL, INT64, Spec
 from ...tracer.trace import Trace, current_trace, is_tracing, tracing
-from ..captures.randomness import note_draws, undrawn_if
+from ..captures.randomness import note_draws, state_of, undrawn_if
 from ..tape.apply import apply, of_kind, standing_for, wrap
 from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.loops import apply_loop
 from ..tracing.rows import with_drawn, with_rows
 from ..values.modes import no_grad
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import Auxiliary, PythonNumber, as_kind
+from ..values.value_kinds import Auxiliary, NumpyTensor, PythonNumber, as_kind
 from .binomial import block_sizes, run_binomially
 from .checkpointing import checkpoint
 from .common import fail
@@ -237,33 +238,45 @@ def _length(name: str, rows: Structured, length: int | None) -> int:
         found, source = spec.shape[0], label
     if found is None:
         fail(ArgumentError, f"{name}: neither xs nor length tells the number of steps. Give length=...")
-    return int(found)
+    return found if isinstance(found, Dim) else int(found)
 
 
 def _run_scan(
     name: str, step: Step, carry: Structured, rows: Structured, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """The loop as Python's own."""
+    """The loop as Python's own; numbers of the first steps become what those of later ones are."""
     collected: list[Structured] = []
     kinds = [one.kind for one in rows.inputs(_specs_of_rows(rows))]
     values: Sequence[Tensor] = carry.tensors
+    changes = True
     for position in reversed(range(length)) if reverse else range(length):
         inputs = [of_kind(row[position], kind) for row, kind in zip(rows.tensors, kinds)]
         after, y = step(values, inputs)
-        while not collected and carry.differs(after):
+        if changes:
+            collected = _like(y, collected)
+        changes = changes and carry.differs(after)
+        if changes:
             carry = carry.converted(after)
-            after, y = step(carry.tensors, inputs)
         require_same(name, after, carry, BEFORE)
         if collected:
             require_same(name, y, collected[0], "the first step")
         values = after.tensors
         collected.append(y)
     if not collected:
-        return carry.restored(carry.tensors), _no_rows(name, step, carry, rows)
+        y = _traced_rows(name, step, carry, rows)
+        empty = [wrap(np.zeros((0, *spec.shape), spec.dtype)) for spec in y.specs]
+        return carry.restored(carry.tensors), y.restored(empty)
+    if changes and any(isinstance(one, PythonNumber | NumpyTensor) for one in y.tensors):
+        collected = _like(_traced_rows(name, step, carry, rows), collected)
     if reverse:
         collected.reverse()
     stacks = [stack(every) for every in zip(*(one.tensors for one in collected))]
     return carry.restored(values), collected[0].restored(stacks)
+
+
+def _like(y: Structured, collected: Sequence[Structured]) -> list[Structured]:
+    """What was collected, of the kinds and dtypes of a later step's."""
+    return [one.converted(y) if one.differs(y) else one for one in collected]
 
 
 def _specs_of_rows(rows: Structured) -> list[Spec]:
@@ -271,8 +284,8 @@ def _specs_of_rows(rows: Structured) -> list[Spec]:
     return [Spec(spec.shape[1:], spec.dtype) for spec in rows.specs]
 
 
-def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
-    """What a loop of no steps stacks: the step is traced for its shapes, and does not run."""
+def _traced_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Structured:
+    """What a step gives beside the carry, where no step had its kinds: it is traced, and does not run."""
     found: list[Structured] = []
 
     def run(tensors: list[Tensor]) -> list[Tensor]:
@@ -280,11 +293,13 @@ def _no_rows(name: str, step: Step, carry: Structured, rows: Structured) -> Any:
         return found[0].tensors
 
     inputs = [*carry.inputs(), *rows.inputs(_specs_of_rows(rows))]
-    with tracing(Trace(name)), no_grad():  # whose tape knows no graph
-        trace_body(name, run, inputs)
-        specs = found[0].specs
-    empty = [wrap(np.zeros((0, *spec.shape), spec.dtype)) for spec in specs]
-    return found[0].restored(empty)
+    trace = Trace(name)
+    trace.stood = state_of
+    with tracing(trace), no_grad():  # whose tape knows no graph
+        trace_body(name, run, inputs, may_draw=True)
+    for stream, before in trace.streams.items():
+        stream.set_state(before)
+    return found[0]
 
 
 def _traced_scan(

@@ -229,10 +229,10 @@ def i0(input: Operand) -> Tensor:
     """The modified Bessel function I_0, element by element."""
 
 def igamma(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
+    """The lower incomplete gamma function over gamma(a), element by element."""
 
 def igammac(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
+    """The upper incomplete gamma function over gamma(a), element by element."""
 
 def isfinite(input: Operand) -> Tensor:
     """Neither infinite nor nan, element by element."""

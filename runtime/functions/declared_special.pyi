@@ -74,10 +74,10 @@ def expm1(input: Operand) -> Tensor:
     """e ** x - 1, exact near 0, element by element."""
 
 def gammainc(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
+    """The lower incomplete gamma function over gamma(a), element by element."""
 
 def gammaincc(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
+    """The upper incomplete gamma function over gamma(a), element by element."""
 
 def gammaln(input: Operand) -> Tensor:
     """Log |gamma(x)| (DLMF 5.2), element by element."""
@@ -95,10 +95,10 @@ def i1e(input: Operand) -> Tensor:
     """exp(-|x|) I_1(x), element by element."""
 
 def igamma(input: Operand, other: Operand) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
+    """The lower incomplete gamma function over gamma(a), element by element."""
 
 def igammac(input: Operand, other: Operand) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), element by element. Code calls Python for it."""
+    """The upper incomplete gamma function over gamma(a), element by element."""
 
 def lgamma(input: Operand) -> Tensor:
     """Log |gamma(x)| (DLMF 5.2), element by element."""
@@ -128,4 +128,4 @@ def scaled_modified_bessel_k1(input: Operand) -> Tensor:
     """exp(x) K_1(x), element by element. Code calls Python for it."""
 
 def zeta(input: Operand, other: Operand) -> Tensor:
-    """The Hurwitz zeta function, the sum of (k + q) ** -x, element by element. Code calls Python for it."""
+    """The Hurwitz zeta function, the sum of (k + q) ** -x, element by element."""

@@ -2,7 +2,7 @@
 
 Of each dimension `n`, or `s`, elements are transformed: what is there, cut or with zeros behind. `norm` says
 which direction divides by their number: "backward" the inverse one, "forward" the other, "ortho" both by its
-root. SciPy computes them, so compiled functions run uncompiled.
+root. SciPy computes them, of compiled functions, too.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ def _whole(
     found = _as_complex(x)
     for dim, size in zip(dims, sizes):
         found = _resized(found, dim, int(found._value.shape[dim] if size is None else size), function)
-    return apply(f.fourier, found, dims=tuple(dims), inverse=inverse, norm=norm) if dims else found
+    return apply(f.fft, found, dims=tuple(dims), inverse=inverse, norm=norm) if dims else found
 
 
 def _real(x: Tensor, dim: int, size: int, norm: str, function: str) -> Tensor:
-    return apply(f.real_fourier, _resized(x, dim, size, function), dim=dim, norm=norm)
+    return apply(f.rfft, _resized(x, dim, size, function), dim=dim, norm=norm)
 
 
 def _of_half(x: Tensor, dim: int, size: int | None, norm: str, function: str) -> Tensor:
@@ -119,7 +119,7 @@ def _of_half(x: Tensor, dim: int, size: int | None, norm: str, function: str) ->
     if size < 1:
         fail(ArgumentError, f"fft.{function}: Invalid number of data points ({size}) specified.")
     half = _resized(_as_complex(x), dim, size // 2 + 1, function)
-    return apply(f.hermitian_inverse, half, dim=dim, size=size, norm=norm)
+    return apply(f.irfft, half, dim=dim, size=size, norm=norm)
 
 
 # --- one dimension ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.dims import formula_of, part_of
+from ...tracer.dims import Dim
 from ...tracer.errors import ArgumentError, DimensionError
 from ...tracer.lost_numbers import traced_size
 from ...tracer.ops import elementwise as e
@@ -120,7 +120,7 @@ def view_at(x: Tensor, index: Any) -> Tensor:
 
 def _select_first(x: Tensor, index: int) -> Tensor:
     shape = x._value.shape
-    start = _checked(index, int(shape[0]), 0)
+    start = _checked(index, shape[0], 0)
     zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
     row = sliced(x, (start, *zeros), (start + 1, *shape[1:]), ones)
     return apply(m.reshape, row, shape=shape[1:], grad_name="SelectBackward0")
@@ -128,7 +128,7 @@ def _select_first(x: Tensor, index: int) -> Tensor:
 
 def _slice_first(x: Tensor, index: slice) -> Tensor:
     shape = x._value.shape
-    start, stop, _ = _ends(index, shape[0])
+    start, stop = _limit(index.start, 0, shape[0]), _limit(index.stop, shape[0], shape[0])
     zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
     return sliced(x, (start, *zeros), (max(start, stop), *shape[1:]), ones)
 
@@ -286,29 +286,35 @@ def _enter(item: Any, basic: Basic, shape: tuple[int, ...]) -> None:
 def _checked(index: int, extent: int, dim: int) -> int:
     if not -extent <= index < extent:
         fail(DimensionError, f"index {index} is out of bounds for dimension {dim} with size {extent}")
-    return int(index) % int(extent)
+    return index + extent if index < 0 else index
 
 
 def _bound(value: Any) -> int | None:
     return None if value is None else int(value.__index__())
 
 
-def _ends(item: slice, extent: int) -> tuple[int, int, int]:
-    """Where a slice of a dimension starts and stops, and its step; a size that is given as an end is kept."""
-    start, stop, step = slice(*map(_bound, (item.start, item.stop, item.step))).indices(extent)
-    given = [traced_size(one) for one in (item.start, item.stop)]
-    if any(map(formula_of, given)):
-        wholes = 0 if item.start is None else given[0], extent if item.stop is None else given[1]
-        start, stop = (one if one == found else found for one, found in zip(wholes, (start, stop)))
-    return start, stop, step
+def _limit(value: Any, default: int, extent: int) -> int:
+    """Where a slice of step 1 begins or ends; what follows from sizes keeps its formula."""
+    if value is None:
+        return default
+    given = traced_size(value)
+    place = given if isinstance(given, Dim) else int(given.__index__())
+    if place < 0:
+        place = place + extent
+    return 0 if place < 0 else extent if place >= extent else place
 
 
 def _enter_slice(item: slice, basic: Basic, extent: int) -> None:
     dim = len(basic.starts)
-    if _bound(item.step) == 0:
+    step = _bound(item.step)
+    if step == 0:
         fail(ArgumentError, "slice step cannot be zero")
-    start, stop, step = _ends(item, extent)
-    length = part_of(extent, start, stop, step)
+    if step is None or step == 1:
+        start, stop, step = _limit(item.start, 0, extent), _limit(item.stop, extent, extent), 1
+        length = max(stop - start, 0)
+    else:
+        start, stop, step = slice(_bound(item.start), _bound(item.stop), step).indices(extent)
+        length = len(range(start, stop, step))
     if step < 0:
         basic.reversed.append(dim)
         start, step = start + (length - 1) * step, -step

@@ -25,6 +25,7 @@ from . import (
     indexing,
     joining,
     kinds,
+    lapack_factors,
     least_squares,
     linalg,
     movement,
@@ -36,6 +37,7 @@ from . import (
     scattering,
     selection,
     special,
+    spectrograms,
     statistics,
     tensor_equations,
     windows,
@@ -65,7 +67,7 @@ WITH_METHODS: tuple[ModuleType, ...] = (
     elementwise, arithmetic, comparison, reduction, statistics, movement, parts, joining, selection,
     ordering, contraction, linalg, windows, activation, special, numbers, calculus, running, grids,
     counting, scattering, complex_numbers, kinds, decompositions, least_squares, elimination,
-    tensor_equations,
+    lapack_factors, spectrograms, tensor_equations,
 )  # fmt: skip
 
 BINARY = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from ...tracer.errors import DTypeError
 from ...tracer.operator import Operator
@@ -20,7 +22,7 @@ from .common import (
     promoted_pair,
 )
 from .comparison import signbit
-from .declared import floor_divide, mul
+from .declared import mul
 
 __all__ = [
     "bitwise_left_shift", "bitwise_right_shift", "copysign", "frexp", "gcd", "heaviside", "lcm", "ldexp",
@@ -78,8 +80,6 @@ def ldexp(input: Tensor, other: Operand) -> Tensor:
 def frexp(input: Tensor) -> MantissaExponent:
     """(mantissa, exponent) with input = mantissa * 2 ** exponent and 0.5 <= |mantissa| < 1.
 
-    Code calls Python for it.
-
     Example:
         >>> frexp(tensor([8.0])).exponent
         tensor([4], dtype=torch.int32)
@@ -87,11 +87,12 @@ def frexp(input: Tensor) -> MantissaExponent:
     if isinstance(input, Tensor) and array_dtype(input).kind != "f":
         fail(DTypeError, "torch.frexp() only supports floating-point dtypes. Convert it first.")
     x = floating(input, "frexp")
-    return MantissaExponent(apply(s.mantissa, x), apply(s.exponent, x._detached()))
+    exponent = apply(s.exponent, x._detached())
+    return MantissaExponent(apply(s.mantissa, x), as_dtype(exponent, np.dtype("int32")))
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The next number after input in the direction of other. Code calls Python for it.
+    """The next number after input in the direction of other.
 
     Example:
         >>> nextafter(tensor([1.0]), tensor([2.0])) > 1
@@ -111,7 +112,7 @@ def _of_integers(operator: Operator, input: Operand, other: Operand) -> Tensor:
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:
-    """The greatest common divisor of integers. Code calls Python for it.
+    """The greatest common divisor of integers.
 
     Example:
         >>> gcd(tensor([12, 5]), tensor([18, 10]))
@@ -121,7 +122,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
 
 
 def lcm(input: Tensor, other: Tensor) -> Tensor:
-    """The least common multiple of integers. Code calls Python for it.
+    """The least common multiple of integers.
 
     Example:
         >>> lcm(tensor([4]), tensor([6]))
@@ -137,8 +138,6 @@ def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
         >>> bitwise_left_shift(tensor([1, 2]), 3)
         tensor([ 8, 16])
     """
-    if isinstance(other, int) and 0 <= other < 63 and _is_integer(input):
-        return mul(input, 1 << other)
     return _of_integers(s.bitwise_left_shift, input, other)
 
 
@@ -149,11 +148,4 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
         >>> bitwise_right_shift(tensor([8, -16]), 3)
         tensor([ 1, -2])
     """
-    if isinstance(other, int) and 0 <= other < 63 and _is_integer(input):
-        return floor_divide(input, 1 << other)
     return _of_integers(s.bitwise_right_shift, input, other)
-
-
-def _is_integer(value: Any) -> bool:
-    """Whether it is a tensor of integers in which a power of two has room."""
-    return isinstance(value, Tensor) and array_dtype(value).name == "int64"

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError, DimensionError
 from ...tracer.graph import Node
+from ...tracer.operator import Operator
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import reduction as r
@@ -37,7 +38,7 @@ from .declared import argmax, isnan
 from .movement import expand_to, movedim, permuted, reshape_to
 from .parts import along, flip, part, sliced
 from .reduction import PAIRS, ValuesIndices, flattened
-from .selection import index_select, values_of
+from .selection import index_select
 from .sorting import sorting_positions
 
 __all__ = [
@@ -373,12 +374,17 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         >>> bincount(tensor([0, 2, 2]))
         tensor([1, 0, 2])
     """
-    values = values_of(tensor(input, "bincount"), "bincount")
-    if values.dtype.kind not in "iu" or values.ndim != 1 or (values.size and values.min() < 0):
+    x = tensor(input, "bincount")
+    is_vector = array_dtype(x).kind in "iu" and x.ndim == 1
+    if not is_vector or (x.numel() and bool(apply(e.less, _extreme_of(r.amin, x), 0))):
         fail(ArgumentError, "bincount only supports 1-d non-negative integral inputs.")
-    size = max(int(values.max()) + 1 if values.size else 0, minlength)
+    size = max(int(_extreme_of(r.amax, x)) + 1 if x.numel() else 0, minlength)
     if weights is None:
-        return wrap(np.bincount(values, minlength=size))
-    if array_dtype(weights).kind != "f":
+        weights = filled(tuple(x._value.shape), 1, INT64)
+    elif array_dtype(weights).kind != "f":
         weights = as_dtype(weights, np.dtype("float64"))
-    return apply(x_ops.scatter_add, weights, wrap(values.astype(np.int64)), shape=(size,))
+    return apply(x_ops.scatter_add, weights, as_dtype(x, INT64), shape=(size,))
+
+
+def _extreme_of(operator: Operator, x: Tensor) -> Tensor:
+    return apply(operator, x._detached(), dims=(0,), keepdim=False)

@@ -158,8 +158,10 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     for distance, dim in zip(distances, places):
         dim = own_dim(dim, x, "roll")
         extent = x._value.shape[dim]
-        cut = (extent - distance) % extent if extent else 0
-        if cut:
+        if abs(distance) > extent:
+            distance %= max(extent, 1)
+        cut = extent - distance if distance > 0 else -distance
+        if 0 < cut < extent:
             pieces = part(x, dim, cut, extent), part(x, dim, 0, cut)
             x = apply(m.concatenate, *pieces, dim=dim, grad_name="RollBackward0")
     return apart_from(input, x)

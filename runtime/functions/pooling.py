@@ -80,18 +80,6 @@ class _Windows:
 # --- the largest --------------------------------------------------------------------------------------------
 
 
-def _max_pool(
-    rank: int, input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes,
-    ceil_mode: bool, return_indices: bool,
-) -> Any:  # fmt: skip
-    x = tensor(input, f"max_pool{rank}d")
-    sizes = _Windows(rank, x, kernel_size, stride, padding, dilation, ceil_mode, f"max_pool{rank}d")
-    kind = array_dtype(x)
-    windows, counts = sizes.of(x, lowest(kind))
-    values, places = largest(windows, -1)
-    return (values, _positions(sizes, places, counts)) if return_indices else values
-
-
 def _positions(sizes: _Windows, places: Tensor, counts: tuple[int, ...]) -> Tensor:
     """Where in the last dimensions of the tensor, flattened, each window's largest element is."""
     position: Tensor | None = None
@@ -128,7 +116,12 @@ def _pool_largest(
         >>> max_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
         tensor([[3., 2.]])
     """
-    return _max_pool(_rank, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    function = f"max_pool{_rank}d"
+    x = tensor(input, function)
+    sizes = _Windows(_rank, x, kernel_size, stride, padding, dilation, ceil_mode, function)
+    windows, counts = sizes.of(x, lowest(array_dtype(x)))
+    values, places = largest(windows, -1)
+    return (values, _positions(sizes, places, counts)) if return_indices else values
 
 
 max_pool1d = of_rank(_pool_largest, 1, "max_pool1d")
@@ -154,7 +147,7 @@ def _pool_with_indices(
         >>> max_pool1d_with_indices(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
         (tensor([[3., 2.]]), tensor([[1, 2]]))
     """
-    return _max_pool(_rank, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+    return _pool_largest(input, kernel_size, stride, padding, dilation, ceil_mode, True, _rank=_rank)
 
 
 max_pool1d_with_indices = of_rank(_pool_with_indices, 1, "max_pool1d_with_indices")
@@ -215,12 +208,39 @@ max_unpool3d = of_rank(
 # --- the mean -----------------------------------------------------------------------------------------------
 
 
-def _avg_pool(
-    rank: int, input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, ceil_mode: bool,
-    count_include_pad: bool, divisor_override: int | None,
+def _shared(total: Tensor, divisor: Tensor) -> Tensor:
+    if array_dtype(total).kind != "f":
+        return div(total, apply(e.convert, divisor, dtype=array_dtype(total)), rounding_mode="trunc")
+    return apply(e.divide, total, apply(e.convert, divisor, dtype=array_dtype(total)))
+
+
+def avg_pool1d(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    x = tensor(input, f"avg_pool{rank}d")
-    sizes = _Windows(rank, x, kernel_size, stride, padding, 1, ceil_mode, f"avg_pool{rank}d")
+    """The mean of each window along the last dimension; padding counts as zeros, if `count_include_pad`.
+
+    Example:
+        >>> avg_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[2., 1.]])
+    """
+    return _pool_mean(input, kernel_size, stride, padding, ceil_mode, count_include_pad, _rank=1)
+
+
+def _pool_mean(
+    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+    *, _rank: int = 1,
+) -> Tensor:  # fmt: skip
+    """The mean of each window over the last two dimensions; or its sum over `divisor_override`.
+
+    Example:
+        >>> avg_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
+        tensor([[[1.5000]]])
+    """
+    function = f"avg_pool{_rank}d"
+    x = tensor(input, function)
+    sizes = _Windows(_rank, x, kernel_size, stride, padding, 1, ceil_mode, function)
     windows, counts = sizes.of(x, 0)
     if divisor_override is not None:
         if divisor_override == 0:
@@ -238,41 +258,6 @@ def _avg_pool(
     if is_whole and array_dtype(x).kind == "f":
         return mean(windows, -1)
     return _shared(sum(windows, -1), wrap(divisor))
-
-
-def _shared(total: Tensor, divisor: Tensor) -> Tensor:
-    if array_dtype(total).kind != "f":
-        return div(total, apply(e.convert, divisor, dtype=array_dtype(total)), rounding_mode="trunc")
-    return apply(e.divide, total, apply(e.convert, divisor, dtype=array_dtype(total)))
-
-
-def avg_pool1d(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True,
-) -> Tensor:  # fmt: skip
-    """The mean of each window along the last dimension; padding counts as zeros, if `count_include_pad`.
-
-    Example:
-        >>> avg_pool1d(tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-        tensor([[2., 1.]])
-    """
-    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
-
-
-def _pool_mean(
-    input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-    *, _rank: int = 1,
-) -> Tensor:  # fmt: skip
-    """The mean of each window over the last two dimensions; or its sum over `divisor_override`.
-
-    Example:
-        >>> avg_pool2d(tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2)
-        tensor([[[1.5000]]])
-    """
-    return _avg_pool(
-        _rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
 
 
 avg_pool2d = of_rank(_pool_mean, 2, "avg_pool2d")
@@ -295,7 +280,7 @@ def _pool_norm(
     """
     size = math.prod(sizes_of(kernel_size, _rank, f"lp_pool{_rank}d", "kernel_size"))
     power = pow(tensor(input, f"lp_pool{_rank}d"), norm_type)
-    found = _avg_pool(_rank, power, kernel_size, stride, 0, ceil_mode, True, None)
+    found = _pool_mean(power, kernel_size, stride, 0, ceil_mode, _rank=_rank)
     positive = apply(e.multiply, apply(e.sign, found), apply(e.relu, apply(e.absolute, found)))
     return pow(apply(e.multiply, positive, size), 1.0 / norm_type)
 
@@ -348,7 +333,7 @@ def _adaptive_avg_pool(input: Tensor, output_size: Any, *, _rank: int = 1) -> Te
     extents = tuple(x.shape[x.ndim - _rank :])
     if all(size and extent % size == 0 for size, extent in zip(wanted, extents)):
         kernel = tuple(extent // size for size, extent in zip(wanted, extents))
-        return _avg_pool(_rank, x, kernel, None, 0, False, True, None)
+        return _pool_mean(x, kernel, _rank=_rank)
     for dim, size in enumerate(wanted, x.ndim - _rank):
         pieces = [mean(part(x, dim, *one), dim, True) for one in _bounds(x.shape[dim], size)]
         x = cat(pieces, dim) if pieces else part(x, dim, 0, 0)

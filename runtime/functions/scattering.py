@@ -93,7 +93,7 @@ def scatter_reduce(
     """input combined with src where `gather` with the same index would read.
 
     Args:
-        reduce: "sum", "prod", "mean", "amax" or "amin"; all but "sum" and "mean" not in compiled functions.
+        reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether the elements of `input` take part, where src has something for them.
 
     Example:

@@ -80,11 +80,20 @@ def _around(x: Tensor, padding: Sequence[int], value: float) -> Tensor:
 # --- convolutions -------------------------------------------------------------------------------------------
 
 
-def _convolution(
-    rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes | str,
-    dilation: Sizes, groups: int,
+def _conv(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
+    dilation: Sizes = 1, groups: int = 1, *, _rank: int = 1,
 ) -> Tensor:  # fmt: skip
-    function = f"conv{rank}d"
+    """Windows of (batch, channels, length) times weight of (outputs, channels / groups, size).
+
+    Raises:
+        ShapeError: the shapes do not fit, or the window is larger than the padded input.
+
+    Example:
+        >>> conv1d(tensor([[[1.0, 2.0, 4.0]]]), tensor([[[1.0, -1.0]]]))
+        tensor([[[-1., -2.]]])
+    """
+    function = f"conv{_rank}d"
     x, w = tensor(input, function), tensor(weight, function, "weight")
     if array_dtype(x) != array_dtype(w):
         fail(
@@ -92,16 +101,16 @@ def _convolution(
             f"{function}(): Input type ({torch_name(x)}) and weight type ({torch_name(w)}) should be the "
             "same. Convert one, e.g. with .to(x.dtype).",
         )
-    if x.ndim == rank + 1:
-        return _convolution(rank, x.unsqueeze(0), w, bias, stride, padding, dilation, groups).squeeze(0)
-    if x.ndim != rank + 2 or w.ndim != rank + 2 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
+    if x.ndim == _rank + 1:
+        return _conv(x.unsqueeze(0), w, bias, stride, padding, dilation, groups, _rank=_rank).squeeze(0)
+    if x.ndim != _rank + 2 or w.ndim != _rank + 2 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         fail(
             ShapeError,
             f"{function}(): Given groups={groups}, weight of size {list(w.shape)}, expected input of "
-            f"{rank + 2} dimensions with channels to match, but got input of size {list(x.shape)} instead",
+            f"{_rank + 2} dimensions with channels to match, but got input of size {list(x.shape)} instead",
         )
     jumps, steps = (
-        sizes_of(one, rank, function, name) for one, name in ((stride, "stride"), (dilation, "dilation"))
+        sizes_of(one, _rank, function, name) for one, name in ((stride, "stride"), (dilation, "dilation"))
     )
     kernel = tuple(w.shape[2:])
     if padding == "same" and any(one != 1 for one in jumps):
@@ -111,7 +120,7 @@ def _convolution(
         widths = [(0, 0), (0, 0), *((one // 2, one - one // 2) for one in whole)]
         x = padded(x, widths, "constant", 0.0)
     elif padding != "valid":
-        around = sizes_of(padding, rank, function, "padding")  # type: ignore[arg-type]
+        around = sizes_of(padding, _rank, function, "padding")  # type: ignore[arg-type]
         if any(one < 0 for one in around):
             fail(ArgumentError, f"{function}(): negative padding is not supported, found {padding}")
         x = _around(x, around, 0.0)
@@ -127,23 +136,7 @@ def _convolution(
         results.append(matmul(rows, columns))
     joined = cat(results, 1) if groups > 1 else results[0]
     found = reshape_to(joined, (x.shape[0], w.shape[0], *counts), TITLE)
-    return found if bias is None else apply(e.add, found, bias.reshape((-1, *(1,) * rank)), grad_name=TITLE)
-
-
-def _conv(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
-    dilation: Sizes = 1, groups: int = 1, *, _rank: int = 1,
-) -> Tensor:  # fmt: skip
-    """Windows of (batch, channels, length) times weight of (outputs, channels / groups, size).
-
-    Raises:
-        ShapeError: the shapes do not fit, or the window is larger than the padded input.
-
-    Example:
-        >>> conv1d(tensor([[[1.0, 2.0, 4.0]]]), tensor([[[1.0, -1.0]]]))
-        tensor([[[-1., -2.]]])
-    """
-    return _convolution(_rank, input, weight, bias, stride, padding, dilation, groups)
+    return found if bias is None else apply(e.add, found, bias.reshape((-1, *(1,) * _rank)), grad_name=TITLE)
 
 
 conv1d = of_rank(_conv, 1, "conv1d")
@@ -158,42 +151,6 @@ conv3d = of_rank(
 
 
 # --- transposed convolutions --------------------------------------------------------------------------------
-
-
-def _transposed(
-    rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes,
-    output_padding: Sizes, groups: int, dilation: Sizes,
-) -> Tensor:  # fmt: skip
-    """A convolution of the input with zeros between its elements, by the weight backwards."""
-    function = f"conv_transpose{rank}d"
-    x, w = tensor(input, function), tensor(weight, function, "weight")
-    if x.ndim == rank + 1:
-        one = _transposed(rank, x.unsqueeze(0), w, bias, stride, padding, output_padding, groups, dilation)
-        return one.squeeze(0)
-    if x.ndim != rank + 2 or w.ndim != rank + 2 or x.shape[1] != w.shape[0] or w.shape[0] % groups:
-        fail(
-            ShapeError,
-            f"{function}(): Given groups={groups}, weight of size {list(w.shape)}, expected input of "
-            f"{rank + 2} dimensions with channels to match, but got input of size {list(x.shape)} instead",
-        )
-    given = (stride, padding, output_padding, dilation)
-    names = ("stride", "padding", "output_padding", "dilation")
-    jumps, around, more, steps = (sizes_of(one, rank, function, name) for one, name in zip(given, names))
-    if any(one >= max(jump, step) for one, jump, step in zip(more, jumps, steps)):
-        fail(
-            ArgumentError,
-            f"{function}(): output padding must be smaller than either stride or dilation, but got "
-            f"output_padding: {more} stride: {jumps} dilation: {steps}",
-        )
-    for dim, jump in enumerate(jumps, 2):
-        x = _spread_out(x, dim, jump)
-    reach = [step * (size - 1) for step, size in zip(steps, w.shape[2:])]
-    widths = [(one - taken, one - taken + rest) for one, taken, rest in zip(reach, around, more)]
-    x = padded(x, [(0, 0), (0, 0), *widths], "constant", 0.0)
-    inputs, outputs, kernel = w.shape[0] // groups, w.shape[1], tuple(w.shape[2:])
-    grouped = movedim(reshape_to(w, (groups, inputs, outputs, *kernel)), 2, 1)
-    turned = flip(reshape_to(grouped, (groups * outputs, inputs, *kernel)), *range(2, rank + 2))
-    return _convolution(rank, x, turned, bias, 1, 0, dilation, groups)
 
 
 def _spread_out(x: Tensor, dim: int, jump: int) -> Tensor:
@@ -225,7 +182,35 @@ def _conv_transpose(
         >>> conv_transpose1d(tensor([[[1.0, 2.0]]]), tensor([[[1.0, 1.0]]]))
         tensor([[[1., 3., 2.]]])
     """
-    return _transposed(_rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    function = f"conv_transpose{_rank}d"
+    x, w = tensor(input, function), tensor(weight, function, "weight")
+    if x.ndim == _rank + 1:
+        others = (stride, padding, output_padding, groups, dilation)
+        return _conv_transpose(x.unsqueeze(0), w, bias, *others, _rank=_rank).squeeze(0)
+    if x.ndim != _rank + 2 or w.ndim != _rank + 2 or x.shape[1] != w.shape[0] or w.shape[0] % groups:
+        fail(
+            ShapeError,
+            f"{function}(): Given groups={groups}, weight of size {list(w.shape)}, expected input of "
+            f"{_rank + 2} dimensions with channels to match, but got input of size {list(x.shape)} instead",
+        )
+    given = (stride, padding, output_padding, dilation)
+    names = ("stride", "padding", "output_padding", "dilation")
+    jumps, around, more, steps = (sizes_of(one, _rank, function, name) for one, name in zip(given, names))
+    if any(one >= max(jump, step) for one, jump, step in zip(more, jumps, steps)):
+        fail(
+            ArgumentError,
+            f"{function}(): output padding must be smaller than either stride or dilation, but got "
+            f"output_padding: {more} stride: {jumps} dilation: {steps}",
+        )
+    for dim, jump in enumerate(jumps, 2):
+        x = _spread_out(x, dim, jump)
+    reach = [step * (size - 1) for step, size in zip(steps, w.shape[2:])]
+    widths = [(one - taken, one - taken + rest) for one, taken, rest in zip(reach, around, more)]
+    x = padded(x, [(0, 0), (0, 0), *widths], "constant", 0.0)
+    inputs, outputs, kernel = w.shape[0] // groups, w.shape[1], tuple(w.shape[2:])
+    grouped = movedim(reshape_to(w, (groups, inputs, outputs, *kernel)), 2, 1)
+    turned = flip(reshape_to(grouped, (groups * outputs, inputs, *kernel)), *range(2, _rank + 2))
+    return _conv(x, turned, bias, 1, 0, dilation, groups, _rank=_rank)
 
 
 conv_transpose1d = of_rank(_conv_transpose, 1, "conv_transpose1d")

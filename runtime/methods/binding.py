@@ -177,6 +177,14 @@ def _converter(dtype: dtypes.DType) -> Callable[..., Tensor]:
     return method
 
 
+def _without_dtype(name: str, instead: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        raise DTypeError(f"{name}(): there are no such numbers here, as NumPy has none. Use {instead}().")
+
+    method.__doc__ = f"DTypeError: NumPy has no such numbers; `{instead}` has a dtype near to it."
+    return method
+
+
 # --- new tensors of the same dtype ------------------------------------------------------------------------
 
 
@@ -330,6 +338,8 @@ def _bind_the_rest() -> None:
     _bind("retain_grad", autograd.retain_grad)
     for name, dtype in CONVERTERS.items():
         _bind(name, _converter(dtype))
+    for name, instead in (("bfloat16", "float"), ("chalf", "cfloat")):
+        _bind(name, _without_dtype(name, instead))
     for name in ("zeros", "ones", "empty", "full", "empty_strided"):
         _bind(f"new_{name}", _new(getattr(creation, name)))
     _bind("T", property(_transposed, doc="The dimensions in reverse order."))
@@ -337,7 +347,7 @@ def _bind_the_rest() -> None:
         "mT",
         property(lambda self: movement.transpose(self, -2, -1), doc="The last two dimensions exchanged."),
     )
-    _bind("H", property(complex_numbers.adjoint, doc="The transpose of a matrix, its elements conjugated."))
+    _bind("H", property(complex_numbers.adjoint, doc="The transpose of a matrix, conjugated."))
 
 
 def _transposed(self: Tensor) -> Tensor:

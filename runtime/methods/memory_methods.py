@@ -163,5 +163,5 @@ METHODS: dict[str, Any] = {
     "is_cpu": True,
     "is_sparse_csr": False,
     "name": None,
-    "mH": property(complex_numbers.adjoint, doc="The last two dimensions exchanged, elements conjugated."),
+    "mH": property(complex_numbers.adjoint, doc="The last two dimensions exchanged, and conjugated."),
 }

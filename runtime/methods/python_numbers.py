@@ -85,14 +85,15 @@ def _repeating(general: Method) -> Method:
 
     @functools.wraps(general)
     def method(self: NumpyScalar, other: Any) -> Any:
-        if type(other) not in SEQUENCES:
+        if not isinstance(other, SEQUENCES):
             return general(self, other)
-        return other * (operator.index(self) if _is_whole(self) else 1.0)  # the latter raises as Python does
+        times: Any = operator.index(self) if _is_whole(self) else 1.0  # which raises as Python does
+        return other * times
 
     return method
 
 
-SEQUENCES = (list, tuple, str, bytes)
+SEQUENCES: Any = (list, tuple, str, bytes)
 
 
 def _power(base: Any, exponent: Any, compute: Callable[[], Any]) -> Any:

@@ -25,8 +25,8 @@ from ..tape.inplace import require_assignable, update
 from ..values.asked import Asked
 from ..values.nodes import next_sequence
 from ..values.tensor import Tensor
-from ..values.value_kinds import NumpyScalar, NumpyTensor, settled
-from .protocols import FUNCTIONS, OPERANDS, called, written
+from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, settled
+from .protocols import FUNCTIONS, OPERANDS, called, without_lists, written
 
 Method = Callable[..., Any]
 
@@ -210,10 +210,11 @@ def numpy_operator(ufunc: np.ufunc, torch: Method | None, reflected: bool = Fals
     def method(self: Tensor, other: Any) -> Any:
         if torch is not None and _is_same_in_both(self, other):
             return torch(self, other)
-        if not isinstance(other, OPERANDS):
+        is_sequence = isinstance(other, list | tuple)
+        if not isinstance(other, OPERANDS) or (is_sequence and type(self) is PythonNumber):
             return NotImplemented
         operands = (other, self) if reflected else (self, other)
-        return settled(called(ufunc, operands), operands)
+        return settled(called(ufunc, operands), without_lists(operands))
 
     return functools.wraps(torch)(method) if torch is not None else method
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...tracer.errors import ArgumentError
 from ...tracer.spec import INT64, real_dtype
 from ..functions import PUBLIC, joining, movement, parts, selection, statistics
-from ..functions.common import array_dtype, as_dtype, fail, filled, is_traced
+from ..functions.common import array_dtype, as_dtype, fail, filled
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from ..values.value_kinds import as_array
@@ -252,12 +252,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights."""
     given = None if weights is None else as_dtype(tensor_of(weights), np.dtype("float64"))
-    values = tensor_of(x)
-    if not is_traced(values):
-        return PUBLIC["bincount"](values, given, minlength)
-    size = max(int(PUBLIC["amax"](values)) + 1, minlength)  # a question with a guard
-    added = filled(tuple(values.shape), 1, np.dtype("int64")) if given is None else given
-    return PUBLIC["index_add"](filled((size,), 0, array_dtype(added)), 0, values, added)
+    return PUBLIC["bincount"](tensor_of(x), given, minlength)
 
 
 def _cumulative(real: Any, begin: int) -> Callable[..., Tensor]:

@@ -103,7 +103,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         unknown(f"{public_name(ufunc)}.{method}")
     if out is not None:
         return written(result, out[0], ufunc.__name__)
-    result = settled(result, inputs)
+    result = settled(result, without_lists(inputs))
     is_weak = type(result) is PythonNumber and all(result is not one for one in inputs)
     return as_kind(result, NumpyScalar) if is_weak else result
 
@@ -118,6 +118,11 @@ def fresh(result: Any, given: Iterable[Any]) -> Any:
     for one in tensors_among(given):
         result = apart_from(one, result)
     return result
+
+
+def without_lists(operands: Iterable[Any]) -> list[Any]:
+    """The operands of a ufunc that decide the kind of its result: of a list NumPy makes an array first."""
+    return [one for one in operands if not isinstance(one, list | tuple)]
 
 
 def _is_operand(value: Any) -> bool:

@@ -1,12 +1,8 @@
-"""NumPy's ufuncs that are made of other functions, and the methods of ufuncs: `np.maximum.accumulate(x)`.
-
-SciPy's special functions are ufuncs as well.
-"""
+"""NumPy's ufuncs that are made of other functions, and the methods of ufuncs: `np.maximum.accumulate(x)`."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,34 +52,13 @@ def modf(x: Any) -> tuple[Tensor, Tensor]:
 def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """The mantissa, from 0.5 to 1, and the exponent."""
     (value,), _ = converted(np.sqrt, (x,))
-    size = PUBLIC["abs"](value._detached())
-    is_plain = PUBLIC["isfinite"](size) & (size > 0)
-    exponent = PUBLIC["where"](is_plain, PUBLIC["floor"](PUBLIC["log2"](size)) + 1, 0.0)
-    share = size / PUBLIC["exp2"](exponent)  # log2 may be rounded over a power of two
-    exponent = exponent + PUBLIC["where"](is_plain & (share >= 1), 1.0, 0.0)
-    exponent = exponent - PUBLIC["where"](is_plain & (share < 0.5), 1.0, 0.0)
-    return value / PUBLIC["exp2"](exponent), as_dtype(exponent, np.dtype("int32"))
+    mantissa, exponent = PUBLIC["frexp"](value)
+    return mantissa, exponent
 
 
 def ldexp(x: Any, exponent: Any) -> Tensor:
     (value,), dtype = converted(np.sqrt, (x,))
     return value * PUBLIC["exp2"](as_dtype(tensor_of(exponent), dtype))
-
-
-def left_shift(x: Any, count: Any) -> Tensor:
-    (x, count), _ = _both(np.left_shift, x, count)
-    return x * PUBLIC["pow"](2, count)
-
-
-def right_shift(x: Any, count: Any) -> Tensor:
-    (x, count), dtype = _both(np.right_shift, x, count)
-    last = dtype.itemsize * 8 - 2
-    shifted = PUBLIC["floor_divide"](x, PUBLIC["pow"](2, PUBLIC["clamp"](count, 0, last)))
-    return (
-        PUBLIC["where"](count > last, PUBLIC["where"](x < 0, -1, 0), shifted)
-        if dtype.kind == "i"
-        else shifted
-    )
 
 
 def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
@@ -94,89 +69,19 @@ def vecdot(a: Any, b: Any, axis: int = -1) -> Tensor:
     return declared.sum(conjugate(movement.movedim(x, axis, -1)) * movement.movedim(y, axis, -1), -1)
 
 
-def _of_integers(ufunc: np.ufunc) -> Callable[..., Tensor]:
+def _bitwise_count(x: Any) -> Tensor:
     """Computed by NumPy from values, of which there is no gradient."""
-    return lambda *inputs: wrap(np.asarray(ufunc(*known(ufunc.__name__, *inputs))))
+    return wrap(np.asarray(np.bitwise_count(*known("bitwise_count", x))))
 
 
 OF_OTHERS |= {
     "heaviside": heaviside, "copysign": copysign, "modf": modf, "frexp": frexp, "ldexp": ldexp,
-    "left_shift": left_shift, "right_shift": right_shift, "vecdot": vecdot,
+    "vecdot": vecdot, "bitwise_count": _bitwise_count,
     "divmod": lambda a, b: (called(np.floor_divide, (a, b)), called(np.remainder, (a, b))),
     "matvec": lambda a, b: FUNCTIONS[np.einsum]("...ij,...j->...i", a, b),
     "vecmat": lambda a, b: FUNCTIONS[np.einsum]("...i,...ij->...j", PUBLIC["conj_physical"](tensor_of(a)), b),
-    **{name: _of_integers(getattr(np, name)) for name in ("gcd", "lcm", "bitwise_count")},
 }  # fmt: skip
 OPTIONS["vecdot"] = {"axis"}
-
-# --- SciPy's ------------------------------------------------------------------------------------------------
-
-
-def _floats(*values: Any) -> list[Tensor]:
-    return [averaged(one) for one in promoted(values)]
-
-
-def _ndtr(x: Any) -> Tensor:
-    return 0.5 * PUBLIC["erfc"](averaged(x) * -math.sqrt(0.5))
-
-
-def _log_ndtr(x: Any) -> Tensor:
-    """Far below 0 by the continued fraction of the tail, where `erfc` underflows (Abramowitz and
-    Stegun 26.2.14)."""
-    (value,) = _floats(x)
-    near = PUBLIC["maximum"](value, -5.0)
-    far = PUBLIC["minimum"](value, -5.0)
-    fraction = far * 0.0
-    for place in range(40, 0, -1):
-        fraction = place / (fraction - far)
-    tail = -0.5 * far * far - 0.5 * math.log(2 * math.pi) - PUBLIC["log"](fraction - far)
-    return PUBLIC["where"](value < -5.0, tail, PUBLIC["log"](_ndtr(near)))
-
-
-def _rel_entr(x: Any, y: Any) -> Tensor:
-    p, q = _floats(x, y)
-    return PUBLIC["xlogy"](p, p) - PUBLIC["xlogy"](p, q)
-
-
-def _xlog1py(x: Any, y: Any) -> Tensor:
-    factor, value = _floats(x, y)
-    is_zero = PUBLIC["eq"](factor, 0) & ~PUBLIC["isnan"](value)
-    return PUBLIC["where"](is_zero, 0.0, factor * PUBLIC["log1p"](PUBLIC["where"](is_zero, 0.0, value)))
-
-
-def _gamma(x: Any) -> Tensor:
-    """exp(lgamma(x)) with the sign that it has between negative integers."""
-    (value,) = _floats(x)
-    is_odd = PUBLIC["eq"](PUBLIC["remainder"](PUBLIC["floor"](value), 2), 1)
-    sign = PUBLIC["where"](is_odd & (value < 0), -1.0, 1.0)
-    return sign * PUBLIC["exp"](PUBLIC["lgamma"](value))
-
-
-def _betaln(a: Any, b: Any) -> Tensor:
-    a, b = _floats(a, b)
-    return PUBLIC["lgamma"](a) + PUBLIC["lgamma"](b) - PUBLIC["lgamma"](a + b)
-
-
-def _boxcox(x: Any, power: Any) -> Tensor:
-    x, power = _floats(x, power)
-    is_zero = PUBLIC["eq"](power, 0)
-    logarithm = PUBLIC["log"](x)
-    safe = PUBLIC["where"](is_zero, 1.0, power)
-    return PUBLIC["where"](is_zero, logarithm, PUBLIC["expm1"](safe * logarithm) / safe)
-
-
-def _huber(delta: Any, x: Any) -> Tensor:
-    delta, x = _floats(delta, x)
-    size = PUBLIC["abs"](x)
-    return PUBLIC["where"](size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
-
-
-OF_OTHERS |= {
-    "ndtr": _ndtr, "log_ndtr": _log_ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma,
-    "betaln": _betaln, "beta": lambda a, b: PUBLIC["exp"](_betaln(a, b)), "boxcox": _boxcox, "huber": _huber,
-    "entr": lambda x: -PUBLIC["xlogy"](averaged(x), averaged(x)),
-    "kl_div": lambda x, y: _rel_entr(x, y) - tensor_of(x) + tensor_of(y),
-}  # fmt: skip
 
 # --- methods ------------------------------------------------------------------------------------------------
 

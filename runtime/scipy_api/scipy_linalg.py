@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import matrix_equations as equations
@@ -255,9 +256,16 @@ def qr(a: Any, mode: str = "full", pivoting: bool = False) -> tuple[Tensor, ...]
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """U, the singular values in descending order, and V transposed; or the values alone."""
+    """U, the singular values in descending order, and V's adjoint; or the values alone."""
     x = averaged(a)
-    return decompositions.linalg_svd(x, full_matrices) if compute_uv else decompositions.svdvals(x)
+    return tuple(decompositions.linalg_svd(x, full_matrices)) if compute_uv else decompositions.svdvals(x)
+
+
+def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
+    """The orthonormal u and the positive p with a = u p, or with the side "left" a = p u."""
+    left, values, right = decompositions.linalg_svd(averaged(a), False)
+    factor = right.mH if side == "right" else left
+    return matmul(left, right), matmul(factor * values, factor.mH)
 
 
 def eigh(
@@ -300,24 +308,18 @@ def expm(A: Any) -> Tensor:
     return PUBLIC["matrix_exp"](averaged(A))
 
 
-def _exponential_of_blocks(*rows: tuple[Tensor, Tensor]) -> Tensor:
-    return PUBLIC["matrix_exp"](joining.cat([joining.cat(row, -1) for row in rows], -2))
-
-
 def expm_frechet(A: Any, E: Any, method: str | None = None, compute_expm: bool = True) -> Any:
     """The exponential, and its derivative in the direction E."""
     x, direction = _doubles("expm_frechet", A, E)
-    size, nothing = x.shape[-1], apply(e.zeros_like, x)
-    both = _exponential_of_blocks((x, direction), (nothing, x))
-    found = both[..., :size, size:]
-    return (both[..., :size, :size], found) if compute_expm else found
+    found = apply(d.expm_frechet, x, direction)
+    return (expm(x), found) if compute_expm else found
 
 
 def _cosine_and_sine(A: Any) -> tuple[Tensor, Tensor]:
     """Parts of the exponential of [[0, -A], [A, 0]]."""
     x = _square(A, "cosm")
     size, nothing = x.shape[-1], apply(e.zeros_like, x)
-    both = _exponential_of_blocks((nothing, -x), (x, nothing))
+    both = expm(joining.cat([joining.cat([nothing, -x], -1), joining.cat([x, nothing], -1)], -2))
     return both[..., :size, :size], both[..., size:, :size]
 
 
@@ -391,6 +393,12 @@ def circulant(c: Any) -> Tensor:
     return column[(places[:, None] - places) % max(len(places), 1)]
 
 
+def khatri_rao(a: Any, b: Any) -> Tensor:
+    """The Kronecker products of the columns of two matrices."""
+    x, y = promoted([a, b])
+    return (x[:, None] * y[None]).reshape(-1, x.shape[-1])
+
+
 NORMS_BY_LAPACK = {1: (None, 2), 2: (1, np.inf)}
 """By number of dimensions the norms that SciPy gives as Python numbers."""
 
@@ -406,9 +414,9 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 _WRITTEN_OUT: tuple[Callable[..., Any], ...] = (
     cho_solve, cholesky, circulant, coshm, eig, eigh, expm, expm_frechet, fractional_matrix_power, hankel,
-    inv, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, qr, sinhm, solve, solve_banded,
-    solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular, solveh_banded,
-    sqrtm, svd, tanm, toeplitz,
+    inv, khatri_rao, logm, lstsq, lu, lu_factor, lu_solve, norm, pinv, pinvh, polar, qr, sinhm, solve,
+    solve_banded, solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester, solve_triangular,
+    solveh_banded, sqrtm, svd, tanm, toeplitz,
 )  # fmt: skip
 _NAMED: dict[str, Callable[..., Any]] = {
     **{function.__name__: function for function in _WRITTEN_OUT},

@@ -81,9 +81,12 @@ class Call:
 
     def with_arrays(self, arrays: Sequence[Any]) -> Call:
         """The call with other arrays in the places of its own."""
+        return replace(self, leaves=self.leaves_with(arrays), arrays=list(arrays))
+
+    def leaves_with(self, arrays: Sequence[Any]) -> list[Any]:
+        """The leaves of such a call."""
         waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
-        leaves = [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
-        return replace(self, leaves=leaves, arrays=list(arrays))
+        return [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
 
     def rebuild(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with other leaves in the places of these."""

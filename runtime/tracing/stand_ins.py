@@ -29,7 +29,7 @@ from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, of_arrays
 from ..scipy_api import distributions
-from ..scipy_api.scipy_functions import SCIPY
+from ..scipy_api.scipy_functions import SCIPY, SOLVERS
 from ..tensors.conversion import holds_tensor, joined
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
@@ -137,26 +137,37 @@ def _of_scipy(value: Any) -> Function | None:
     is_function = type(value) is FunctionType or type(value).__module__ == "uarray"  # of scipy.fft
     if not is_function or not (value.__module__ or "").startswith("scipy."):
         return None
-    for module, functions in SCIPY.items():
-        if value.__name__ in functions and value.__module__.startswith(module):
-            return _scipy_function(value, functions[value.__name__])
+    for module in (*SCIPY, *SOLVERS):
+        if value.__module__.startswith(module) and (found := _scipy_part(module, value)):
+            return found
     return None
+
+
+def _scipy_part(module: str, real: Function) -> Function | None:
+    """What stands for a function of a module of SciPy."""
+    if function := SOLVERS.get(module, {}).get(real.__name__):
+        return _scipy_solver(real, function)
+    function = SCIPY.get(module, {}).get(real.__name__)
+    return None if function is None else _scipy_function(real, function)
+
+
+@functools.cache
+def _scipy_solver(real: Function, function: Function) -> Called:
+    return Called(real, _while_wanted(real, functools.partial(function, real)))
 
 
 @functools.cache
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
     if module.__name__ == "scipy":
-        names = [name for name in (*SCIPY, "scipy.stats") if name in sys.modules]
+        names = [name for name in {**SCIPY, **SOLVERS, "scipy.stats": None} if name in sys.modules]
         return _Changed(module, {name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in names})
     if module.__name__ == "scipy.stats":
         return _Changed(module, distributions.stand_ins())
-    functions = SCIPY.get(module.__name__)
-    if functions is None:
+    own = {**SCIPY.get(module.__name__, {}), **SOLVERS.get(module.__name__, {})}
+    if not own:
         return None
-    return _Changed(
-        module, {name: _scipy_function(getattr(module, name), one) for name, one in functions.items()}
-    )
+    return _Changed(module, {name: _scipy_part(module.__name__, getattr(module, name)) for name in own})
 
 
 @functools.cache

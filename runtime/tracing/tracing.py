@@ -323,7 +323,10 @@ class _Run:
         return (
             [next(found) for _ in outputs],
             replace(pulled, gradients={variable: next(found) for variable in pulled.gradients}),
-            [replace(one, node=next(found), serial=taken.serial(split.serial(one.serial))) for one in guards],
+            [
+                replace(one, node=next(found), serial=taken.order.serial(split.order.serial(one.serial)))
+                for one in guards
+            ],
         )
 
     def _identified(self) -> list[Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import math
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,18 @@ Argnums = int | str | Sequence[int | str]
 
 _closed: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 """By id the aliases of functions that have run: a gradient inside leaves them behind its result."""
+
+
+@contextmanager
+def reopened(leaves: Iterable[Any]) -> Iterator[None]:
+    """Inside, functions may close over aliases of a function that has run: its backward pass runs them."""
+    known = {id(one): one for one in leaves if id(one) in _closed}
+    for key in known:
+        del _closed[key]
+    try:
+        yield
+    finally:
+        _closed.update(known)
 
 
 class Inputs:

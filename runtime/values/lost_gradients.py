@@ -97,10 +97,10 @@ def _note_loss(tensor: Any, asked: str) -> None:
     if trace is not None and type(tensor._value) is not np.ndarray and not trace.dropped:
         trace.dropped = _explained(asked, None)
     caller = user_frame()
-    if asked == "float()" and caller is not None:
+    if asked in ("float()", "complex()") and caller is not None:
         warnings.warn_explicit(
-            "float() of a tensor that requires grad gives a number without gradient. Use x.item() or "
-            "x.detach() where that is meant, else leave float() out.",
+            f"{asked} of a tensor that requires grad gives a number without gradient. Use x.item() or "
+            f"x.detach() where that is meant, else leave {asked} out.",
             UserWarning,
             caller.f_code.co_filename,
             caller.f_lineno,

@@ -1,4 +1,4 @@
-"""A hundred Python programs drawn at random: compiled they are what they are eager, in value and gradient.
+"""Python programs drawn at random, of real and of complex numbers: compiled they are what they are eager.
 
 Each is compared with plain NumPy, and its eager gradient with finite differences. Programs without pullback's
 own loops are run by NumPy alone for that.
@@ -19,6 +19,7 @@ Function = Callable[..., Any]
 Arrays = list[np.ndarray]
 ALL = (0, 1, 2)
 PROGRAMS = 100
+COMPLEX_PROGRAMS = 60
 COMPILED = (3, 17, 42, 58)
 """The seeds of those that run as machine code in the quick tests."""
 AMPLIFIED = 1e-6
@@ -48,23 +49,28 @@ def slopes(function: Function, arrays: Arrays, along: Arrays) -> list[float]:
     return [(moved(step) - moved(-step)) / (2 * step) for step in (1e-5, 1e-6, 3e-7)]
 
 
-def check(seed: int) -> None:
+def drawn(rng: np.random.Generator, shape: tuple[int, ...], is_complex: bool) -> np.ndarray:
+    real = rng.uniform(-1.2, 1.2, shape)
+    return real + 1j * rng.uniform(-1.2, 1.2, shape) if is_complex else real
+
+
+def check(seed: int, is_complex: bool = False) -> None:
     """Three calls, so that paths, once known, are found again and left."""
-    text, shapes = draw_program(seed, "numpy" if seed % 2 else "mixed", size=3 + seed % 5)
+    text, shapes = draw_program(seed, "numpy" if seed % 2 else "mixed", 3 + seed % 5, is_complex)
     program = loaded(text, seed)
     eager, compiled = pb.value_and_grad(program, ALL), pb.compile(program)
     plain = (lambda *arrays: eager(*arrays)[0]) if "pb." in text else program
     both = pb.value_and_grad(compiled, ALL)
     for call in range(3):
         rng = np.random.default_rng(3 * seed + call)
-        arrays = [rng.uniform(-1.2, 1.2, shape) for shape in shapes.values()]
+        arrays = [drawn(rng, shape, is_complex) for shape in shapes.values()]
         value, gradient = eager(*arrays)
         nearby, gradient_nearby = eager(*(array * (1.0 + 1e-13) for array in arrays))
         if not all(map(is_near, (nearby, *gradient_nearby), (value, *gradient))):
             pytest.skip(f"chaotic:\n{text}")
         assert is_near(value, plain(*map(np.copy, arrays))), text
-        along = [rng.standard_normal(array.shape) for array in arrays]
-        found = sum(float((one * other).sum()) for one, other in zip(gradient, along))
+        along = [drawn(rng, array.shape, is_complex) for array in arrays]
+        found = sum(float(np.vdot(one, other).real) for one, other in zip(gradient, along))
         differences = slopes(plain, arrays, along)
         if all(is_near(one, differences[1], 1e-4) for one in differences):
             assert is_near(found, differences[1], 1e-4), text
@@ -79,6 +85,17 @@ def check(seed: int) -> None:
 def test_a_program(seed: int) -> None:
     """Run by interpreters, which take less time than compiling."""
     check(seed)
+
+
+@pytest.mark.usefixtures("uncompiled")
+@pytest.mark.parametrize("seed", range(COMPLEX_PROGRAMS))
+def test_a_program_of_complex_numbers(seed: int) -> None:
+    check(seed, is_complex=True)
+
+
+@pytest.mark.parametrize("seed", COMPILED)
+def test_a_program_of_complex_numbers_as_machine_code(seed: int) -> None:
+    check(seed, is_complex=True)
 
 
 @pytest.mark.parametrize("seed", COMPILED)

@@ -1,5 +1,6 @@
 """Fourier transforms: PyTorch's, NumPy's and SciPy's names, values, exact adjoints, second derivatives."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import scipy.fft
 
 import pullback as pb
 from pullback import errors
+from pullback.tracer.ops import fourier
+from pullback.tracer.ops.lazy import pocketfft
 
 RNG = np.random.default_rng(3)
 SIGNAL = RNG.standard_normal((3, 4, 5))
@@ -135,17 +138,96 @@ def test_wrong_uses(call: Callable[[], Any], kind: type[Exception], message: str
         call()
 
 
-def test_a_compiled_function_with_a_transform_runs_uncompiled() -> None:
-    def loss(x: Any) -> Any:
-        return (abs(pb.fft.rfft(x)) ** 2).sum()
+@pytest.mark.parametrize("name", [*ONE, *SEVERAL])
+def test_compiled_is_as_eager_to_second_order(name: str) -> None:
+    norm = NORMS[len(name) % 4]
+    sized = {"n": 5, "axis": 1} if name in ONE else {"s": (3, 6), "axes": (0, 2)}
 
-    compiled = pb.compile(loss)
-    with pytest.warns(UserWarning, match="runs uncompiled"):
-        found = compiled(SIGNAL)
-    np.testing.assert_allclose(found, loss(SIGNAL))
-    with pytest.warns(UserWarning, match="runs uncompiled"):
-        slope = pb.compile(pb.grad(loss))(SIGNAL)
-    np.testing.assert_allclose(slope, pb.grad(loss)(SIGNAL))
+    def loss(x: Any) -> Any:
+        return (abs(getattr(scipy.fft, name)(x * np.exp(0.1 * x), **sized, norm=norm)) ** 3).sum()
+
+    def of_gradient(x: Any) -> Any:
+        return (abs(pb.grad(loss)(x)) ** 2).sum()
+
+    x = given(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [pb.compile(one)(x) for one in (loss, pb.grad(loss), pb.grad(of_gradient))]
+    for one, wanted in zip(found, (loss(x), pb.grad(loss)(x), pb.grad(of_gradient)(x))):
+        np.testing.assert_allclose(one, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_compiled_in_either_precision_and_where_there_is_nothing(dtype: Any) -> None:
+    def both(x: Any) -> Any:
+        return np.fft.rfft(x * 2, axis=1), np.fft.irfft(np.fft.fft(x + 1j, axis=1), n=4, axis=1)
+
+    compiled = pb.compile(both)
+    for x in (SIGNAL.astype(dtype), SIGNAL[:0].astype(dtype), SIGNAL[:, ::-1, 1:].astype(dtype)):
+        for found, wanted in zip(compiled(x), both(x)):
+            assert found.dtype == wanted.dtype and found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=2e-5 if dtype == np.float32 else 1e-12, atol=1e-6)
+
+
+def test_transforms_for_each_part_of_a_batch_are_compiled() -> None:
+    def smoothed(x: Any, kernel: Any) -> Any:
+        return np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(kernel), n=5)
+
+    kernel = RNG.standard_normal(5)
+    over_batch = pb.vmap(smoothed, in_dims=(0, None))
+    wanted = np.stack([smoothed(one, kernel) for one in SIGNAL[0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(pb.compile(over_batch)(SIGNAL[0], kernel), wanted, atol=1e-12)
+
+
+def split_steps(psi: Any, potential: Any) -> Any:
+    """A Schroedinger equation by Strang's splitting."""
+    phase = np.exp(-0.01j * potential)
+    kinetic = np.exp(-0.02j * np.fft.fftfreq(16) ** 2)
+    for _ in range(100):
+        psi = phase * np.fft.ifft(kinetic * np.fft.fft(phase * psi))
+    return psi
+
+
+def test_a_split_step_solver_is_a_loop_with_transforms() -> None:
+    psi, potential = RNG.standard_normal(16) + 1j * RNG.standard_normal(16), RNG.standard_normal(16)
+
+    def loss(psi: Any, potential: Any) -> Any:
+        return (np.abs(split_steps(psi, potential)) ** 2 * np.arange(16)).sum()
+
+    both, compiled = (0, 1), pb.compile(split_steps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(compiled(psi, potential), split_steps(psi, potential), atol=1e-12)
+        found = pb.compile(pb.grad(loss, both))(psi, potential)
+    for one, wanted in zip(found, pb.grad(loss, both)(psi, potential)):
+        np.testing.assert_allclose(one, wanted, atol=1e-10)
+    source = compiled.source(psi, potential)
+    assert source.count(" fft(") < 8 and "captured_1" not in source
+
+
+def test_the_text_of_a_filter(golden: Any) -> None:
+    def smoothed(signal: Any, window: Any) -> Any:
+        spectrum = np.fft.rfft(signal)
+        return np.fft.irfft(spectrum * window, n=16)
+
+    golden(pb.compile(pb.grad(lambda x, w: (smoothed(x, w) ** 2).sum())).source(np.ones(16), np.ones(9)))
+
+
+def test_scipys_transforms_write_where_results_lie() -> None:
+    """Without them there is a copy, and nothing else: this says that they are where they are looked for."""
+    assert pocketfft() is not None
+    for operator in (fourier.fft, fourier.rfft, fourier.irfft):
+        assert operator.into is not None
+
+
+def test_transforms_without_a_place_for_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fourier, "pocketfft", lambda: None)
+    out = np.empty((3, 4, 3), complex)
+    assert fourier.rfft.into is not None
+    fourier.rfft.into(SIGNAL, out, dim=2, norm="ortho")
+    np.testing.assert_allclose(out, np.fft.rfft(SIGNAL, norm="ortho"))
 
 
 def test_against_pytorch() -> None:

@@ -459,3 +459,18 @@ def test_another_share_or_position_is_no_other_trace(function: Any, values: tupl
         expected = np.sort(x) if function is np.partition else function(x, at)
         np.testing.assert_allclose(compiled(x, at), expected)
     assert compiled.cache_info().traces == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z, x: np.vecmat(z[0], z), lambda z, x: np.vecmat(x[0], z), lambda z, x: np.round(z, 1),
+        lambda z, x: z.round(2), lambda z, x: np.imag(x) + z, lambda z, x: np.imag(z),
+    ],
+)  # fmt: skip
+def test_complex_arrays_are_conjugated_and_rounded_as_numpys(function: Any) -> None:
+    x = np.random.default_rng(3).standard_normal((2, 3, 3))
+    z = x[0] + 1j * x[1]
+    for found in (pb.vjp(function, z, x[0])[0], pb.compile(function)(z, x[0])):
+        np.testing.assert_allclose(found, function(z, x[0]))
+    assert pb.is_tensor(np.imag(pb.tensor(x))) and not np.imag(pb.tensor(x)).any()

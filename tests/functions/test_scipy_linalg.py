@@ -42,6 +42,7 @@ PROGRAMS: dict[str, Program] = {
     "sqrtm of a matrix without symmetry": (lambda a: sqrtm(a @ a), (A,)),
     "logm": (lambda a: scipy.linalg.logm(definite(a)), (A,)),
     "expm_frechet": (lambda a, e: scipy.linalg.expm_frechet(0.3 * a, e)[1], (A, Q)),
+    "expm_frechet of one element": (lambda a, e: scipy.linalg.expm_frechet(a, e)[1], (A[:1, :1], Q[:1, :1])),
     "cosm": (lambda a: scipy.linalg.cosm(a / 4) + scipy.linalg.sinm(a / 4), (A,)),
     "tanm": (lambda a: scipy.linalg.tanm(a / 9) + scipy.linalg.tanhm(a / 9), (A,)),
     "coshm": (lambda a: scipy.linalg.coshm(a / 4) - scipy.linalg.sinhm(a / 5), (A,)),
@@ -62,6 +63,7 @@ PROGRAMS: dict[str, Program] = {
     "pinv": (lambda a: scipy.linalg.pinv(a), (TALL,)),
     "pinvh": (lambda a: scipy.linalg.pinvh(definite(a)), (A,)),
     "qr": (lambda a: scipy.linalg.qr(a)[0] @ scipy.linalg.qr(a, mode="economic")[1] ** 2, (A,)),
+    "polar": (lambda a: scipy.linalg.polar(a)[0] + scipy.linalg.polar(a, "left")[1] ** 2, (A,)),
     "generalized eigh": (lambda a, q: scipy.linalg.eigh(a + a.T, definite(q))[0], (A, Q)),
     "generalized vectors": (lambda a, q: scipy.linalg.eigh(a + a.T, definite(q))[1] ** 2, (A, Q)),
     "some of eigh": (lambda a: scipy.linalg.eigh(a + a.T, subset_by_index=[1, 2])[0], (A,)),
@@ -131,6 +133,10 @@ def test_what_has_no_result_or_no_real_one_is_an_error() -> None:
     for transform in (lambda one: one, pb.compile):
         with pytest.raises(np.linalg.LinAlgError, match=r"complex. Make the matrix complex: a.astype"):
             pb.grad(transform(lambda a: sqrtm(a).sum()))(-np.eye(2))
+        with pytest.raises(np.linalg.LinAlgError, match="eigenvalue in common"):
+            pb.vjp(transform(lambda a: scipy.linalg.solve_sylvester(a, -a, Q)), np.diag([1.0, 2, 3, 4]))
+        with pytest.raises(np.linalg.LinAlgError, match="eigenvalue in common"):
+            pb.grad(transform(lambda a: sqrtm(a).sum()))(np.zeros((2, 2)))
         with pytest.raises(np.linalg.LinAlgError, match="logm: the matrix is singular"):
             pb.grad(transform(lambda a: scipy.linalg.logm(a).sum()))(np.zeros((2, 2)))
         with pytest.raises(np.linalg.LinAlgError):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
-from special_cases import ROWS
+from special_cases import POLYNOMIALS, ROWS
 
 import pullback as pb
 
@@ -130,3 +130,47 @@ def test_moments_over_many_magnitudes_are_the_functions_themselves() -> None:
         (beta_moment(a, b, share, 0, 0), scipy.special.betainc(a, b, share)),
     ):  # a density of shape 1000 is rounded a thousand times as much
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-250)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_orthogonal_polynomials(name: str) -> None:
+    function, parameters, x = getattr(scipy.special, name), POLYNOMIALS[name], RNG.uniform(-0.9, 0.9, 4)
+    for degree in (0, 1, 2, 5):
+        compiled = pb.compile(lambda x, degree=degree: function(degree, *parameters, x))
+        np.testing.assert_allclose(compiled(x), function(degree, *parameters, x), rtol=1e-12, atol=1e-12)
+        given = [*map(np.float64, parameters), x]
+
+        def total(*given: Any, degree: int = degree) -> Any:
+            return function(degree, *given).sum()
+
+        for place in range(len(given)):
+            found = pb.grad(total, argnums=place)(*given)
+            wanted = difference(lambda *given, degree=degree: function(degree, *given), given, place, 1e-3)
+            wanted = wanted.sum() if place < len(parameters) else wanted
+            np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8)
+
+
+def test_wrong_uses() -> None:
+    x = np.array([0.3, 0.6])
+    with pytest.raises(pb.errors.UnsupportedError, match="eval_legendre: the degree must be one integer"):
+        pb.grad(lambda x: scipy.special.eval_legendre(1.5, x).sum())(x)
+    with pytest.raises(pb.errors.UnsupportedError, match="zeta: q must be given"):
+        pb.grad(lambda x: scipy.special.zeta(x).sum())(x + 1)
+
+
+def test_sums_of_exponentials_with_signs() -> None:
+    x, b = np.array([0.3, 0.6, 1.2]), np.array([1.0, -2.0, 0.3])
+
+    def function(x: Any, b: Any) -> Any:
+        value, sign = scipy.special.logsumexp(x, b=b, return_sign=True)
+        return value * sign
+
+    for one in (function, pb.compile(function)):
+        value, gradients = pb.value_and_grad(one, argnums=(0, 1))(x, b)
+        np.testing.assert_allclose(value, function(x, b))
+        for place in (0, 1):
+            step = np.eye(3) * 1e-6
+            ways = [(way * (1 - place), way * place) for way in step]
+            moved = [(function(x + one, b + other), function(x - one, b - other)) for one, other in ways]
+            wanted = [(high - low) / 2e-6 for high, low in moved]
+            np.testing.assert_allclose(gradients[place], wanted, rtol=1e-7)

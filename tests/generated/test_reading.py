@@ -67,17 +67,6 @@ def test_a_dimension_that_is_written_out_has_its_number_in_the_header():
     ]  # fmt: skip
 
 
-def test_a_gradient_that_a_loop_makes_row_by_row_has_the_arguments_extents():
-    def smoothed(x, alpha):
-        y, total = x[0], 0.0
-        for i in range(1, len(x)):
-            y = alpha * y + (1 - alpha) * x[i]
-            total = total + (y - x[i]) ** 2
-        return total
-
-    assert "d_x: float64[n]" in header(gradient_source(smoothed, RANDOM.random(200), 0.9))[1]
-
-
 def test_a_size_is_not_called_as_a_variable_of_the_user():
     def weighted(q, k):
         p = np.exp(q @ k.T)

@@ -282,3 +282,10 @@ def test_quantile_and_nextafter_are_differentiated_as_pytorchs() -> None:
     half = len(found) // 2
     for one, other in zip(found[:half], found[half:]):
         np.testing.assert_allclose(np.float64(one or 0), np.float64(other or 0), rtol=1e-5)
+
+
+def test_an_element_of_a_complex_array_warns_where_it_loses_a_gradient():
+    x = pb.tensor([0.1, 0.2], requires_grad=True)
+    waves = np.zeros(2, complex)
+    with pytest.warns(UserWarning, match=r"complex\(\) of a tensor that requires grad .* Use x.item\(\)"):
+        waves[0] = x.sum() * 1j

@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.tracer.dims import Dim, Source, canonical, equated, formula_of
-from pullback.tracer.spec import broadcast_shapes
+from pullback.tracer.dims import Dim, Source, canonical, equated, formula_of, named
+from pullback.tracer.graph import Graph, constant, make_input
+from pullback.tracer.ops.control import Body
+from pullback.tracer.ops.elementwise import add
+from pullback.tracer.ops.reduction import sum_
+from pullback.tracer.spec import Spec, broadcast_shapes
 
 SHAPES = ((40, 40), (40, 30), (33, 50), (64, 31))
 """First a coincidence of two sizes, which must change nothing."""
@@ -278,6 +282,36 @@ def test_a_literal_is_none_of_the_sizes_that_have_its_value() -> None:
     assert made(shifted) <= 1 and "* 10.0 + half" in shifted.source(np.ones(20))
 
 
+def later_half(x: Any) -> Any:
+    return x[len(x) // 2 :] * 2.0
+
+
+def thirds(x: Any) -> Any:
+    n = x.shape[0]
+    return pb.sin(x[n - n // 3 :]) + x[: n // 3]
+
+
+def last_elements(x: Any) -> Any:
+    return x[-12:] * x[:12] + x[-1]
+
+
+@pytest.mark.parametrize("program", [later_half, thirds, last_elements])
+def test_where_a_part_begins_follows_from_sizes(program: Callable[[Any], Any]) -> None:
+    value, gradient = pb.compile(program), pb.compile(pb.grad(lambda x: (program(x) ** 2).sum()))
+    for size in (65, 80, 101):
+        x = argument((size,))
+        np.testing.assert_allclose(value(x), program(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient(x), pb.grad(lambda x: (program(x) ** 2).sum())(x), rtol=1e-12)
+    assert made(value) == made(gradient) == 1
+
+
+def test_where_the_user_says_that_a_part_begins_is_a_constant() -> None:
+    compiled = pb.compile(lambda x: x[20:] * x[:-20])
+    x = argument((50,))
+    np.testing.assert_array_equal(compiled(x), x[20:] * x[:-20])
+    assert "x[i + 20] * x[i]" in compiled.forward_source(x)
+
+
 # --- sizes that agree by chance -----------------------------------------------------------------------------
 
 
@@ -477,3 +511,13 @@ def test_functions_that_keep_sizes_are_pythons_own_otherwise(function: Any) -> N
     np.testing.assert_allclose(
         pb.compile(pb.grad(lambda y: function(y).sum()))(y), pb.grad(lambda y: function(y).sum())(y)
     )
+
+
+def test_bodies_whose_sizes_agree_by_chance_are_two() -> None:
+    def body(size: int) -> Body:
+        carry = make_input(Spec((), np.dtype("float64")), "carry")
+        ones = constant(1.0, Spec((size,), np.dtype("float64")))
+        return Body(Graph("body", (carry,), (add(carry, sum_(ones, dims=(0,), keepdim=False)),)))
+
+    (n,), (m,) = named((5,), "x"), named((5,), "y")
+    assert body(n).structure == body(n).structure != body(m).structure

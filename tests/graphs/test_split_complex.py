@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import pullback as pb
+from pullback.tracer.errors import GradientError
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.2, 1.5, (3, 4))
@@ -104,12 +106,87 @@ def test_the_source_computes_parts() -> None:
     assert "hypot" not in source and "cos(x[i])" in source and "sin(x[i])" in source
 
 
-def test_what_has_no_form_runs_uncompiled() -> None:
-    def function(x: Any) -> Any:
-        return np.abs(np.linalg.inv(wave(x)[:, :3])).sum()
+MATRIX = TABLE[:3, :3] + 2 * np.eye(3)
+MATRICES: dict[str, Callable[[Any], Any]] = {
+    "solutions": lambda a: np.abs(np.linalg.solve(a, a.conj().T[:, :2])),
+    "inverses": lambda a: np.abs(np.linalg.inv(a)),
+    "determinants": lambda a: [np.linalg.det(a).imag, np.linalg.slogdet(a)[0].real, np.linalg.slogdet(a)[1]],
+    "triangles": lambda a: np.abs(pb.linalg.solve_triangular(a, a @ a, upper=True)),
+    "Cholesky's factors": lambda a: np.linalg.cholesky(a @ a.conj().T + np.eye(3)).imag,
+    "Hermitian matrices": lambda a: [
+        np.linalg.eigvalsh(a + a.conj().T) ** 3, np.abs(np.linalg.eigh(a + a.conj().T)[1]) ** 4
+    ],
+    "eigenvalues": lambda a: [np.abs(np.linalg.eigvals(a)), np.abs(np.linalg.eig(a)[1]) ** 4],
+    "eigenvalues of real matrices": lambda a: np.abs(np.linalg.eigvals(a.real)) ** 3,
+    "singular values": lambda a: [
+        np.linalg.svd(a, compute_uv=False) ** 3, np.abs(np.linalg.svd(a, full_matrices=False)[0]) ** 4
+    ],
+    "tall matrices": lambda a: [np.abs(one) ** 3 for one in np.linalg.qr(a[:, :2])],
+    "pseudo-inverses": lambda a: np.abs(np.linalg.pinv(a[:2])),
+    "powers": lambda a: np.abs(np.linalg.matrix_power(a, -2)),
+    "exponentials": lambda a: np.abs(pb.linalg.matrix_exp(a / 4)),
+    "products": lambda a: [np.abs(np.prod(a, axis=0)), np.abs(np.cumprod(a, axis=1))],
+    "products with zeros": lambda a: np.abs(np.prod(a * np.array([0.0, 1.0, 2.0]), axis=1) + 1),
+    "deviations": lambda a: [np.std(a), np.std(a, axis=0, ddof=1)],
+    "sums of exponentials": lambda a: np.abs(scipy.special.logsumexp(a, axis=1)),
+    "logarithms of sums": lambda a: np.abs(pb.logaddexp(a, a.T)),
+}  # fmt: skip
 
-    with pytest.warns(UserWarning, match=r"complex numbers have no form in compiled code in unit_like\(\)"):
-        np.testing.assert_allclose(pb.compile(function)(X), function(X))
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_what_library_functions_compute(name: str) -> None:
+    """Values, gradients, and derivatives of these."""
+
+    def total(a: Any) -> Any:
+        found = MATRICES[name](a)
+        return sum((one * (1.0 + np.arange(one.size)).reshape(one.shape)).sum() for one in _listed(found))
+
+    def of_gradient(a: Any) -> Any:
+        return (np.abs(pb.grad(total)(a)) ** 2 * np.arange(9.0).reshape(3, 3)).sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [pb.compile(one)(MATRIX) for one in (total, pb.grad(total), pb.grad(of_gradient))]
+    wanted = [one(MATRIX) for one in (total, pb.grad(total), pb.grad(of_gradient))]
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(other).max())
+
+
+def _listed(found: Any) -> Any:
+    return found if isinstance(found, list) else [found]
+
+
+def test_batches_of_matrices() -> None:
+    batch = np.stack([MATRIX, MATRIX.T * 1j, 2 * MATRIX])
+
+    def function(a: Any) -> Any:
+        symmetric = a + np.conj(np.swapaxes(a, 1, 2))
+        return np.linalg.solve(a, a @ a), np.linalg.eigh(symmetric)[0], np.linalg.det(a)
+
+    for found, wanted in zip(pb.compile(function)(batch), function(batch)):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors"),
+    [
+        ("eigh", lambda a: np.linalg.eigh(a + a.conj().T)[1]), ("eig", lambda a: np.linalg.eig(a)[1]),
+        ("svd", lambda a: np.linalg.svd(a, full_matrices=False)[0]),
+    ],
+)  # fmt: skip
+def test_a_gradient_that_depends_on_the_phase_of_vectors_is_refused(name: str, vectors: Any) -> None:
+    slope = pb.compile(pb.grad(lambda a: (vectors(a).real * np.arange(9.0).reshape(3, 3)).sum()))
+    with pytest.raises(GradientError, match=rf"linalg\.{name}: complex vectors are given up to a factor"):
+        slope(MATRIX)
+
+
+def test_what_python_raises_names_the_line() -> None:
+    compiled = pb.compile(lambda a: np.linalg.inv(a))
+    compiled(MATRIX)
+    with pytest.raises(np.linalg.LinAlgError) as raised:
+        compiled(MATRIX * 0)
+    assert "test_split_complex.py" in "".join(raised.value.__notes__)
 
 
 def size(z: Any) -> Any:

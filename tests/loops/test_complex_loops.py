@@ -161,6 +161,27 @@ def vmapped_loops(z: Any, x: Any) -> Any:
     return pb.vmap(lambda q: pb.scan(lambda c, r: (c * r + 1j, c), q[0], q))(z)
 
 
+def split_steps(z: Any, x: Any) -> Any:
+    """A nonlinear Schroedinger equation: a step in space, a step among frequencies."""
+    wave, along = z[0], np.exp(-0.05j * np.arange(3.0) ** 2)
+    for _ in range(25):
+        wave = wave * np.exp(-0.05j * (x[0] + np.abs(wave) ** 2))
+        wave = np.fft.ifft(along * np.fft.fft(wave))
+    return wave
+
+
+def transforms_in_a_scan(z: Any, x: Any) -> Any:
+    return pb.scan(lambda c, r: (np.fft.ifft(r * np.fft.fft(c)), np.fft.rfft(c.imag)), z[0], x)
+
+
+def systems_in_a_scan(z: Any, x: Any) -> Any:
+    def step(c: Any, r: Any) -> Any:
+        table = np.outer(c, c.conj()) + np.eye(3).astype(c.dtype)
+        return np.linalg.solve(table, c * r), np.linalg.det(table)
+
+    return pb.scan(step, z[0], x)
+
+
 @pb.custom_vjp
 def doubled(z: Any, x: Any) -> Any:
     return z * x, z.real
@@ -206,6 +227,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
         counted_by_data, while_it_is_small, mapped, chosen, switched, loops_in_loops, checkpointed,
         checkpointed_in_blocks, rolled, rolled_in_rows, rolled_in_elements, rolled_in_a_list, of_matrices,
         a_derivative_in_each_step, a_holomorphic_derivative_in_each_step, along_directions_in_each_step,
+        split_steps, transforms_in_a_scan, systems_in_a_scan,
         vmapped, vmapped_gradients, vmapped_loops, with_a_rule, with_a_rule_in_a_loop,
         with_a_rule_of_tangents,
     )

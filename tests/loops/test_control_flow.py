@@ -507,3 +507,28 @@ def require_agreement(block: Block, seed: int) -> None:
     pb.compile(function)(*tensors).backward()
     for tensor, other in zip(tensors, slopes):
         agree(0 * other if tensor.grad is None else tensor.grad, other, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("init", [0.0, 1, np.float32(2.0)])
+@pytest.mark.parametrize("xs", [pb.arange(4, dtype=pb.float32), np.arange(4, dtype=np.float32)])
+def test_each_step_runs_once_where_the_carry_becomes_of_another_kind(init, xs):
+    calls = []
+
+    def step(carry, x):
+        calls.append(1)
+        return carry * 0.5 + x, carry
+
+    last, before = pb.scan(step, init, xs)
+    assert len(calls) == len(xs)
+    compiled = pb.compile(lambda xs: pb.scan(lambda carry, x: (carry * 0.5 + x, carry), init, xs))
+    for one, other in zip((last, before), compiled(xs)):
+        assert type(one) is type(other) and one.dtype == other.dtype
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_a_step_that_draws_draws_once_where_the_carry_becomes_of_another_kind():
+    rng, plain = np.random.default_rng(0), np.random.default_rng(0)
+    noise = plain.normal(size=3)
+    last, _ = pb.scan(lambda carry, x: (carry + x * rng.normal(), None), 0.0, np.ones(3))
+    np.testing.assert_allclose(last, noise.sum())
+    assert rng.normal() == plain.normal()

@@ -251,6 +251,8 @@ def test_no_real_number_is_made_of_a_complex_one(call: Callable[[Any], Any]) -> 
         (lambda: pb.view_as_complex(pb.ones(2, dtype=pb.int64)), "only supported for float32 and float64"),
         (lambda: pb.matmul(pb.tensor(M), pb.ones(2, 2)), "ComplexDouble of shape"),
         (lambda: pb.set_default_dtype(pb.complex64), "only floating-point types"),
+        (lambda: pb.tensor(M).chalf(), r"chalf\(\): there are no such numbers here.*Use cfloat\(\)"),
+        (lambda: pb.ones(2).bfloat16(), r"bfloat16\(\): there are no such numbers here.*Use float\(\)"),
     ],
 )  # fmt: skip
 def test_wrong_dtypes(call: Callable[[], Any], message: str) -> None:

@@ -298,3 +298,28 @@ def test_equal_factors_keep_the_shape_of_the_larger() -> None:
 
     require_same(pb.compile(weighted)(X), weighted(X))
     np.testing.assert_allclose(pb.grad(pb.compile(weighted))(X), 1.0 + 4.5)
+
+
+@pytest.mark.parametrize("number", [np.float64(1.5), np.arange(3.0)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, number: number + x.max(axis=0),
+        lambda x, number: x.max(axis=0) - number,
+        lambda x, number: np.maximum(number, [x[0], x[1]]),
+        lambda x, number: number + np.add(number, (x[0], x[1])),
+    ],
+)
+def test_a_list_beside_an_array_is_an_array_whatever_it_holds(function, number):
+    x = pb.tensor(np.arange(6.0).reshape(2, 3))
+    wanted = function(x, number)
+    for found in (pb.compile(function)(x, number), pb.compile(lambda x: function(x, number))(x)):
+        assert type(found) is type(wanted) is np.ndarray
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_number_of_pythons_takes_no_tuple():
+    x = pb.tensor(np.arange(6.0).reshape(2, 3))
+    for function in (lambda x, number: number + x.max(axis=0), pb.compile(lambda x, n: n + x.max(axis=0))):
+        with pytest.raises((TypeError, pb.errors.PullbackError)):
+            function(x, 1.5)

@@ -2,6 +2,7 @@
 
 from . import (
     bessel,
+    complex_parts,
     composite,
     contraction,
     control,
@@ -26,6 +27,7 @@ from . import (
 
 __all__ = [
     "bessel",
+    "complex_parts",
     "composite",
     "contraction",
     "control",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..dims import formulas_in, spelled
 from ..errors import GraphError, ShapeError
 from ..interpret import evaluate_graph
 from ..operator import Array, declare
@@ -88,13 +89,20 @@ class Body:
         return f"<body of {len(self.graph.nodes)} nodes at {id(self):#x}>"
 
 
+def _compared(value: Any) -> Any:
+    """An attribute with what its sizes are: some that are equal agree by chance."""
+    if isinstance(value, Body):
+        return value.structure
+    return value, formulas_in(value.shape if isinstance(value, Spec) else value, spelled)
+
+
 def _structure(graph: Graph) -> tuple[Any, ...]:
     numbers: dict[Any, int] = {}
     lines: list[Any] = []
     for node in (*graph.inputs, *graph.nodes):
         if node not in numbers:
             numbers[node] = len(numbers)
-            values = (one.structure if isinstance(one, Body) else one for one in node.attributes.values())
+            values = (_compared(one) for one in node.attributes.values())
             lines.append((node.operator, *values, *(numbers[operand] for operand in node.operands)))
     return (*lines, *(numbers[output] for output in graph.outputs))
 

@@ -48,6 +48,7 @@ from .linalg import (
     triangular_solve,
     unit_like,
 )
+from .matrices import of_each_matrix
 from .movement import between, concatenate, reshape
 
 
@@ -146,20 +147,23 @@ def columns_of(x: Array, start: int, stop: int) -> Array:
     return transposed(rows_of(transposed(x), start, stop))
 
 
-def _require_free_phase(part: Array, function: str) -> None:
-    """Complex vectors may be turned by any phase: a known cotangent that depends on it has no gradient.
-
-    Raises:
-        GradientError: it does: the imaginary part of the diagonal is not 0.
-    """
-    known = getattr(part, "payload", part)
-    if isinstance(known, np.ndarray) and known.size:
-        turned = np.diagonal(known, 0, -2, -1).imag
-        if np.abs(turned).max() > 0.01 * max(1.0, np.abs(known).max()):
+def _evaluate_free_phase(x: np.ndarray, function: str) -> np.ndarray:
+    if x.size:
+        turned = np.diagonal(x, 0, -2, -1).imag
+        if np.abs(turned).max() > 0.01 * max(1.0, np.abs(x).max()):
             raise GradientError(
                 f"{function}: complex vectors are given up to a factor of size 1, and the value that is "
                 "differentiated depends on that factor. Take what does not, as abs() of the vectors."
             )
+    return x.copy()
+
+
+free_phase = declare(
+    "free_phase", "eager", "x", infer=lambda x, function: x, evaluate=_evaluate_free_phase,
+    vjp={"x": lambda g: g}, of_complex=OWN_RULES,
+    doc="x, of which the imaginary part of the diagonal must be 0: else a cotangent of complex vectors "
+    "depends on the phase by which each may be turned, and has no gradient",
+)  # fmt: skip
 
 
 def _is_nothing(planes: Array, place: int) -> bool:
@@ -258,7 +262,7 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
         return product(multiply(vectors, of_values), adjoint(vectors))
     inside = product(adjoint(vectors), of_vectors)
     if is_complex(inside):
-        _require_free_phase(inside, "linalg.eigh")
+        inside = free_phase(inside, function="linalg.eigh")
     inside = _quotient(inside, _differences(values))
     unit = unit_like(inside)
     inside = where(equal(unit, 1.0), multiply(unit, of_values), 0.5 * (inside + adjoint(inside)))
@@ -302,8 +306,7 @@ def _eig_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
     of_vectors, of_values = plane_of(g, 0), rows_of(plane_of(g, 1), 0, 1)
     across = adjoint(vectors)
-    inside = product(across, of_vectors)
-    _require_free_phase(inside, "linalg.eig")
+    inside = free_phase(product(across, of_vectors), function="linalg.eig")
     lengths = convert(real(_diagonal_of(inside)), dtype=complex_dtype(a_spec.dtype))
     inside = _quotient(inside - product(product(across, vectors), lengths), conjugate(_differences(values)))
     inside = where(equal(unit_like(inside), 1.0), multiply(unit_like(inside), of_values), inside)
@@ -353,8 +356,8 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     inside = inside + multiply(transposed(values), _quotient(right_part, gaps))
     inside = inside + multiply(unit_like(inside), of_values)
     if is_complex(inside):
-        _require_free_phase(left_part + right_part, "linalg.svd")
-        inside = inside + _quotient(_diagonal_of(left_part), 2.0 * values + zeros_like(left_part))
+        turned = _diagonal_of(free_phase(left_part + right_part, function="linalg.svd") - right_part)
+        inside = inside + _quotient(turned, 2.0 * values + zeros_like(left_part))
     result = product(product(left, inside), adjoint(right))
     if rows > size and not is_left_unused:
         outside = _quotient(of_left, values + zeros_like(of_left))
@@ -485,7 +488,7 @@ def of_blocks(function: Callable[[Array], Array], a: Array, direction: Array) ->
 
 
 def _exp_cotangent(g: Array, a: Array) -> Array:
-    return of_blocks(matrix_exp, transposed(a), g)
+    return expm_frechet(transposed(a), g)
 
 
 exponentials = matrix(
@@ -511,6 +514,51 @@ matrix_exp = declare(
     body=lambda a: exp(a) if is_number(a) else plane_of(exponentials(a), 0),
     vjp={"a": _exp_cotangent}, grad_fn="LinalgMatrixExp", of_complex=HOLOMORPHIC,
     doc="the sum of the powers a ** k / k!",
+)  # fmt: skip
+
+
+def _beside(x: Array) -> Array:
+    """[[x, 0], [0, x]]"""
+    rank, nothing = len(x.shape), zeros_like(x)
+    rows = concatenate(x, nothing, dim=rank - 1), concatenate(nothing, x, dim=rank - 1)
+    return concatenate(*rows, dim=rank - 2)
+
+
+def _infer_direction(a: Spec, direction: Spec) -> Spec:
+    _require_matrix("expm_frechet", a, True)
+    if a.shape != direction.shape:
+        raise ShapeError(f"expm_frechet: directions of shape {a.shape} expected, found {direction.shape}.")
+    return a
+
+
+def _frechet(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    double = np.result_type(a.dtype, np.float64)
+    given = a.astype(double, copy=False), direction.astype(double, copy=False)
+    found = of_each_matrix(lambda *pair: scipy_linalg().expm_frechet(*pair, compute_expm=False), *given)
+    return found.astype(a.dtype, copy=False)
+
+
+exponential_derivatives = declare(
+    "exponential_derivatives", "decomposition", "a direction", of_complex=HOLOMORPHIC,
+    infer=lambda a, direction: a.with_shape((*a.shape[:-2], 12, *a.shape[-2:])),
+    evaluate=lambda a, direction: _planes(a, _expm(a), _frechet(a, direction), *[np.zeros((0, 0))] * 10),
+    call=WholeCall(("exponential_derivative",)),
+    doc="the exponential of a matrix, its derivative in a direction, and room to compute them in",
+)  # fmt: skip
+expm_frechet = declare(
+    "expm_frechet", "composite", "a direction", infer=_infer_direction, needs_own_rule=True,
+    evaluate=lambda a, direction: _frechet(a, direction) if a.size else np.array(a),
+    body=lambda a, direction: multiply(exp(a), direction)
+    if is_number(a)
+    else plane_of(exponential_derivatives(a, direction), 1),
+    vjp={
+        "a": lambda g, a, direction: of_blocks(
+            lambda whole: expm_frechet(whole, _beside(transposed(direction))), transposed(a), g
+        ),
+        "direction": lambda g, a: expm_frechet(transposed(a), g),
+    },
+    of_complex=HOLOMORPHIC,
+    doc="the derivative of a matrix's exponential in a direction",
 )  # fmt: skip
 
 

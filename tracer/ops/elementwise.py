@@ -372,6 +372,14 @@ hypot = elementwise(
     torch="hypot", example=("tensor([3.0]), tensor([4.0])", "tensor([5.])"),
     doc="sqrt(a*a + b*b) without overflow",
 )  # fmt: skip
+modulus = elementwise(
+    "modulus", "a b", numpy=lambda a, b: np.hypot(a, b), scalar="hypot({a}, {b})", cost=2 * DIVISION,
+    vjp={
+        "a": lambda g, a, y: g * (a / where(equal(y, 0.0), 1.0, y)),
+        "b": lambda g, b, y: g * (b / where(equal(y, 0.0), 1.0, y)),
+    },
+    domain=(0.3, 3.0), doc="|a + ib|, whose derivative at 0 is 0",
+)  # fmt: skip
 
 # --- activations and special functions -------------------------------------------------------------------
 

@@ -6,34 +6,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..errors import DTypeError
 from ..operator import OWN_RULES, Array, declare
 from ..spec import Spec, complex_dtype, real_dtype
-from .lazy import scipy_fft
+from .lazy import pocketfft, scipy_fft
 from .movement import pad, slice_
 
 ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+DIVISORS = {"backward": 0, "ortho": 1, "forward": 2}
+"""What pocketfft divides by on the way forward: 1, the root of the number of elements, this number."""
 
 
-def _infer_fourier(x: Spec, dims: tuple[int, ...], inverse: bool, norm: str) -> Spec:
+def _divisor(norm: str, inverse: bool) -> int:
+    return DIVISORS[ADJOINT[norm] if inverse else norm]
+
+
+def _filling(compute: Callable[..., Any], evaluate: Callable[..., np.ndarray]) -> Callable[..., None]:
+    """A function that writes into its last array, by SciPy's pocketfft, or where there is none by SciPy."""
+
+    def fill(x: np.ndarray, out: np.ndarray, **attributes: Any) -> None:
+        if out.size and (transforms := pocketfft()):
+            compute(transforms, x, out, **attributes)
+        else:
+            out[...] = evaluate(x, **attributes)
+
+    return fill
+
+
+# --- complex numbers ------------------------------------------------------------------------------------
+
+
+def _infer_fft(x: Spec, dims: tuple[int, ...], inverse: bool, norm: str) -> Spec:
     if x.dtype.kind != "c":
         raise DTypeError(f"fft: complex numbers expected, found {x}.")
     return x
 
 
-def _evaluate_fourier(x: np.ndarray, dims: tuple[int, ...], inverse: bool, norm: str) -> np.ndarray:
+def _evaluate_fft(x: np.ndarray, dims: tuple[int, ...], inverse: bool, norm: str) -> np.ndarray:
     if not x.size:
         return x.copy()
     return (scipy_fft().ifftn if inverse else scipy_fft().fftn)(x, axes=dims, norm=norm)
 
 
-fourier = declare(
-    "fourier", "eager", "x", infer=_infer_fourier, evaluate=_evaluate_fourier, grad_fn="FftC2C",
-    vjp={"x": lambda g, dims, inverse, norm: fourier(g, dims=dims, inverse=not inverse, norm=ADJOINT[norm])},
+fft = declare(
+    "fft", "eager", "x", infer=_infer_fft, evaluate=_evaluate_fft, grad_fn="FftC2C",
+    into=_filling(
+        lambda transforms, x, out, dims, inverse, norm: transforms.c2c(
+            x, dims, not inverse, _divisor(norm, inverse), out, 1
+        ),
+        _evaluate_fft,
+    ),
+    vjp={"x": lambda g, dims, inverse, norm: fft(g, dims=dims, inverse=not inverse, norm=ADJOINT[norm])},
     of_complex=OWN_RULES, noun="spectrum", doc="the discrete Fourier transform of complex numbers",
 )  # fmt: skip
+
+
+# --- real ones, and half of their spectrum -----------------------------------------------------------------
 
 
 def _with_extent(spec: Spec, dim: int, extent: int, dtype: np.dtype) -> Spec:
@@ -50,29 +83,40 @@ def _plus_inner(x: Array, dim: int, size: int, factor: float) -> Array:
     return x + factor * pad(inner, widths=widths, value=0.0)
 
 
-def _evaluate_real(x: np.ndarray, dim: int, norm: str) -> np.ndarray:
+def _evaluate_rfft(x: np.ndarray, dim: int, norm: str) -> np.ndarray:
     return scipy_fft().rfft(x, axis=dim, norm=norm)
 
 
-real_fourier = declare(
-    "real_fourier", "eager", "x", evaluate=_evaluate_real, grad_fn="FftR2C", noun="spectrum",
+rfft = declare(
+    "rfft", "eager", "x", evaluate=_evaluate_rfft, grad_fn="FftR2C", noun="spectrum",
+    into=_filling(
+        lambda transforms, x, out, dim, norm: transforms.r2c(x, (dim,), True, _divisor(norm, False), out, 1),
+        _evaluate_rfft,
+    ),
     infer=lambda x, dim, norm: _with_extent(x, dim, x.shape[dim] // 2 + 1, complex_dtype(x.dtype)),
     vjp={
-        "x": lambda g, x_spec, dim, norm: hermitian_inverse(
+        "x": lambda g, x_spec, dim, norm: irfft(
             _plus_inner(g, dim, x_spec.shape[dim], -0.5), dim=dim, size=x_spec.shape[dim], norm=ADJOINT[norm]
         )
     },
     of_complex=OWN_RULES, doc="the Fourier transform of real numbers: the frequencies that are not negative",
 )  # fmt: skip
-hermitian_inverse = declare(
-    "hermitian_inverse", "eager", "x", grad_fn="FftC2R", noun="signal",
+
+
+def _evaluate_irfft(x: np.ndarray, dim: int, size: int, norm: str) -> np.ndarray:
+    return scipy_fft().irfft(x, n=size, axis=dim, norm=norm)
+
+
+irfft = declare(
+    "irfft", "eager", "x", evaluate=_evaluate_irfft, grad_fn="FftC2R", noun="signal",
+    into=_filling(
+        lambda transforms, x, out, dim, size, norm: transforms.c2r(
+            x, (dim,), int(size), False, _divisor(norm, True), out, 1
+        ),
+        _evaluate_irfft,
+    ),
     infer=lambda x, dim, size, norm: _with_extent(x, dim, size, real_dtype(x.dtype)),
-    evaluate=lambda x, dim, size, norm: scipy_fft().irfft(x, n=size, axis=dim, norm=norm),
-    vjp={
-        "x": lambda g, dim, size, norm: _plus_inner(
-            real_fourier(g, dim=dim, norm=ADJOINT[norm]), dim, size, 1.0
-        )
-    },
+    vjp={"x": lambda g, dim, size, norm: _plus_inner(rfft(g, dim=dim, norm=ADJOINT[norm]), dim, size, 1.0)},
     of_complex=OWN_RULES,
     doc="the real numbers with these frequencies, and their conjugates as negative ones",
 )  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 from ..operator import Array, Operator
 from ..score_moments import beta_moment, gamma_moment
 from .elementwise import equal, exp, log, log1p, sign, where
-from .special import digamma, eager, lgamma, trigamma
+from .special import digamma, eager, lgamma, of_scipy, trigamma
 
 
 def product_with_log(factor: Array, x: Array) -> Array:
@@ -54,8 +54,8 @@ def gamma_density(a: Array, x: Array) -> Array:
     return exp(product_with_log(a - 1.0, x) - x - lgamma(a))
 
 
-igamma = eager(
-    "igamma", "a x", numpy="gammainc", domain=(0.3, 3.0),
+igamma = of_scipy(
+    "igamma", "a x", function="gammainc", domain=(0.3, 3.0),
     vjp={
         "a": lambda g, a, x: g * gamma_moment_below(a, x, order=1),
         "x": lambda g, a, x: g * gamma_density(a, x),
@@ -64,8 +64,8 @@ igamma = eager(
     example=("tensor([1.0]), tensor([0.0])", "tensor([0.])"),
     doc="the lower incomplete gamma function over gamma(a)",
 )  # fmt: skip
-igammac = eager(
-    "igammac", "a x", numpy="gammaincc", domain=(0.3, 3.0),
+igammac = of_scipy(
+    "igammac", "a x", function="gammaincc", domain=(0.3, 3.0),
     vjp={
         "a": lambda g, a, x: g * gamma_moment_above(a, x, order=1),
         "x": lambda g, a, x: -g * gamma_density(a, x),

@@ -1,4 +1,4 @@
-"""Operators with integer arrays as positions: gather, its transpose scatter_add, and index_update.
+"""Operators with integer arrays as positions: gather, its transpose scatter_add and its kin, index_update.
 
 The index arrays have one common shape; they address the first dimensions of the array, so the result of a
 gather has the shape `indices.shape + x.shape[len(indices):]`. They are int64, and not negative: the
@@ -12,11 +12,11 @@ import numpy as np
 
 from ..dims import equated_shapes
 from ..errors import ShapeError
-from ..operator import Array, declare
+from ..operator import Array, Monoid, Operator, declare
 from ..spec import Spec
-from .elementwise import ADDITION, equal, where, zeros_like
+from .elementwise import ADDITION, MULTIPLICATION, equal, where, zeros_like
 from .movement import reshape
-from .reduction import cumsum
+from .reduction import LARGEST, SMALLEST, cumsum
 
 
 def _positions(specs: tuple[Spec, ...], function: str) -> tuple[int, ...]:
@@ -31,8 +31,8 @@ def _infer_gather(x: Spec, *indices: Spec) -> Spec:
     return x.with_shape(_positions(indices, "gather") + x.shape[len(indices) :])
 
 
-def _infer_scatter_add(updates: Spec, *indices: Spec, shape: tuple[int, ...]) -> Spec:
-    _require_updates("scatter_add", updates, indices, shape)
+def _infer_scatter(updates: Spec, *indices: Spec, shape: tuple[int, ...]) -> Spec:
+    _require_updates("scatter", updates, indices, shape)
     return updates.with_shape(shape)
 
 
@@ -91,13 +91,34 @@ scatter_add = declare(
     "scatter_add",
     "indexing",
     "updates *indices",
-    infer=_infer_scatter_add,
+    infer=_infer_scatter,
     evaluate=_evaluate_scatter_add,
     grad_fn="IndexBackward",
     monoid=ADDITION,
     vjp={"updates": lambda g, indices: gather(g, *indices)},
     doc="zeros with updates added at the positions that the index arrays name; repeated ones add up",
 )
+
+
+def _scatter(name: str, monoid: Monoid, what: str) -> Operator:
+    """Declare a scatter that combines otherwise; operators that are made of it have the rules."""
+    ufunc = getattr(np, monoid.fold.name)
+
+    def evaluate(updates: np.ndarray, *indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        result = np.full(shape, monoid.identity(updates.dtype), updates.dtype)
+        ufunc.at(result, tuple(indices), updates)
+        return result
+
+    return declare(
+        name, "indexing", "updates *indices", infer=_infer_scatter, evaluate=evaluate, monoid=monoid,
+        doc=f"the {what} of all updates at each position that the index arrays name",
+    )  # fmt: skip
+
+
+scatter_multiply = _scatter("scatter_multiply", MULTIPLICATION, "product")
+scatter_maximum = _scatter("scatter_maximum", LARGEST, "largest")
+scatter_minimum = _scatter("scatter_minimum", SMALLEST, "smallest")
+SCATTERS = (scatter_add, scatter_multiply, scatter_maximum, scatter_minimum)
 index_update = declare(
     "index_update",
     "indexing",

@@ -1,6 +1,8 @@
 """SciPy's modules, imported when first used: importing pullback stays quick."""
 
+import functools
 from types import ModuleType
+from typing import Any
 
 
 def scipy_special() -> ModuleType:
@@ -19,3 +21,13 @@ def scipy_fft() -> ModuleType:
     import scipy.fft
 
     return scipy.fft
+
+
+@functools.cache
+def pocketfft() -> Any:
+    """What `scipy.fft` calls: transforms that write into a given array. None if this SciPy has no such."""
+    try:
+        from scipy.fft._pocketfft import pypocketfft
+    except ImportError:
+        return None
+    return pypocketfft

@@ -60,8 +60,20 @@ def _infer_sylvester(a: Spec, b: Spec, q: Spec) -> Spec:
     return q
 
 
+LARGEST_RESIDUAL = 0.1
+"""Of the equation, by the size of q, with which x is still a solution."""
+
+
 def _sylvester(a: np.ndarray, b: np.ndarray, q: np.ndarray) -> np.ndarray:
-    return scipy_linalg().solve_sylvester(a, b, q) if q.size else q
+    """SciPy's solution; LinAlgError where there is none, of which SciPy says nothing."""
+    if not q.size:
+        return q
+    found: np.ndarray = scipy_linalg().solve_sylvester(a, b, q)
+    with np.errstate(all="ignore"):
+        residual = np.abs(a @ found + found @ b - q).max()
+    if not residual <= LARGEST_RESIDUAL * np.abs(q).max():
+        raise np.linalg.LinAlgError("solve_sylvester: a and -b have an eigenvalue in common, or almost.")
+    return found
 
 
 sylvester = declare(
@@ -169,6 +181,8 @@ sqrtm = declare(
     vjp={"a": lambda g, y: sylvester(transposed(y), transposed(y), g)},
     doc="the matrix whose square a matrix is, with eigenvalues of positive real parts",
 )  # fmt: skip
+
+
 def _logm(a: np.ndarray) -> np.ndarray:
     if np.isneginf(np.linalg.slogdet(a)[1]):  # of which SciPy gives numbers, with a warning
         raise np.linalg.LinAlgError("logm: the matrix is singular, so it has no logarithm.")

@@ -88,9 +88,14 @@ permute = movement(
 # --- complex numbers as pairs -------------------------------------------------------------------------
 
 
+def _has_pairs(x: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether pairs lie where complex numbers could."""
+    return x.strides[-1] == x.itemsize and all(step % dtype.itemsize == 0 for step in x.strides[:-1])
+
+
 def _evaluate_of_pairs(x: np.ndarray) -> np.ndarray:
     dtype = complex_dtype(x.dtype)
-    if x.strides[-1] != x.itemsize or any(step % dtype.itemsize for step in x.strides[:-1]):
+    if not (x.flags.c_contiguous or _has_pairs(x, dtype)):
         x = np.ascontiguousarray(x)
     return x.view(dtype)[..., 0]
 

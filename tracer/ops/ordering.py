@@ -78,6 +78,6 @@ searchsorted = declare(
     call=WholeCall(
         ("search_left", "search_right"), lambda ordered, right: int(right), dims=1, steps=_steps
     ),
-    noun="places",
+    noun="place",
     doc="how many elements of a row in order are less than each one that is wanted, or equal if `right`",
 )  # fmt: skip

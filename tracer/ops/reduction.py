@@ -128,6 +128,9 @@ def highest(dtype: np.dtype) -> Scalar:
     return np.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
+LARGEST, SMALLEST = Monoid(maximum, lowest), Monoid(minimum, highest)
+
+
 sum_ = reduction(
     "sum", numpy=np.sum, same_dtype=True, monoid=ADDITION, noun="total", of_complex=HOLOMORPHIC,
     vjp={"x": lambda g, x_spec, dims: expand(restore_dims(g, x_spec, dims), shape=x_spec.shape)},
@@ -142,14 +145,14 @@ prod = reduction(
 )  # fmt: skip
 amax = reduction(
     "amax", numpy=np.amax, vjp={"x": _shared_by_extremes}, needs_elements=True,
-    monoid=Monoid(maximum, lowest), noun="largest",
+    monoid=LARGEST, noun="largest",
     torch="amax", also="max", arguments="extreme",
     example=("tensor([[1.0, 4.0], [3.0, 2.0]]), dim=0", "tensor([3., 4.])"),
     doc="the largest; elements that share the extreme share the gradient",
 )  # fmt: skip
 amin = reduction(
     "amin", numpy=np.amin, vjp={"x": _shared_by_extremes}, needs_elements=True,
-    monoid=Monoid(minimum, highest), noun="smallest",
+    monoid=SMALLEST, noun="smallest",
     torch="amin", also="min", arguments="extreme",
     example=("tensor([[1.0, 4.0], [3.0, 2.0]]), dim=0", "tensor([1., 2.])"),
     doc="the smallest; elements that share the extreme share the gradient",

@@ -1,28 +1,27 @@
-"""Extremes and products at positions that index arrays name, evaluated by NumPy alone: a graph refuses them.
+"""Extremes and products, with what there is, at positions that index arrays name.
 
 `x` and `src` have the indices' rank; the indices address every dimension of x, as `indexing.py` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-
-from ..operator import Array, declare
+from ..operator import Array, Operator, declare
 from ..spec import Spec
-from .elementwise import convert, equal, where
-from .indexing import gather, scatter_add
+from .elementwise import convert, equal, maximum, minimum, multiply, where
+from .indexing import gather, scatter_add, scatter_maximum, scatter_minimum, scatter_multiply
 
 
-def _evaluate(combine: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    def evaluate(x: np.ndarray, src: np.ndarray, *indices: np.ndarray, **attributes: Any) -> np.ndarray:
-        result = np.array(x)
-        combine(**attributes).at(result, tuple(indices), src)
-        return result
+def _scattered(fold: Operator, scatter: Operator, x: Array, src: Array, indices: tuple[Array, ...]) -> Array:
+    return fold(x, scatter(src, *indices, shape=tuple(x.shape)))
 
-    return evaluate
+
+def _extreme(x: Array, src: Array, *indices: Array, largest: bool) -> Array:
+    fold, scatter = (maximum, scatter_maximum) if largest else (minimum, scatter_minimum)
+    return _scattered(fold, scatter, x, src, indices)
+
+
+def _product(x: Array, src: Array, *indices: Array) -> Array:
+    return _scattered(multiply, scatter_multiply, x, src, indices)
 
 
 def _shares(x: Array, src: Array, y: Array, indices: tuple[Array, ...], x_spec: Spec) -> Array:
@@ -40,9 +39,8 @@ def _extreme_of_src(
 
 
 scatter_extreme = declare(
-    "scatter_extreme", "eager", "x src *indices", grad_fn="ScatterReduce",
-    infer=lambda x, *others, largest: x,
-    evaluate=_evaluate(lambda largest: np.maximum if largest else np.minimum),
+    "scatter_extreme", "composite", "x src *indices", grad_fn="ScatterReduce",
+    infer=lambda x, *others, largest: x, evaluate=_extreme, body=_extreme,
     vjp={
         "x": lambda g, x, src, y, indices, x_spec: where(
             equal(x, y), g / _shares(x, src, y, indices, x_spec), 0.0
@@ -77,8 +75,8 @@ def _product_of_others(
 
 
 scatter_prod = declare(
-    "scatter_prod", "eager", "x src *indices", grad_fn="ScatterReduce",
-    infer=lambda x, *others: x, evaluate=_evaluate(lambda: np.multiply),
+    "scatter_prod", "composite", "x src *indices", grad_fn="ScatterReduce",
+    infer=lambda x, *others: x, evaluate=_product, body=_product,
     vjp={
         "x": lambda g, x, src, indices, x_spec: _product_of_others(g, x, x, src, indices, x_spec, False),
         "src": lambda g, x, src, indices, x_spec: _product_of_others(g, src, x, src, indices, x_spec, True),

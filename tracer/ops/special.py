@@ -1,4 +1,4 @@
-"""Special functions. Most are evaluated by NumPy and SciPy alone: a graph refuses them.
+"""Special functions, and how integers and floats are made.
 
 Formulas and derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), sections 7.17
 (inverse error function), 8.8 (incomplete gamma), 10.29 (modified Bessel), 5.15 and 25.11 (polygamma, zeta).
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import GradientError
-from ..operator import WRITTEN_OUT, Array, Operator, declare, names_in_numpy
+from ..operator import WRITTEN_OUT, Array, Operator, declare
 from ..spec import INT64, Spec, broadcast_shapes
 from .creation import iota
 from .elementwise import (
@@ -44,44 +44,39 @@ def eager(
     *,
     numpy: str | Callable[..., Any],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
-    dtype: np.dtype | None = None,
-    torch: str = "",
     arguments: str = "real",
-    also: str = "",
     **fields: Any,
 ) -> Operator:
-    """Declare an operator on one element at a time that only NumPy or SciPy evaluates; see `elementwise`.
+    """Declare an operator on one element at a time that only SciPy evaluates; see `elementwise`.
 
-    `numpy` may be the name of a function of `scipy.special`, or of a ufunc of NumPy's that warns of nothing.
+    `numpy` may be the name of a function of `scipy.special`, which can be told where to write.
     """
-    function, fills = (numpy, "") if callable(numpy) else _ufunc(numpy)
+    function, fills = (numpy, "") if callable(numpy) else (_scipys(numpy), f"scipy.special.{numpy}")
 
     def infer(*specs: Spec, **attributes: Any) -> Spec:
         found = common_dtype(name, specs)
-        return Spec(broadcast_shapes(*(spec.shape for spec in specs), function=name), dtype or found)
+        return Spec(broadcast_shapes(*(spec.shape for spec in specs), function=name), found)
 
     def evaluate(*arrays: Any, **attributes: Any) -> np.ndarray:
         kind = next(one.dtype for one in arrays if isinstance(one, np.ndarray | np.generic))
-        return np.asarray(function(*arrays, **attributes)).astype(dtype or kind, copy=False)
+        return np.asarray(function(*arrays, **attributes)).astype(kind, copy=False)
 
     return declare(
-        name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, torch=torch,
-        arguments=arguments, in_place=True, numpy=names_in_numpy(function, also), fills=fills, **fields,
+        name, "eager", operands, infer=infer, evaluate=evaluate, vjp=vjp, arguments=arguments, in_place=True,
+        fills=fills, **fields,
     )  # fmt: skip
 
 
-def _ufunc(name: str) -> tuple[Callable[..., Any], str]:
-    """A ufunc of NumPy's, or of SciPy's, which is imported when it is called; and where it is."""
-    if hasattr(np, name):
-        return getattr(np, name), f"numpy.{name}"
-    return lambda *arrays: getattr(scipy_special(), name)(*arrays), f"scipy.special.{name}"
+def _scipys(name: str) -> Callable[..., Any]:
+    """A function of SciPy's, which is imported when it is called."""
+    return lambda *arrays: getattr(scipy_special(), name)(*arrays)
 
 
-def _of_scipy(name: str, **fields: Any) -> Operator:
-    """A function of `scipy.special` that generated code has as well."""
+def of_scipy(name: str, operands: str = "x", *, function: str = "", **fields: Any) -> Operator:
+    """A function of `scipy.special`, of its own name or another one, that generated code has as well."""
+    scalar = f"{name}({', '.join(f'{{{one}}}' for one in operands.split())})"
     return elementwise(
-        name, numpy=lambda x: getattr(scipy_special(), name)(x), scalar=f"{name}({{x}})",
-        cost=2 * TRANSCENDENTAL, **fields,
+        name, operands, numpy=_scipys(function or name), scalar=scalar, cost=2 * TRANSCENDENTAL, **fields
     )  # fmt: skip
 
 
@@ -95,51 +90,47 @@ def _over(y: Array, x: Array) -> Array:
     return where(at_zero, 0.5, y / where(at_zero, 1.0, x))
 
 
-def _dtype(x: Array) -> np.dtype:
-    return np.dtype(getattr(x.dtype, "numpy", x.dtype))
-
-
-erfinv = _of_scipy(
+erfinv = of_scipy(
     "erfinv", vjp={"x": lambda g, y: g * (HALF_SQRT_PI * exp(y * y))},
     domain=(-0.9, 0.9),
     torch="erfinv special.erfinv", scipy="erfinv", doc="the inverse of the error function",
 )  # fmt: skip
-erfcx = _of_scipy(
+erfcx = of_scipy(
     "erfcx",
     vjp={"x": lambda g, x, y: g * (2.0 * x * y - 1.0 / HALF_SQRT_PI)}, grad_fn="SpecialErfcx",
     torch="special.erfcx", scipy="erfcx", doc="exp(x * x) erfc(x)",
 )  # fmt: skip
-ndtri = _of_scipy(
+ndtri = of_scipy(
     "ndtri", vjp={"x": lambda g, y: g * (SQRT_TWO_PI * exp(0.5 * y * y))},
     domain=(0.05, 0.95), grad_fn="SpecialNdtri",
     torch="special.ndtri", scipy="ndtri", doc="the quantile of the normal distribution",
 )  # fmt: skip
-log_ndtr = _of_scipy(
+log_ndtr = of_scipy(
     "log_ndtr",
     vjp={"x": lambda g, x, y: g * (exp(-0.5 * x * x - y) / SQRT_TWO_PI)}, grad_fn="SpecialLogNdtr",
-    torch="special.log_ndtr", doc="the logarithm of the normal distribution function",
+    torch="special.log_ndtr", scipy="log_ndtr", doc="the logarithm of the normal distribution function",
 )  # fmt: skip
-i0 = _of_scipy(
+i0 = of_scipy(
     "i0", vjp={"x": lambda g, x: g * i1(x)},
     torch="i0 special.i0", scipy="i0", doc="the modified Bessel function I_0",
 )  # fmt: skip
-i0e = _of_scipy(
+i0e = of_scipy(
     "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
     grad_fn="SpecialI0E",
     torch="special.i0e", scipy="i0e", doc="exp(-|x|) I_0(x)",
 )  # fmt: skip
-i1 = _of_scipy(
+i1 = of_scipy(
     "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
     grad_fn="SpecialI1",
     torch="special.i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
-i1e = _of_scipy(
+i1e = of_scipy(
     "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},
     grad_fn="SpecialI1E",
     torch="special.i1e", scipy="i1e", doc="exp(-|x|) I_1(x)",
 )  # fmt: skip
-zeta = eager(
-    "zeta", "x q", numpy="zeta", domain=(1.2, 3.0), grad_fn="SpecialZeta",
+zeta = of_scipy(
+    "zeta", "x q", domain=(1.2, 3.0), grad_fn="SpecialZeta",
     vjp={"x": lambda: no_rule("zeta", "first argument"), "q": lambda g, x, q: -g * x * zeta(x + 1.0, q)},
     torch="special.zeta", example=("tensor([2.0]), tensor([1.0])", "tensor([1.6449])"),
     doc="the Hurwitz zeta function, the sum of (k + q) ** -x",
@@ -207,35 +198,35 @@ polygamma = declare(
 
 # --- integers and the parts of floats ---------------------------------------------------------------------
 
-gcd = eager(
-    "gcd", "a b", numpy="gcd", is_associative=True,
+gcd = elementwise(
+    "gcd", "a b", numpy=np.gcd, scalar="gcd({a}, {b})", cost=TRANSCENDENTAL, is_associative=True,
     torch="gcd", arguments=WRITTEN_OUT, doc="the greatest common divisor",
 )  # fmt: skip
-lcm = eager(
-    "lcm", "a b", numpy=lambda a, b: np.abs(np.lcm(a, b)), is_associative=True,
+lcm = elementwise(
+    "lcm", "a b", numpy=lambda a, b: np.abs(np.lcm(a, b)),
+    scalar="abs(floor_divide({a}, gcd({a}, {b})) * {b})", cost=TRANSCENDENTAL, is_associative=True,
     torch="lcm", also="lcm", arguments=WRITTEN_OUT, doc="the least common multiple",
 )  # fmt: skip
-nextafter = eager(
-    "nextafter", "a b", numpy=np.nextafter, vjp={"a": lambda g: g, "b": lambda g: zeros_like(g)},
+nextafter = elementwise(
+    "nextafter", "a b", numpy=np.nextafter, scalar="nextafter({a}, {b})",
+    vjp={"a": lambda g: g, "b": lambda g: zeros_like(g)},
     torch="nextafter", arguments=WRITTEN_OUT,
     doc="the next float from a towards b; its derivative is that of a",
 )  # fmt: skip
-mantissa = eager(
-    "mantissa", numpy=lambda x: np.frexp(x)[0], grad_fn="Frexp",
-    vjp={"x": lambda g, x: g * exp2(-convert(exponent(x), dtype=_dtype(x)))},
+mantissa = elementwise(
+    "mantissa", numpy=lambda x: np.frexp(x)[0], scalar="mantissa({x})", grad_fn="Frexp",
+    vjp={"x": lambda g, x: g * exp2(-exponent(x))},
     doc="x without its power of two, in [0.5, 1)",
 )  # fmt: skip
-exponent = eager(
-    "exponent",
-    numpy=lambda x: np.frexp(x)[1],
-    dtype=np.dtype("int32"),
-    doc="the power of two that frexp splits off",
-)
-bitwise_left_shift = eager(
-    "bitwise_left_shift", "a b", numpy="left_shift",
+exponent = elementwise(
+    "exponent", numpy=lambda x: np.frexp(x)[1].astype(x.dtype), scalar="exponent({x})",
+    doc="the power of two that frexp splits off, as a float",
+)  # fmt: skip
+bitwise_left_shift = elementwise(
+    "bitwise_left_shift", "a b", numpy=np.left_shift, scalar="bitwise_left_shift({a}, {b})",
     torch="bitwise_left_shift", arguments=WRITTEN_OUT, doc="a << b",
 )  # fmt: skip
-bitwise_right_shift = eager(
-    "bitwise_right_shift", "a b", numpy="right_shift",
+bitwise_right_shift = elementwise(
+    "bitwise_right_shift", "a b", numpy=np.right_shift, scalar="bitwise_right_shift({a}, {b})",
     torch="bitwise_right_shift", arguments=WRITTEN_OUT, doc="a >> b, the sign kept",
 )  # fmt: skip

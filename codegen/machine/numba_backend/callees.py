@@ -15,9 +15,10 @@ import numpy as np
 from llvmlite import ir
 
 from pullback.tracer.lapack import Routine
-from pullback.tracer.spec import BOOL, INT64
+from pullback.tracer.spec import BOOL, INT64, complex_dtype
 
 from ... import blas, host, lapack, sorting
+from ...ir.expressions import OF_INTEGERS
 from ...vector_math import staged
 from .. import host_entry
 from ..loading import OBJECT_PREFIX
@@ -65,7 +66,7 @@ def call_of(function: Any, given: tuple[Kind, ...], module: str, define: Define)
     if isinstance(function, type) and function in _CONVERSIONS:
         return _conversion(np.dtype(function), *given)
     if symbol := host.symbol_of(function):
-        return _host_call(symbol, *given)
+        return _host_call(symbol, getattr(function, "pairs", ()), *given)
     if isinstance(function, Routine):
         return _lapack(function, *given)
     own = _OWN.get(function)
@@ -149,8 +150,11 @@ def _sorting(function: str, *given: Kind) -> Call:
     return Call(NONE, given, emit)
 
 
-def _host_call(symbol: str, *given: Kind) -> Call:
-    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set."""
+def _host_call(symbol: str, pairs: tuple[int, ...], *given: Kind) -> Call:
+    """A function of arrays that Python runs. If it raises, the kernel ends, with Python's error set.
+
+    Those at the places `pairs` have a last dimension of 2, and are shown as complex numbers.
+    """
     arrays = [one for one in given if isinstance(one, Array)]
     if len(arrays) < len(given):
         raise TypeError(f"{symbol} is a function of arrays")
@@ -158,10 +162,13 @@ def _host_call(symbol: str, *given: Kind) -> Call:
     def emit(writer: Writer, values: Sequence[ArrayValue]) -> None:
         builder, module = writer.builder, writer.builder.module
         words: list[ir.Value] = []
-        for kind, array in zip(arrays, values):
-            dtype = _external(module, f"{OBJECT_PREFIX}{kind.dtype.name}")
-            sizes = [_in_memory(writer, one) for one in (array.shape, array.strides)]
-            words += [dtype, _WORD(kind.ndim), array.data, *sizes]
+        for place, (kind, array) in enumerate(zip(arrays, values)):
+            shown, ndim = kind.dtype, kind.ndim
+            if place in pairs:
+                shown, ndim = complex_dtype(shown), ndim - 1
+            dtype = _external(module, f"{OBJECT_PREFIX}{shown.name}")
+            sizes = [_in_memory(writer, one[:ndim]) for one in (array.shape, array.strides)]
+            words += [dtype, _WORD(ndim), array.data, *sizes]
         table = _in_memory(
             writer, [one if one.type == _WORD else builder.ptrtoint(one, _WORD) for one in words]
         )
@@ -212,6 +219,14 @@ def _of_integers(sign: str, *given: Kind) -> Call:
     return Call(INT64, (INT64,) * len(given), emit)
 
 
+def _ufunc_of_integers(combine: operations.Combine, *given: Kind) -> Call:
+    """A function of NumPy's of two integers of one kind."""
+    kind, *others = given
+    if not isinstance(kind, np.dtype) or not kinds.is_integer(kind) or others != [kind]:
+        raise TypeError(f"it is of two integers of one kind, not of {given}")
+    return Call(kind, given, lambda writer, values: combine(writer.builder, kind, *values))
+
+
 def _magnitude(given: Kind) -> Call:
     kind = kinds.of_arithmetic(given)
     return Call(kind, (kind,), lambda writer, values: operations.magnitude(writer.builder, kind, *values))
@@ -244,6 +259,10 @@ def _reshape(array: Kind, shape: Kind) -> Call:
 _OWN: dict[Any, Callable[..., Call]] = {
     min: functools.partial(_of_integers, "<"), max: functools.partial(_of_integers, ">"),
     abs: _magnitude, slice: _slice, choose: _choice, np.reshape: _reshape, blas.gemm: _gemm,
+    **{OF_INTEGERS[name]: functools.partial(_ufunc_of_integers, combine) for name, combine in (
+        ("gcd", operations.gcd), ("bitwise_left_shift", operations.left_shift),
+        ("bitwise_right_shift", operations.right_shift),
+    )},
     **{one: functools.partial(_sorting, one.__name__) for one in sorting.FUNCTIONS},
 }  # fmt: skip
 _CONVERSIONS = frozenset(

@@ -151,6 +151,52 @@ def _divided(
     return builder.select(is_zero, zero, found)
 
 
+def left_shift(builder: ir.IRBuilder, kind: np.dtype, value: ir.Value, places: ir.Value) -> ir.Value:
+    """As NumPy's: nothing is left where the places are none of the number's."""
+    shifted = builder.shl(value, places)
+    return builder.select(_is_place(builder, places), shifted, value.type(0))
+
+
+def right_shift(builder: ir.IRBuilder, kind: np.dtype, value: ir.Value, places: ir.Value) -> ir.Value:
+    """As NumPy's: but the sign nothing is left where the places are none of the number's."""
+    shift = builder.ashr if kind.kind == "i" else builder.lshr
+    sign = shift(value, value.type(value.type.width - 1)) if kind.kind == "i" else value.type(0)
+    return builder.select(_is_place(builder, places), shift(value, places), sign)
+
+
+def _is_place(builder: ir.IRBuilder, places: ir.Value) -> ir.Value:
+    return builder.icmp_unsigned("<", places, places.type(places.type.width))
+
+
+def gcd(builder: ir.IRBuilder, kind: np.dtype, one: ir.Value, other: ir.Value) -> ir.Value:
+    """The greatest common divisor, by Euclid's algorithm, in a function of the module."""
+    symbol = f"pullback.gcd.{kind.name}"
+    if symbol not in builder.module.globals:
+        _define_gcd(builder.module, symbol, kind)
+    return builder.call(builder.module.globals[symbol], [one, other])
+
+
+def _define_gcd(module: ir.Module, symbol: str, kind: np.dtype) -> None:
+    number = kinds.number_type(kind)
+    function = ir.Function(module, ir.FunctionType(number, (number, number)), symbol)
+    function.linkage = "internal"
+    start, head, body, end = map(function.append_basic_block, ("start", "head", "body", "end"))
+    builder = ir.IRBuilder(start)
+    first, second = (magnitude(builder, kind, one) for one in function.args)
+    builder.branch(head)
+    builder.position_at_end(head)
+    greater, less = builder.phi(number), builder.phi(number)
+    builder.cbranch(builder.icmp_unsigned("==", less, number(0)), end, body)
+    builder.position_at_end(body)
+    rest = builder.urem(greater, less)
+    builder.branch(head)
+    for phi, begin, following in ((greater, first, less), (less, second, rest)):
+        phi.add_incoming(begin, start)
+        phi.add_incoming(following, body)
+    builder.position_at_end(end)
+    builder.ret(greater)
+
+
 def _integral(method: Callable[..., ir.Value]) -> Combine:
     """Signed integers do not overflow, as indices do not."""
     return lambda builder, kind, one, other: method(

@@ -11,8 +11,8 @@ import numpy as np
 
 from pullback.tracer.spec import INT64
 
-from ...ir import FLOAT64, Apply, Buffer, Cast, Const, Expr, Extent, Load, Variable, apply
-from ...vector_math.primitives import OF_INTEGERS
+from ...ir import FLOAT64, OF_INTEGERS, Apply, Buffer, Cast, Const, Expr, Extent, Load, Variable, apply
+from ...vector_math.primitives import OF_INTEGERS as OF_ALL
 from .c_names import Names, type_name
 
 TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SUM, PRODUCT, UNARY, ATOM = range(12)
@@ -132,7 +132,7 @@ class Spelling:
                 function, replace(one, arguments=(replace(one, arguments=tuple(others)), last))
             )
         given = {argument.dtype for argument in one.arguments}
-        of_integers = function in OF_INTEGERS or function == "absolute"
+        of_integers = function in OF_INTEGERS or function in OF_ALL or function == "absolute"
         if of_integers and one.dtype.kind in "iub" and given == {one.dtype}:
             dtype = one.dtype
         else:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...vector_math.primitives import Condition, Number, Symbol
+from ...vector_math.primitives import Condition, GoesOn, Number, State, Step, Symbol
 from .c_names import type_name
 
 BITS = {"float32": "uint32", "float64": "uint64"}
@@ -56,6 +56,13 @@ class _Body:
         name = f"v{self.count}"
         self.lines.append(f"    const {type_name(np.dtype(dtype))} {name} = {text};")
         return Printed(self, name, dtype)
+
+    def variable(self, first: Printed) -> Printed:
+        """A variable that begins as a value."""
+        self.count += 1
+        name = f"w{self.count}"
+        self.lines.append(f"    {type_name(np.dtype(first.dtype))} {name} = {first.text};")
+        return Printed(self, name, first.dtype)
 
 
 class Printed(Symbol):
@@ -109,6 +116,16 @@ class Printed(Symbol):
     ) -> Printed:
         called = self.body.definitions.define(slow, self.dtype)
         return self._made(f"{is_rare(self).text} ? {called}({self.text}) : {self.like(usual).text}")
+
+    def repeat_while(self, goes_on: GoesOn, step: Step, state: State) -> State:
+        current = tuple(self.body.variable(one) for one in state)
+        lines = self.body.lines
+        lines.append("    for (;;) {")
+        lines.append(f"    if (!{goes_on(*current).text}) break;")
+        following = [one._made(one.text) for one in step(*current)]
+        lines += [f"    {one.text} = {new.text};" for one, new in zip(current, following)]
+        lines.append("    }")
+        return tuple(one._made(one.text) for one in current)
 
     def intrinsic(self, name: str, *others: Any) -> Printed:
         if name in EXTREMES:

@@ -22,10 +22,10 @@ def import_lines(functions: Sequence[ir.Function]) -> list[str]:
     used = {name for one in functions for name in _names(one)}
     blocks: list[Mapping[str, set[str]]] = [
         {"math": {"inf", "nan"}},
-        {"numpy": {name for name in used if name != "bool" and name in np.sctypeDict}},
+        {"numpy": {name for name in used if name in ir.OF_INTEGERS or _is_dtype(name)}},
         {
             "pullback.codegen.blas": {"gemm"},
-            "pullback.codegen.host": {"ForeignCall", "HostCall"},
+            "pullback.codegen.host": {"ComplexCall", "ForeignCall", "HostCall"},
             "pullback.codegen.vector_math": set(FUNCTIONS),
             **NAMES_OF_MODULES,
         },
@@ -40,6 +40,10 @@ def import_lines(functions: Sequence[ir.Function]) -> list[str]:
     made = [f"{name} = {function!r}" for name, function in calls.items() if function.place is None]
     lines += ["", *made] if made else []
     return lines[1:]
+
+
+def _is_dtype(name: str) -> bool:
+    return name != "bool" and name in np.sctypeDict
 
 
 def _import_of(name: str, function: HostCall) -> str:

@@ -28,10 +28,10 @@ def stand_in(value: Any) -> Any:
     """What stands for a distribution, or for one that was frozen elsewhere; None for what is none."""
     if type(value).__module__ == "scipy.stats._distn_infrastructure":
         stand_in = stand_ins().get(value.dist.name)
-        return None if stand_in is None else Frozen(stand_in, value.args, value.kwds)
+        return None if stand_in is None else Frozen(stand_in, value.args, value.kwds, value)
     for name, (_, parameters) in MULTIVARIATE.items():
         if type(value).__name__ == f"{name}_frozen":
-            return Frozen(stand_ins()[name], tuple(getattr(value, one) for one in parameters), {})
+            return Frozen(stand_ins()[name], tuple(getattr(value, one) for one in parameters), {}, value)
     return _by_identity().get(id(value))
 
 

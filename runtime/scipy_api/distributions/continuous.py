@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..special_ufuncs import expm1_over, log1p_over
 from .declaration import Declaration
 from .functions import (
     LOG_2,
@@ -28,7 +29,6 @@ from .functions import (
     erfcinv,
     exp,
     expm1,
-    expm1_over,
     gammainc,
     gammaincc,
     gammainccinv,
@@ -37,7 +37,6 @@ from .functions import (
     lgamma,
     log,
     log1p,
-    log1p_over,
     log_ndtr,
     log_normal_density,
     log_normal_mass,

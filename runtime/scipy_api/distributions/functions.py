@@ -8,6 +8,7 @@ from typing import Any
 
 from ...functions import PUBLIC
 from ...numpy_api.protocols import OF_OTHERS, UFUNCS
+from .. import special_ufuncs as special_ufuncs  # which adds to OF_OTHERS
 
 Function = Callable[..., Any]
 SPECIAL = UFUNCS | OF_OTHERS
@@ -35,33 +36,10 @@ stdtr, stdtrit, owens_t, erfcinv = (SPECIAL[name] for name in ("stdtr", "stdtrit
 
 LOG_2 = math.log(2.0)
 LOG_2_PI = math.log(2.0 * math.pi)
-TERMS = 12
-NEAR_ZERO = 0.05
-"""Where so many terms of both series below are exact."""
 
 
 def log_normal_density(z: Any) -> Any:
     return -0.5 * z * z - 0.5 * LOG_2_PI
-
-
-def log1p_over(x: Any) -> Any:
-    """log(1 + x) / x, which is 1 at 0, with derivatives there."""
-    return _over(x, log1p, [(-1.0) ** term / (term + 1) for term in range(TERMS)])
-
-
-def expm1_over(x: Any) -> Any:
-    """(exp(x) - 1) / x, which is 1 at 0, with derivatives there."""
-    return _over(x, expm1, [1.0 / math.factorial(term + 1) for term in range(TERMS)])
-
-
-def _over(x: Any, function: Function, coefficients: list[float]) -> Any:
-    """function(x) / x, near 0 by a series."""
-    is_near = abs_(x) < NEAR_ZERO
-    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
-    total: Any = coefficients[-1]
-    for one in reversed(coefficients[:-1]):
-        total = total * near + one
-    return where(is_near, total, function(far) / far)
 
 
 def log_difference(high: Any, low: Any) -> Any:

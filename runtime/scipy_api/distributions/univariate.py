@@ -238,8 +238,10 @@ METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "l
 class Frozen(Refusing):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
-    def __init__(self, distribution: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        self._distribution, self._name = distribution, distribution._name
+    def __init__(
+        self, distribution: Any, arguments: tuple[Any, ...], options: dict[str, Any], plain: Any = None
+    ) -> None:
+        self._distribution, self._name, self._plain = distribution, distribution._name, plain
         self.args, self.kwds = arguments, options
 
     def __getattr__(self, name: str) -> Any:
@@ -252,4 +254,4 @@ class Frozen(Refusing):
 
     @property
     def _real(self) -> Any:
-        return self._distribution._real(*self.args, **self.kwds)
+        return self._distribution._real(*self.args, **self.kwds) if self._plain is None else self._plain

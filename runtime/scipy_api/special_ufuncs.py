@@ -1,0 +1,267 @@
+"""SciPy's special functions that are made of other functions: `scipy.special.betaln`, `eval_legendre`.
+
+They are ufuncs; operators with SciPy's names (`tracer/ops`) need nothing here. Formulas: NIST Digital
+Library of Mathematical Functions (dlmf.nist.gov), by section beside each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...tracer.errors import UnsupportedError
+from ..functions import PUBLIC
+from ..functions.common import fail
+from ..numpy_api.protocols import OF_OTHERS, UFUNCS
+from ..numpy_api.values import averaged, known, promoted
+from ..tensors.conversion import tensor_of
+from ..values.tensor import Tensor
+
+Function = Callable[..., Any]
+where, exp, log, log1p, expm1, lgamma, xlogy = (
+    PUBLIC[name] for name in ("where", "exp", "log", "log1p", "expm1", "lgamma", "xlogy")
+)
+gammainc, gammaincc, betainc, betaincc = (
+    UFUNCS[name] for name in ("gammainc", "gammaincc", "betainc", "betaincc")
+)
+TERMS = 12
+NEAR_ZERO = 0.05
+"""Where so many terms of both series below are exact."""
+
+
+def _floats(*values: Any) -> list[Tensor]:
+    return [averaged(one) for one in promoted(values)]
+
+
+# --- quotients with a limit ---------------------------------------------------------------------------------
+
+
+def log1p_over(x: Any) -> Any:
+    """log(1 + x) / x, which is 1 at 0, with derivatives there."""
+    return _over(x, log1p, [(-1.0) ** term / (term + 1) for term in range(TERMS)])
+
+
+def expm1_over(x: Any) -> Any:
+    """(exp(x) - 1) / x, which is 1 at 0, with derivatives there."""
+    return _over(x, expm1, [1.0 / math.factorial(term + 1) for term in range(TERMS)])
+
+
+def _over(x: Any, function: Function, coefficients: list[float]) -> Any:
+    """function(x) / x, near 0 by a series."""
+    is_near = PUBLIC["abs"](x) < NEAR_ZERO
+    near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
+    total: Any = coefficients[-1]
+    for one in reversed(coefficients[:-1]):
+        total = total * near + one
+    return where(is_near, total, function(far) / far)
+
+
+def _boxcox(x: Any, power: Any) -> Tensor:
+    """(x**power - 1) / power, and log x for a power of 0."""
+    x, power = _floats(x, power)
+    logarithm = log(x)
+    return logarithm * expm1_over(power * logarithm)
+
+
+def _boxcox1p(x: Any, power: Any) -> Tensor:
+    x, power = _floats(x, power)
+    logarithm = log1p(x)
+    return logarithm * expm1_over(power * logarithm)
+
+
+def _inverse_boxcox1p(y: Any, power: Any) -> Tensor:
+    y, power = _floats(y, power)
+    return expm1(y * log1p_over(power * y))
+
+
+# --- entropies and losses -----------------------------------------------------------------------------------
+
+
+def _rel_entr(x: Any, y: Any) -> Tensor:
+    p, q = _floats(x, y)
+    return xlogy(p, p) - xlogy(p, q)
+
+
+def _huber(delta: Any, x: Any) -> Tensor:
+    delta, x = _floats(delta, x)
+    size = PUBLIC["abs"](x)
+    return where(size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
+
+
+def _pseudo_huber(delta: Any, x: Any) -> Tensor:
+    """delta**2 (sqrt(1 + (x / delta)**2) - 1), as a quotient in which nothing cancels."""
+    delta, x = _floats(delta, x)
+    return x * x / (1.0 + PUBLIC["sqrt"](1.0 + (x / delta) ** 2))
+
+
+def _xlog1py(x: Any, y: Any) -> Tensor:
+    factor, value = _floats(x, y)
+    is_zero = PUBLIC["eq"](factor, 0) & ~PUBLIC["isnan"](value)
+    return where(is_zero, 0.0, factor * log1p(where(is_zero, 0.0, value)))
+
+
+# --- gamma and its kin --------------------------------------------------------------------------------------
+
+
+def _sign_of_gamma(value: Tensor) -> Tensor:
+    """Between negative integers it alternates (DLMF 5.2)."""
+    is_odd = PUBLIC["eq"](PUBLIC["remainder"](PUBLIC["floor"](value), 2), 1)
+    return where(is_odd & (value < 0), -1.0, 1.0)
+
+
+def _gamma(x: Any) -> Tensor:
+    (value,) = _floats(x)
+    return _sign_of_gamma(value) * exp(lgamma(value))
+
+
+def _betaln(a: Any, b: Any) -> Tensor:
+    a, b = _floats(a, b)
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+
+def _beta(a: Any, b: Any) -> Tensor:
+    a, b = _floats(a, b)
+    return _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b) * exp(_betaln(a, b))
+
+
+def _poch(z: Any, m: Any) -> Tensor:
+    """gamma(z + m) / gamma(z), Pochhammer's symbol (DLMF 5.2.5)."""
+    z, m = _floats(z, m)
+    return _sign_of_gamma(z + m) * _sign_of_gamma(z) * exp(lgamma(z + m) - lgamma(z))
+
+
+def _binom(n: Any, k: Any) -> Tensor:
+    """1 / ((n + 1) beta(n - k + 1, k + 1)) (DLMF 1.2.6)."""
+    n, k = _floats(n, k)
+    return 1.0 / ((n + 1.0) * _beta(n - k + 1.0, k + 1.0))
+
+
+# --- distributions ------------------------------------------------------------------------------------------
+
+
+def _ndtr(x: Any) -> Tensor:
+    return 0.5 * PUBLIC["erfc"](averaged(x) * -math.sqrt(0.5))
+
+
+def _of_floats(function: Function) -> Function:
+    return lambda *given: function(*_floats(*given))
+
+
+def _fdtr(n: Any, m: Any, x: Any) -> Any:
+    return betainc(0.5 * n, 0.5 * m, n * x / (m + n * x))
+
+
+def _fdtrc(n: Any, m: Any, x: Any) -> Any:
+    return betainc(0.5 * m, 0.5 * n, m / (m + n * x))
+
+
+DISTRIBUTIONS: dict[str, Function] = {
+    "chdtr": lambda df, x: gammainc(0.5 * df, 0.5 * x),
+    "chdtrc": lambda df, x: gammaincc(0.5 * df, 0.5 * x),
+    "gdtr": lambda rate, shape, x: gammainc(shape, rate * x),
+    "gdtrc": lambda rate, shape, x: gammaincc(shape, rate * x),
+    "pdtr": lambda k, mean: gammaincc(PUBLIC["floor"](k) + 1.0, mean),
+    "pdtrc": lambda k, mean: gammainc(PUBLIC["floor"](k) + 1.0, mean),
+    "bdtr": lambda k, n, p: betaincc(PUBLIC["floor"](k) + 1.0, n - PUBLIC["floor"](k), p),
+    "bdtrc": lambda k, n, p: betainc(PUBLIC["floor"](k) + 1.0, n - PUBLIC["floor"](k), p),
+    "nbdtr": lambda k, n, p: betainc(n, PUBLIC["floor"](k) + 1.0, p),
+    "nbdtrc": lambda k, n, p: betaincc(n, PUBLIC["floor"](k) + 1.0, p),
+    "fdtr": _fdtr,
+    "fdtrc": _fdtrc,
+}
+"""Distribution functions and what is above, of Cephes' names."""
+
+# --- orthogonal polynomials ---------------------------------------------------------------------------------
+
+Step = Callable[[int, Any, Any, Any], Any]
+"""(k, x, P_k, P_(k - 1)) -> P_(k + 1)."""
+
+
+def _degree(n: Any, function: str) -> int:
+    """An integer that is known: it says how many steps a recurrence has."""
+    (degree,) = known(function, n)
+    if degree.ndim or degree != int(degree) or degree < 0:
+        fail(
+            UnsupportedError,
+            f"scipy.special.{function}: the degree must be one integer from 0 on, found {degree.tolist()!r}.",
+        )
+    return int(degree)
+
+
+def _recurrent(name: str, first: Function, step: Callable[..., Step]) -> Function:
+    """A polynomial by its recurrence in the degree (DLMF 18.9): P_0 = 1, P_1 = first(x, *parameters)."""
+
+    def polynomial(n: Any, *given: Any) -> Any:
+        *parameters, x = _floats(*given)
+        degree, advance = _degree(n, name), step(*parameters)
+        before, now = 0.0 * x + 1.0, first(x, *parameters)
+        if not degree:
+            return before
+        for k in range(1, degree):
+            before, now = now, advance(k, x, now, before)
+        return now
+
+    return polynomial
+
+
+def _jacobi(a: Any, b: Any) -> Step:
+    def step(k: int, x: Any, now: Any, before: Any) -> Any:
+        total = 2.0 * k + a + b
+        factor = (total + 1.0) * ((total + 2.0) * total * x + a * a - b * b)
+        less = 2.0 * (k + a) * (k + b) * (total + 2.0)
+        return (factor * now - less * before) / (2.0 * (k + 1.0) * (k + 1.0 + a + b) * total)
+
+    return step
+
+
+POLYNOMIALS: dict[str, Function] = {
+    name: _recurrent(name, first, step)
+    for name, first, step in (
+        (
+            "eval_legendre", lambda x: x,
+            lambda: lambda k, x, now, before: ((2 * k + 1.0) * x * now - k * before) / (k + 1.0),
+        ),
+        ("eval_chebyt", lambda x: x, lambda: lambda k, x, now, before: 2.0 * x * now - before),
+        ("eval_chebyu", lambda x: 2.0 * x, lambda: lambda k, x, now, before: 2.0 * x * now - before),
+        (
+            "eval_hermite", lambda x: 2.0 * x,
+            lambda: lambda k, x, now, before: 2.0 * x * now - 2.0 * k * before,
+        ),
+        ("eval_hermitenorm", lambda x: x, lambda: lambda k, x, now, before: x * now - k * before),
+        (
+            "eval_laguerre", lambda x: 1.0 - x,
+            lambda: lambda k, x, now, before: ((2 * k + 1.0 - x) * now - k * before) / (k + 1.0),
+        ),
+        (
+            "eval_genlaguerre", lambda x, a: 1.0 + a - x,
+            lambda a: lambda k, x, now, before: (
+                (2 * k + 1.0 + a - x) * now - (k + a) * before
+            ) / (k + 1.0),
+        ),
+        (
+            "eval_gegenbauer", lambda x, a: 2.0 * a * x,
+            lambda a: lambda k, x, now, before: (
+                2.0 * (k + a) * x * now - (k + 2.0 * a - 1.0) * before
+            ) / (k + 1.0),
+        ),
+        ("eval_jacobi", lambda x, a, b: 0.5 * ((a + b + 2.0) * x + a - b), _jacobi),
+    )
+}  # fmt: skip
+
+DEGREE = math.pi / 180
+OF_OTHERS |= POLYNOMIALS | {name: _of_floats(one) for name, one in DISTRIBUTIONS.items()} | {
+    "ndtr": _ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma, "betaln": _betaln,
+    "beta": _beta, "poch": _poch, "binom": _binom, "boxcox": _boxcox, "boxcox1p": _boxcox1p,
+    "inv_boxcox": lambda y, power: 1.0 + _inverse_boxcox1p(y, power), "inv_boxcox1p": _inverse_boxcox1p,
+    "huber": _huber, "pseudo_huber": _pseudo_huber,
+    "entr": lambda x: -xlogy(averaged(x), averaged(x)),
+    "kl_div": lambda x, y: _rel_entr(x, y) - tensor_of(x) + tensor_of(y),
+    "exp10": lambda x: PUBLIC["pow"](10.0, averaged(x)),
+    "cosm1": lambda x: -2.0 * PUBLIC["sin"](0.5 * averaged(x)) ** 2,
+    "sindg": lambda x: PUBLIC["sin"](averaged(x) * DEGREE),
+    "cosdg": lambda x: PUBLIC["cos"](averaged(x) * DEGREE),
+    "tandg": lambda x: PUBLIC["tan"](averaged(x) * DEGREE),
+    "cotdg": lambda x: 1.0 / PUBLIC["tan"](averaged(x) * DEGREE),
+    "radian": lambda d, m, s: (averaged(d) + averaged(m) / 60.0 + averaged(s) / 3600.0) * DEGREE,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Equations, extremes, integrals and initial values, with derivatives with respect to what they depend on."""

@@ -1,0 +1,211 @@
+"""Solutions of equations as functions of all that the equations depend on: the implicit function theorem.
+
+How a solution was found does not matter for its derivatives. Where F(x, p) = 0, a cotangent g of x is that of
+p under F, pulled back from the solution of (dF/dx)^T l = -g. So any solver will do, also one of Python's, and
+derivatives of all orders follow, as that rule is made of functions that have derivatives.
+
+Functions are closures: what they depend on is found by running them. In a trace they become graphs, whose
+further inputs that is, and the call is a node with a rule (`ruled_calls.py`). Else the tape shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...tracer.errors import GradientError
+from ...tracer.interpret import evaluate_graph
+from ...tracer.origin import current_origin
+from ...tracer.trace import is_tracing
+from ..autograd.foreign_calls import call_python
+from ..autograd.ruled_calls import RuledCall, call_ruled
+from ..functions.checkpointing import Segment, around, restored_leaf, saved_leaf
+from ..functions.stopping import stop_gradient
+from ..functions.structures import spec_of_tensor
+from ..tape.apply import wrap
+from ..tape.bodies import BodyInput, as_tensor, outer_edges, trace_body
+from ..transforms.inputs import reopened
+from ..transforms.transforms import vjp
+from ..values.modes import enable_grad, is_recording, no_grad
+from ..values.nodes import FREED, Edge, GradNode, edge_of, next_sequence
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import Auxiliary
+
+OfVector = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """An equation whose solution is looked for.
+
+    Attributes:
+        owner: the public function that solves it, by whose name messages call it.
+        function: of a vector; it may close over what has gradients.
+        residual: from `function`, or the like of it, to what is zero at the solution, of as many elements.
+        solve: from `function` and a vector to begin with to the solution; Tensors without gradient.
+        adjoint: from `residual`, the solution and a cotangent of it to the solution of the adjoint equation.
+        by_python: whether `solve` takes and gives arrays alone, and in compiled code is called as it is.
+    """
+
+    owner: Any
+    function: OfVector
+    residual: Callable[[OfVector], OfVector]
+    solve: Callable[[Any, Any], Any]
+    adjoint: Callable[[OfVector, Tensor, Tensor], Tensor]
+    by_python: bool = False
+
+    @property
+    def name(self) -> str:
+        return str(self.owner.__name__)
+
+
+def solution_of(equation: Equation, start: Tensor) -> Tensor:
+    """The solution that is found from `start`, a vector, differentiable by what the function closes over."""
+    start = stop_gradient(start)
+    if is_tracing():
+        return _Traced(equation, start).solution()
+    with no_grad():
+        if equation.by_python:
+            found = make(np.asarray(equation.solve(equation.function, start.payload)), Auxiliary)
+        else:
+            found = equation.solve(equation.function, start)
+    return _recorded(equation, make(found.payload, Auxiliary)) if is_recording() else found
+
+
+# --- on the tape ------------------------------------------------------------------------------------------
+
+
+def _recorded(equation: Equation, solution: Tensor) -> Tensor:
+    """The solution, with a node of the tape if the function closes over what has a gradient."""
+    function = around(equation.function, saved_leaf)
+    first = next_sequence()
+    with enable_grad():
+        edges = outer_edges([equation.function(make(solution.payload, Auxiliary))], first)
+    if not edges:
+        return solution
+    node = SolutionBackward(equation, function, solution, edges)
+    solution._grad_fn, solution._output_nr, solution._requires_grad = node, 0, True
+    return solution
+
+
+class SolutionBackward(GradNode):
+    """The tape's node of a solution; its edges lead to what the function closes over."""
+
+    __slots__ = ("equation", "function", "value")
+
+    def __init__(
+        self, equation: Equation, function: OfVector, solution: Tensor, edges: Sequence[Edge]
+    ) -> None:
+        super().__init__(edges)
+        self.equation = equation
+        self.function: OfVector | None = function
+        self.value = solution.payload
+
+    def name(self) -> str:
+        return f"{self.equation.name}Backward"
+
+    def pull(self, cotangents: list[Any], wanted: Sequence[bool], create_graph: bool) -> Sequence[Any]:
+        if self.function is None:
+            raise GradientError(FREED)
+        solution = make(self.value, Auxiliary)
+        if create_graph:
+            solution._grad_fn, solution._output_nr, solution._requires_grad = self, 0, True
+        edges = [edge for edge in self.edges if edge is not None]
+        inside = Segment(create_graph, [*edges, (self, 0)])
+        with reopened(target for target, _ in edges):
+            residual = self.equation.residual(around(self.function, restored_leaf))
+            adjoint = self.equation.adjoint(residual, solution, wrap(cotangents[0]))
+            with enable_grad():
+                root = edge_of(residual(solution))
+            if root is not None:
+                inside.run([root], [adjoint if create_graph else adjoint.payload])
+        return [None if edge is None else inside.caught_at(edge) for edge in self.edges]
+
+    def release(self) -> None:
+        self.function = None
+
+
+# --- in a trace -------------------------------------------------------------------------------------------
+
+
+class _Closure:
+    """A function of a vector as a graph, whose further inputs are what it closes over."""
+
+    def __init__(self, name: str, function: OfVector, like: Tensor) -> None:
+        inputs = [BodyInput(spec_of_tensor(like), "x")]
+        body = trace_body(name, lambda given: [function(given[0])], inputs)
+        self.graph = body.graph(name, current_origin())
+        self.captured = body.constants
+
+    def given(self, captured: Sequence[Any]) -> OfVector:
+        """The function with other values in the place of these."""
+
+        def function(vector: Any) -> Any:
+            (found,) = evaluate_graph(self.graph, [vector, *captured])
+            return found if isinstance(found, np.ndarray) else as_tensor(found)
+
+        return function
+
+
+def without_gradient(name: str, function: OfVector, like: Tensor) -> OfVector:
+    """The function, of which what it closes over is a constant."""
+    if not is_tracing():
+        return function
+    closure = _Closure(name, function, like)
+    return closure.given([stop_gradient(one) for one in closure.captured])
+
+
+class _Traced:
+    """A solution in a trace: what the function closes over becomes arguments of a call with a rule."""
+
+    def __init__(self, equation: Equation, start: Tensor) -> None:
+        self.equation = equation
+        self.start = start
+        self.closure = _Closure(equation.name, equation.function, start)
+
+    def solution(self) -> Tensor:
+        call = RuledCall(
+            self.equation.owner,
+            self.equation.name,
+            tuple(self.closure.captured),
+            lambda *captured: self._forward(*captured)[0],
+            self._forward,
+            self._backward,
+            lambda: call,
+        )
+        if not self.closure.captured:
+            return self._forward()[0]
+        return call_ruled(call)
+
+    def _forward(self, *captured: Any) -> tuple[Any, Any]:
+        with no_grad():
+            if self.equation.by_python:
+                found = self._by_python(captured)
+            else:
+                found = self.equation.solve(self.closure.given(captured), self.start)
+        return found, (found, captured)
+
+    def _by_python(self, captured: Sequence[Tensor]) -> Tensor:
+        def run(start: np.ndarray, *arrays: np.ndarray) -> list[np.ndarray]:
+            return [np.asarray(self.equation.solve(self.closure.given(arrays), start))]
+
+        operands = [self.start, *captured]
+        (found,) = call_python(
+            self.equation.owner,
+            self.closure.graph,
+            self.equation.name,
+            run,
+            operands,
+            [spec_of_tensor(self.start)],
+        )
+        return found
+
+    def _backward(self, residuals: Any, cotangent: Tensor) -> Sequence[Any]:
+        solution, captured = residuals
+        residual = self.equation.residual(self.closure.given(captured))
+        adjoint = self.equation.adjoint(residual, solution, cotangent)
+        _, pull = vjp(lambda *given: self.equation.residual(self.closure.given(given))(solution), *captured)
+        return pull(adjoint)

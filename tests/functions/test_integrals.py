@@ -1,0 +1,274 @@
+"""Integrals and initial values: SciPy's values, and derivatives of two orders in every way of running."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+import pullback as pb
+from pullback.errors import ArgumentError, ConvergenceError, ShapeError, UnsupportedError
+
+RUNS = pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
+
+
+def slope(function: Callable[[float], Any], a: float, step: float = 1e-3) -> float:
+    """Central differences of fourth order."""
+    near, far = ((function(a + k * step) - function(a - k * step)) / (2 * k * step) for k in (1, 2))
+    return float((4 * near - far) / 3)
+
+
+# --- quadrature -------------------------------------------------------------------------------------------
+
+INTEGRALS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
+    "smooth": (lambda x, a: np.exp(-a * x * x) * np.cos(3 * x), 0.0, 2.0),
+    "backwards": (lambda x, a: np.exp(-a * x * x) * np.cos(3 * x), 2.0, 0.0),
+    "up to infinity": (lambda x, a: np.exp(-a * x), 0.5, np.inf),
+    "from infinity": (lambda x, a: np.exp(a * x), -np.inf, 0.5),
+    "over all numbers": (lambda x, a: np.exp(-a * x * x), -np.inf, np.inf),
+    "narrow": (lambda x, a: a / (1e-3 + (x - 0.3) ** 2), 0.0, 1.0),
+}
+integrals = pytest.mark.parametrize("name", INTEGRALS)
+
+
+@integrals
+def test_quad_is_that_of_scipy(name: str) -> None:
+    function, low, high = INTEGRALS[name]
+    found, expected = (one(function, low, high, (1.7,)) for one in (pb.quad, integrate.quad))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-9)
+    assert found[1] <= 1.5e-8 * max(1.0, abs(found[0]))
+
+
+@integrals
+def test_derivatives_of_quad(name: str) -> None:
+    function, low, high = INTEGRALS[name]
+    value = lambda a: pb.quad(function, low, high, (a,))[0]  # noqa: E731
+    first = pb.grad(value)
+    second = pb.grad(first)
+    np.testing.assert_allclose(first(1.7), slope(value, 1.7), rtol=1e-6)
+    np.testing.assert_allclose(second(1.7), slope(first, 1.7), rtol=1e-6, atol=1e-8)
+    for one in (value, first, second):
+        np.testing.assert_allclose(pb.compile(one)(1.7), one(1.7), rtol=1e-10, atol=1e-12)
+
+
+@RUNS
+def test_limits_have_derivatives(run: Any) -> None:
+    def value(a: Any) -> Any:
+        return pb.quad(lambda x: np.exp(-a * x), a, 2 * a)[0]
+
+    np.testing.assert_allclose(run(pb.grad(value))(1.3), slope(value, 1.3), rtol=1e-9)
+    batch = run(pb.vmap(pb.grad(value)))(np.array([1.3, 1.0]))
+    np.testing.assert_allclose(batch, [slope(value, 1.3), slope(value, 1.0)], rtol=1e-9)
+
+
+@RUNS
+def test_dblquad(run: Any) -> None:
+    def value(a: Any, quadrature: Any = pb.dblquad) -> Any:
+        function = lambda y, x: x * y * a + np.sin(y * a)  # noqa: E731
+        return quadrature(function, 0.0, a, lambda x: x * x, lambda x: a + x)[0]
+
+    np.testing.assert_allclose(run(value)(1.2), value(1.2, integrate.dblquad), rtol=1e-9)
+    np.testing.assert_allclose(run(pb.grad(value))(1.2), slope(value, 1.2), rtol=1e-7)
+
+
+@RUNS
+def test_fixed_quad(run: Any) -> None:
+    expected = integrate.fixed_quad(lambda x: np.exp(2.0 * x), 0.0, 2.0, n=6)[0]
+    value = lambda a: pb.fixed_quad(lambda x: np.exp(a * x), 0.0, a, n=6)[0]  # noqa: E731
+    np.testing.assert_allclose(run(value)(2.0), expected)
+    np.testing.assert_allclose(run(pb.grad(value))(2.0), slope(value, 2.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 10])
+def test_simpson(count: int) -> None:
+    rng = np.random.default_rng(count)
+    y, x = rng.normal(size=(2, count)), np.sort(rng.normal(size=count))
+    np.testing.assert_allclose(pb.simpson(y, x), integrate.simpson(y, x), rtol=1e-12)
+    np.testing.assert_allclose(pb.simpson(y.T, dx=0.3, axis=0), integrate.simpson(y, dx=0.3), rtol=1e-12)
+    weights = pb.compile(pb.grad(lambda y: pb.simpson(y, x).sum()))(y)
+    np.testing.assert_allclose((weights * y).sum(), integrate.simpson(y, x).sum(), atol=1e-12)
+
+
+@RUNS
+def test_an_integral_that_diverges_is_refused(run: Any) -> None:
+    with pytest.raises(ConvergenceError, match="quad: on 100 intervals"):
+        run(lambda a: pb.quad(lambda x: a / x, 0.0, 1.0)[0])(1.0)
+
+
+def test_integrands_of_other_shapes_are_refused() -> None:
+    with pytest.raises(ShapeError, match="quad: func returned .*expected one number"):
+        pb.quad(lambda x: x * np.ones(2), 0.0, 1.0)
+    with pytest.raises(ShapeError, match="3 values for 2 samples"):
+        pb.simpson(np.ones(2), np.ones(3))
+
+
+# --- initial values ---------------------------------------------------------------------------------------
+
+RATES = np.array([1.5, 1.0, 0.8])
+FIRST = np.array([2.0, 1.0])
+TIMES = np.linspace(0.0, 4.0, 4)
+
+
+def animals(t: Any, y: Any, a: Any) -> Any:
+    return np.stack([a[0] * y[0] - a[1] * y[0] * y[1], -y[1] + a[2] * y[0] * y[1] * np.cos(0.1 * t)])
+
+
+METHODS = pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])
+
+
+@METHODS
+def test_steps_are_those_of_scipy(method: str) -> None:
+    options: dict[str, Any] = {"args": (RATES,), "rtol": 1e-6, "atol": 1e-8}
+    found, expected = (
+        one.solve_ivp(animals, (0.0, 4.0), FIRST, method, **options) for one in (pb, integrate)
+    )
+    assert len(found.t) == len(expected.t)
+    assert found.nfev == expected.nfev
+    np.testing.assert_allclose(found.t, expected.t, rtol=1e-7)
+    np.testing.assert_allclose(found.y, expected.y, rtol=1e-7)
+
+
+@METHODS
+@RUNS
+def test_values_at_times_are_those_of_scipy(run: Any, method: str) -> None:
+    def values(module: Any) -> Callable[[Any], Any]:
+        return lambda a: (
+            module.solve_ivp(animals, (0.0, 4.0), FIRST, method, TIMES, args=(a,), rtol=1e-6, atol=1e-8).y
+        )
+
+    np.testing.assert_allclose(run(values(pb))(RATES), values(integrate)(RATES), rtol=1e-8)
+
+
+def oscillator(t: Any, y: Any, stiffness: Any) -> Any:
+    return np.stack([y[1], stiffness * (1 - y[0] ** 2) * y[1] - y[0]])
+
+
+class TestStiff:
+    TIMES = (10.0, 40.0)
+
+    def solve(self, module: Any, stiffness: Any) -> Any:
+        return module.solve_ivp(
+            oscillator, (0.0, 40.0), np.array([2.0, 0.0]), "Radau", self.TIMES, args=(stiffness,), rtol=1e-6,
+            atol=1e-8,
+        )  # fmt: skip
+
+    @RUNS
+    def test_values(self, run: Any) -> None:
+        found = run(lambda mu: self.solve(pb, mu).y)(50.0)
+        np.testing.assert_allclose(found, self.solve(integrate, 50.0).y, rtol=2e-6)
+
+    def test_few_steps_are_taken(self) -> None:
+        assert self.solve(pb, 50.0).steps < 150
+
+    @RUNS
+    def test_derivatives_are_those_of_the_stages(self, run: Any) -> None:
+        last = lambda mu: self.solve(pb, mu).y[0, -1]  # noqa: E731
+        np.testing.assert_allclose(run(pb.grad(last))(50.0), slope(last, 50.0, 1e-2), rtol=1e-4)
+
+
+def test_backwards_in_time() -> None:
+    found, expected = (
+        one.solve_ivp(lambda t, y: -y * t, (2.0, 0.0), np.ones(1), t_eval=[2.0, 1.0, 0.0])
+        for one in (pb, integrate)
+    )
+    np.testing.assert_allclose(found.y, expected.y, rtol=1e-9)
+
+
+ADJOINTS: dict[str, dict[str, Any]] = {
+    "discrete": {},
+    "discrete, steps computed again": {"checkpoint": True},
+    "continuous": {"adjoint": "continuous"},
+}
+adjoints = pytest.mark.parametrize("name", ADJOINTS)
+
+
+def loss(a: Any, **options: Any) -> Any:
+    """Of rates, first values and times."""
+    times = np.linspace(0.0, 1.0, 3) * 1.7 * a[1]
+    found = pb.solve_ivp(
+        animals,
+        (0.0, 1.7 * a[1]),
+        FIRST * a[:2],
+        "DOP853",
+        times,
+        args=(a,),
+        rtol=1e-8,
+        atol=1e-10,
+        **options,
+    )
+    return (found.y**2).sum()
+
+
+@adjoints
+class TestAdjoint:
+    def test_is_that_of_differences(self, name: str) -> None:
+        found = pb.grad(loss)(RATES, **ADJOINTS[name])
+        expected = [slope(lambda x, one=one: loss(RATES + x * one), 0.0) for one in np.eye(3)]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    def test_compiled_is_as_eager(self, name: str) -> None:
+        slopes = pb.grad(lambda a: loss(a, **ADJOINTS[name]))
+        np.testing.assert_allclose(pb.compile(slopes)(RATES), slopes(RATES), rtol=1e-7)
+
+
+def test_second_derivatives_of_initial_values() -> None:
+    def value(a: Any) -> Any:
+        return pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0], rtol=1e-8).y.sum()
+
+    for run in (lambda f: f, pb.compile):
+        np.testing.assert_allclose(run(pb.grad(pb.grad(value)))(1.5), np.exp(-1.5), rtol=1e-5)
+
+
+def test_one_program_serves_all_numbers_of_steps() -> None:
+    value = pb.compile(
+        pb.grad(lambda a: pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0]).y.sum())
+    )
+    for a in (0.1, 1.0, 30.0):
+        np.testing.assert_allclose(value(a), -np.exp(-a), atol=2e-3)
+    assert value.cache_info().traces == 1
+
+
+@RUNS
+def test_batches_take_steps_of_their_own(run: Any) -> None:
+    def value(a: Any) -> Any:
+        return pb.solve_ivp(lambda t, y: -a * y, (0.0, 1.0), np.ones(1), t_eval=[1.0]).y.sum()
+
+    batch = np.array([0.5, 5.0, 20.0])
+    np.testing.assert_allclose(run(pb.vmap(value))(batch), [value(one) for one in batch], rtol=1e-12)
+
+
+@RUNS
+def test_odeint_of_nested_values(run: Any) -> None:
+    def last(a: Any) -> Any:
+        found = pb.odeint(
+            lambda y, t, a: {"p": -y["p"] * a, "q": y["p"].sum() * a},
+            {"p": np.ones(2), "q": 0.0},
+            np.linspace(0.0, 1.0, 3),
+            a,
+        )
+        return found["q"][-1]
+
+    np.testing.assert_allclose(run(last)(1.3), 2 * (1 - np.exp(-1.3)), rtol=1e-6)
+    np.testing.assert_allclose(run(pb.grad(last))(1.3), 2 * np.exp(-1.3), rtol=1e-6)
+
+
+@RUNS
+def test_a_solution_that_grows_without_bound_is_refused(run: Any) -> None:
+    reason = r"solve_ivp: after \d+ steps, at t = 0\.9999\d*, the step is shorter"
+    with pytest.raises(ConvergenceError, match=reason):
+        run(lambda a: pb.solve_ivp(lambda t, y: a * y * y, (0.0, 2.0), np.ones(1), t_eval=[2.0]).y)(1.0)
+
+
+def test_what_is_not_supported_is_refused() -> None:
+    def solve(**options: Any) -> Any:
+        return pb.solve_ivp(lambda t, y: -y, (0.0, 1.0), np.ones(1), **options)
+
+    with pytest.raises(UnsupportedError, match="events are not supported"):
+        solve(events=lambda t, y: y[0])
+    with pytest.raises(UnsupportedError, match="dense_output is not supported"):
+        solve(dense_output=True)
+    with pytest.raises(ArgumentError, match="method='LSODA' is not known"):
+        solve(method="LSODA")
+    with pytest.raises(ArgumentError, match="adjoint='continuous' needs the times"):
+        solve(adjoint="continuous")

@@ -1,0 +1,94 @@
+"""SciPy's own names of solvers, in functions that are differentiated or compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.optimize
+from scipy import integrate, optimize
+from scipy.optimize import brentq
+
+import pullback as pb
+from pullback.errors import ConvergenceError, UnsupportedError
+
+
+def cubic(x: Any, a: Any) -> Any:
+    return x**3 + x - a
+
+
+def bowl(x: Any, a: Any) -> Any:
+    return ((x - a) ** 2).sum() + (x**4).sum()
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "root": lambda a: optimize.root(lambda x: cubic(x, a), np.ones(2), tol=1e-13).x.sum(),
+    "root with a Jacobian": lambda a: scipy.optimize.root(
+        cubic, [1.0, 1.0], (a,), jac=lambda x, a: np.diag(3 * x**2 + 1)
+    ).x.sum(),
+    "fsolve": lambda a: optimize.fsolve(cubic, 1.0, (a,))[0],
+    "minimize": lambda a: optimize.minimize(
+        bowl, np.zeros(2), a, jac=lambda x, a: 2 * (x - a) + 4 * x**3, tol=1e-11
+    ).x.sum(),
+    "least_squares": lambda a: optimize.least_squares(
+        lambda x: np.stack([x[0] - a, x[1] * a - 2]), np.ones(2)
+    ).x.sum(),
+    "brentq": lambda a: brentq(lambda x: x**3 - a, 0.0, 5.0),
+    "bisect": lambda a: optimize.bisect(lambda x: x**3 - a, 0.0, 5.0),
+    "root_scalar": lambda a: optimize.root_scalar(lambda x: x**3 - a, bracket=(0.0, 5.0)).root,
+    "fixed_point": lambda a: optimize.fixed_point(lambda x: np.cos(x) * a, 0.5, xtol=1e-12).sum(),
+    "quad": lambda a: integrate.quad(lambda x: np.exp(-a * x), 0, np.inf)[0],
+    "fixed_quad": lambda a: integrate.fixed_quad(lambda x: np.exp(-a * x), 0.0, 1.0)[0],
+    "simpson": lambda a: integrate.simpson(np.linspace(0, 1, 6) ** 2 * a),
+    "solve_ivp": lambda a: integrate.solve_ivp(
+        lambda t, y: -a * y, (0, 1), [1.0, 2.0], t_eval=[1.0], rtol=1e-9, atol=1e-10
+    ).y.sum(),
+    "odeint": lambda a: scipy.integrate.odeint(lambda y, t: -a * y, [1.0, 2.0], np.linspace(0, 1, 3))[
+        -1
+    ].sum(),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_has_derivatives_and_is_compiled(name: str) -> None:
+    function = PROGRAMS[name]
+    plain = function(1.3)
+    near, far = ((function(1.3 + k * 1e-3) - function(1.3 - k * 1e-3)) / (k * 2e-3) for k in (1, 2))
+    np.testing.assert_allclose(pb.compile(function)(1.3), plain, rtol=1e-7)
+    slope = pb.grad(function)
+    np.testing.assert_allclose(slope(1.3), (4 * near - far) / 3, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(pb.compile(slope)(1.3), slope(1.3), rtol=1e-10)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
+def test_a_tolerance_that_cannot_be_reached_is_no_failure(run: Any) -> None:
+    function = lambda a: optimize.root(lambda x: cubic(x, a), np.ones(3), tol=1e-18).x.sum()  # noqa: E731
+    np.testing.assert_allclose(run(function)(2.0), 3.0)
+    np.testing.assert_allclose(run(pb.grad(function))(2.0), 0.75)
+
+
+def test_outside_they_are_scipys() -> None:
+    found = optimize.root(lambda x: x**2 - 4.0, 1.0)
+    assert found.nfev > 0
+    np.testing.assert_allclose(found.x, 2.0)
+
+
+def test_what_is_known_of_a_solution_is_kept_where_nothing_is_traced() -> None:
+    seen = []
+
+    def value(a: Any) -> Any:
+        found = optimize.root(lambda x: x**2 - a, np.ones(1))
+        seen.append(found.nfev)
+        return found.x.sum()
+
+    assert pb.grad(value)(4.0) == pytest.approx(0.25)
+    assert seen[0] > 0
+
+
+@pytest.mark.parametrize("run", [lambda f: f, pb.compile], ids=["eager", "compiled"])
+def test_refusals(run: Any) -> None:
+    with pytest.raises(ConvergenceError, match=r"scipy\.optimize\.root: "):
+        run(pb.grad(lambda a: optimize.root(lambda x: x**2 + a, np.ones(1)).x.sum()))(1.0)
+    with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.minimize: bounds"):
+        run(pb.grad(lambda a: optimize.minimize(bowl, np.ones(1), (a,), bounds=[(0, 1)]).x.sum()))(1.0)
