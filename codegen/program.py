@@ -461,9 +461,14 @@ def _header(title: str, graph: Graph, plan: Plan) -> tuple[str, ...]:
     place = f", {graph.origin.place}" if graph.origin.line else ""
     known = plan.extent_names if plan.stages else {}
 
+    written_out = plan.written_out
+
     def described(name: str, node: Node, shape: tuple[int, ...]) -> str:
         symbols = plan.tree.extents[node] if shape == node.shape else ()
-        names = [known.get(symbol, str(symbol.value)) for symbol in symbols] or map(str, shape)
+        names = [
+            str(symbol.value) if symbol in written_out else known.get(symbol, str(symbol.value))
+            for symbol in symbols
+        ] or map(str, shape)
         return f"{name}: {node.dtype}[{', '.join(names)}]"
 
     inputs = ", ".join(described(plan.name_of(node, node.name), node, node.shape) for node in graph.inputs)

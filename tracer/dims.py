@@ -2,7 +2,7 @@
 
 A trace gives the dimensions of its inputs `Dim`s, integers that know where they come from. Shape rules hand
 them on, and arithmetic keeps account of what is done with them. What Python makes of them where nobody sees
-it (`len(x)`, `math.sqrt(n)`, `0.5 * n`) has an origin of its own: generated code is given the number.
+it (`len(x)`, `math.lgamma(n)`, `0.5 * n`) has an origin of its own: generated code is given the number.
 
 They are numbers like others wherever only the value matters: equality and hashes are those of int and float.
 A formula and a value belong together, so code that is written by the formula computes the value.
@@ -15,7 +15,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Union
 
 import numpy as np
@@ -54,10 +54,17 @@ class Computed:
     function: str
     operands: tuple[Formula | int | float, ...]
     depth: int = field(compare=False)
+    letter: str = field(default="", compare=False)
+    """The user's variable that holds it, if it is known."""
 
 
 Formula = Union[Source, Computed]  # noqa: UP007  of forward references
 _FORMULAS = (Source, Computed)
+OF_FLOATS = (
+    "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+)  # fmt: skip
+"""Functions of `math` that code has under the same names."""
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -68,10 +75,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "modulo": operator.mod,
     "maximum": max,
     "minimum": min,
-    "sqrt": math.sqrt,
+    "power": operator.pow,
+    "float": float,
+    "round": round,
+    **{name: getattr(math, name) for name in (*OF_FLOATS, "ceil", "floor", "trunc")},
 }
 OF_INTEGERS = frozenset(("floor_divide", "modulo", "maximum", "minimum"))
 """Functions that code computes of whole numbers alone."""
+ROUNDING = frozenset(("ceil", "floor", "round", "trunc"))
+"""Functions of floats that give whole numbers: code, which may round floats otherwise, is given these."""
+LARGEST_EXACT = 2**53
+"""Up to here whole numbers are floats too; code, which computes in 64 bits, is given larger ones."""
 NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 """The second operand that changes nothing."""
 
@@ -124,6 +138,14 @@ class _Sized:
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        if type(self) is Dim and modulo is None and type(other) is int and 0 < other <= LARGEST_PLAIN:
+            return functools.reduce(operator.mul, [self] * other)
+        return _power(self, other, modulo)
+
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        return _power(other, self, modulo)
+
     def __neg__(self) -> Any:
         return apply("negative", self)
 
@@ -160,11 +182,6 @@ class Dim(_Sized, int):
     def __sub__(self, other: Any) -> Any:
         return _moved(self, -other) if type(other) is int else _combined("subtract", self, other)
 
-    def __pow__(self, other: Any, modulo: Any = None) -> Any:
-        if modulo is None and type(other) is int and 0 < other <= LARGEST_PLAIN:
-            return functools.reduce(operator.mul, [self] * other)
-        return int.__pow__(self, other, modulo)
-
 
 class Measure(_Sized, float):
     """Another number that follows from sizes, as 1 / n."""
@@ -175,6 +192,18 @@ class Measure(_Sized, float):
         made = float.__new__(cls, value)
         made.formula = formula
         return made
+
+    def __round__(self, digits: Any = None) -> Any:
+        return apply("round", self) if digits is None else round(plain(self), digits)
+
+    def __floor__(self) -> Any:
+        return apply("floor", self)
+
+    def __ceil__(self) -> Any:
+        return apply("ceil", self)
+
+    def __trunc__(self) -> Any:
+        return apply("trunc", self)
 
 
 def plain(value: Any) -> Any:
@@ -196,7 +225,7 @@ def canonical(formula: Formula) -> Formula:
     if isinstance(formula, Source):
         return formula if formula.equal is None else canonical(formula.equal)
     operands = tuple([canonical(one) if isinstance(one, _FORMULAS) else one for one in formula.operands])
-    return Computed(formula.function, operands, formula.depth)
+    return Computed(formula.function, operands, formula.depth, formula.letter)
 
 
 def spelled(formula: Formula | int | float) -> str:
@@ -271,16 +300,25 @@ def result_of(function: str, operands: Sequence[Any], result: Any) -> Any:
         if len(turned) == 1:
             return result_of("negative", turned, result)
     formulas = tuple([formula_of(one) or plain(one) for one in operands])
-    if function == "negative" and isinstance(formulas[0], Computed) and formulas[0].function == "negative":
-        (opposite,) = formulas[0].operands
-        return with_formula(result, opposite if isinstance(opposite, _FORMULAS) else None)
+    rest = _scaled(*formulas) if function == "multiply" else _without_opposites(function, *formulas[:2])
+    if rest is not None:
+        return with_formula(plain(result), rest)
     inner = [one.depth for one in formulas if isinstance(one, _FORMULAS)]
     if not inner:
         return result
     is_unknown = function in OF_INTEGERS and any(type(plain(one)) is not int for one in operands)
-    if is_unknown or max(inner) == DEEPEST:
+    is_large = type(result) is int and abs(result) > LARGEST_EXACT
+    if is_unknown or is_large or max(inner) == DEEPEST:
         return lost(result)
     return with_formula(plain(result), Computed(function, formulas, 1 + max(inner)))
+
+
+def called(name: str, number: Any) -> Any:
+    """A number with the name of the user's variable that holds it, if it follows from sizes and has none."""
+    formula = formula_of(number)
+    if not isinstance(formula, Computed) or formula.letter:
+        return number
+    return with_formula(number, replace(formula, letter=name))
 
 
 def lost(value: Any, label: str = "number") -> Any:
@@ -377,6 +415,8 @@ def apply(function: str, *operands: Any) -> Any:
 
 def _unchanged(function: str, operands: Sequence[Any]) -> Any:
     """The operand to which another adds nothing; None if each counts."""
+    if function == "float" or (function in ROUNDING and type(plain(operands[0])) is int):
+        return operands[0]
     neutral = NEUTRAL.get(function)
     if neutral is None or len(operands) != 2:
         return None
@@ -385,6 +425,36 @@ def _unchanged(function: str, operands: Sequence[Any]) -> Any:
         return first
     is_symmetric = function in ("add", "multiply")
     return second if is_symmetric and formula_of(first) is None and first == neutral else None
+
+
+def _scaled(first: Any, second: Any) -> Formula | None:
+    """Of a quotient or product with a number times a power of two, `2 * (1 / n)`: it loses no digit."""
+    factor, formula = (second, first) if isinstance(first, _FORMULAS) else (first, second)
+    if not isinstance(formula, Computed) or formula.letter or isinstance(factor, _FORMULAS):
+        return None
+    number, of = formula.operands[0], formula.operands[-1]
+    is_exact = not isinstance(number, _FORMULAS) and math.frexp(abs(factor))[0] == 0.5
+    if not is_exact or formula.function not in ("divide", "multiply"):
+        return None
+    return Computed(formula.function, (number * factor, of), formula.depth)
+
+
+def _without_opposites(function: str, first: Any, second: Any = None) -> Any:
+    """The formula left of `(n - k) + k`, `k + (n - k)`, `n - (n - k)` and `-(-n)`; None of all else."""
+    if function == "negative":
+        return first.operands[0] if isinstance(first, Computed) and first.function == "negative" else None
+    if function == "add":
+        pairs = ((first, second), (second, first))
+        return next((rest for one, other in pairs if (rest := _rest(one, other, kept=0)) is not None), None)
+    return _rest(second, first, kept=1) if function == "subtract" else None
+
+
+def _rest(difference: Any, other: Any, kept: int) -> Formula | None:
+    """The operand `kept` of a difference whose other one is `other`."""
+    if not isinstance(difference, Computed) or difference.function != "subtract":
+        return None
+    rest = difference.operands[kept]
+    return rest if difference.operands[1 - kept] == other and isinstance(rest, _FORMULAS) else None
 
 
 def _moved(size: Dim, difference: int) -> int:
@@ -426,7 +496,16 @@ def share(count: Any, of: float = 1.0) -> Any:
     return apply("divide", of, known(count))
 
 
+def _power(base: Any, exponent: Any, modulo: Any) -> Any:
+    """A power; of whole numbers, which may be larger than code computes with, the number alone."""
+    if python_type(base) is python_type(exponent) is int:
+        return pow(plain(base), plain(exponent), modulo)
+    return NotImplemented if modulo is not None else _combined("power", base, exponent)
+
+
 def _combined(function: str, *operands: Any) -> Any:
     if any(python_type(one) not in (int, float, bool) for one in operands):  # NumPy's compute on their own
         return NotImplemented
-    return apply(function, *operands)
+    from .lost_numbers import traced_operand  # which makes sizes
+
+    return apply(function, *map(traced_operand, operands))

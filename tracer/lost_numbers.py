@@ -14,9 +14,10 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
-from .dims import Formula, Source, formula_of, with_formula
+from . import dims
+from .dims import Formula, Source, called, formula_of, with_formula
 from .number_origins import formula_in, variable_in
-from .origin import is_own
+from .origin import is_own, user_frame
 
 current: ContextVar[LostNumbers | None] = ContextVar("lost_numbers", default=None)
 
@@ -33,8 +34,11 @@ class LostNumbers:
 
     def named(self, number: Any) -> Any:
         """The number, with an origin of its own if it may follow from sizes."""
-        if isinstance(number, bool) or formula_of(number) is not None:
+        if isinstance(number, bool):
             return number
+        if formula_of(number) is not None:
+            frame = user_frame()
+            return number if frame is None else called(variable_in(frame, number), number)
         known = self._by_object.get(id(number))
         if known is not None:
             return with_formula(number, known[1])
@@ -76,10 +80,36 @@ def note_size_asked(depth: int = 2) -> None:
         numbers.sizes_are_asked = not is_own(sys._getframe(depth).f_code)
 
 
+def sizes_are_asked() -> None:
+    """Note that the function which is traced has asked for a size."""
+    if (numbers := current.get()) is not None:
+        numbers.sizes_are_asked = True
+
+
 def traced_number(number: Any) -> Any:
     """A number of Python's as the graph takes it."""
     numbers = current.get()
     return numbers.named(number) if numbers is not None and numbers.sizes_are_asked else number
+
+
+def traced_operand(number: Any) -> Any:
+    """What the traced function's code computes with beside a size; a float may follow from sizes too."""
+    numbers = current.get()
+    if not isinstance(number, float) or numbers is None or not numbers.sizes_are_asked:
+        return number
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename == dims.__file__:
+        frame = frame.f_back
+    return number if is_own(frame.f_code) else numbers.named(number)
+
+
+def traced_size(number: Any) -> Any:
+    """A whole number of the traced function, with its formula if the function's code shows one."""
+    numbers = current.get()
+    if type(number) is not int or numbers is None or not numbers.sizes_are_asked:
+        return number
+    frame = user_frame()
+    return number if frame is None else with_formula(number, formula_in(frame, number))
 
 
 def _is_spelled(number: float, frame: FrameType) -> bool:

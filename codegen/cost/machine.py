@@ -2,9 +2,9 @@
 
 A pass that chooses loops, storage or threads asks a `Machine`, and holds no number about one. Sizes are in
 bytes, times in nanoseconds and rates per nanosecond (so a bandwidth is in GB/s), all of one core. Caches,
-vectors and cores are read from the system (`system.py`), and the time that threads take to begin is measured
-(`machine/waking.py`). Rates are those of the reference machine, chosen by what its benchmarks gain: decisions
-need no more than their order.
+vectors and cores are read from the system (`system.py`). The time that threads take to begin is measured
+(`machine/waking.py`), and how fast it computes beside the reference machine (`machine/rates.py`), of which
+the rates were chosen by what its benchmarks gain.
 
 A process has one machine, so no cache in memory needs it in its keys; on disk the key is the generated text.
 """
@@ -94,6 +94,28 @@ class Machine:
     gemm: Gemm = Gemm()
     loops: Loops = Loops()
 
+    def at_rates(self, arithmetic: float, access: float) -> Machine:
+        """A machine that multiplies so many times as fast, and reads and writes its first cache."""
+        gemm, loops = self.gemm, self.loops
+        return replace(
+            self,
+            multiplications=self.multiplications * arithmetic,
+            access=self.access / access,
+            keeping=self.keeping / access,
+            gemm=replace(
+                gemm,
+                multiplication=gemm.multiplication / arithmetic,
+                bytes_multiplied=gemm.bytes_multiplied * arithmetic,
+                element=gemm.element / access,
+            ),
+            loops=replace(
+                loops,
+                summed=loops.summed / arithmetic,
+                into_rows=loops.into_rows / access,
+                alone=loops.alone / arithmetic,
+            ),
+        )
+
     # --- caches ---------------------------------------------------------------------------------------------
 
     def stays_near(self, nbytes: int) -> bool:
@@ -148,6 +170,11 @@ class Machine:
     def lanes(self) -> int:
         """How many numbers in double precision a vector holds."""
         return self.vector // NUMBER
+
+    @property
+    def rows_of_block(self) -> int:
+        """Rows of a block that one loop after another walks: eight vectors, which stay near meanwhile."""
+        return 8 * self.lanes
 
     # --- arithmetic against memory --------------------------------------------------------------------------
 
@@ -244,8 +271,10 @@ def _own_machine() -> Machine:
         if wanted != "reference":
             raise ValueError(f"PULLBACK_MACHINE: 'reference' expected, or nothing, found {wanted!r}.")
         return REFERENCE
+    from ..machine.rates import rates  # which are kept on disk
+
     known: dict[str, Any] = {**system.facts()}
-    return replace(REFERENCE, hand_over=None, **known)
+    return replace(REFERENCE, hand_over=None, **known).at_rates(**rates())
 
 
 @contextlib.contextmanager

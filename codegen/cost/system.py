@@ -25,6 +25,16 @@ def available_cores() -> int:
         return os.cpu_count() or 1
 
 
+def processor_name() -> str:
+    """What the maker calls the processor, if the system tells."""
+    try:
+        with PROCESSORS.open() as lines:
+            names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+            return next(names, "")
+    except OSError:
+        return platform.processor()
+
+
 def facts() -> dict[str, int]:
     """The fields of `Machine` that the system knows, by name; of Windows and others, the cores alone.
 

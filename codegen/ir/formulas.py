@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +27,9 @@ FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal",
     ast.Gt: "greater", ast.GtE: "greater_equal",
 }  # fmt: skip
+SIGNS = {"add": "subtract", "subtract": "add"}
+LARGEST_TURNED = 10**9
+"""Integers of more digits may have no opposite in their dtype."""
 Dtypes = tuple[tuple[str, np.dtype], ...]
 
 
@@ -80,8 +84,39 @@ def _with(part: Expr, operands: Mapping[str, Expr], origin: Origin) -> Expr:
         case Variable(name):
             return operands[name]
         case Apply(function, _, dtype):
-            return Apply(function, tuple(inner), dtype, origin)
+            return _plainer(Apply(function, tuple(inner), dtype, origin))
         case Select():
             condition, inside, outside = inner
             return Select(condition, inside, outside, origin)
     return part
+
+
+def _plainer(one: Apply) -> Expr:
+    """The same value, to the last bit, with less to read: `a - b` for `a + -b`, `a` for `1 * a`."""
+    if one.function == "negative":
+        return _opposite(one.arguments[0]) or one
+    if len(one.arguments) != 2:
+        return one
+    left, right = one.arguments
+    if one.function in ("multiply", "divide") and _is_one(right):
+        return left
+    if one.function == "multiply" and _is_one(left):
+        return right
+    if one.function in SIGNS and (opposite := _opposite(right)) is not None:
+        return replace(one, function=SIGNS[one.function], arguments=(left, opposite))
+    if one.function == "add" and isinstance(left, Apply) and (opposite := _opposite(left)) is not None:
+        return replace(one, function="subtract", arguments=(right, opposite))
+    return one
+
+
+def _is_one(number: Expr) -> bool:
+    return isinstance(number, Const) and number.dtype.kind in "iuf" and number.value == 1
+
+
+def _opposite(value: Expr) -> Expr | None:
+    """What a value is the opposite of: another value, or a positive number."""
+    if isinstance(value, Apply) and value.function == "negative":
+        return value.arguments[0]
+    if isinstance(value, Const) and value.dtype.kind in "if" and -LARGEST_TURNED < value.value < 0:
+        return replace(value, value=-value.value)
+    return None

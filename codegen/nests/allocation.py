@@ -27,7 +27,7 @@ from pullback.tracer.ops.control import loop_result
 from pullback.tracer.spec import Spec
 
 from ..cost.machine import this_machine
-from .blocking import BLOCK
+from .blocking import rows_of_block
 from .expression import AnyIndex, Index
 from .extents import Symbol
 from .stages import Stage
@@ -82,7 +82,7 @@ class Allocation:
         if node.is_input:
             return node.spec
         block = self.tree.in_blocks.get(node)
-        shape = [BLOCK if dim == block else node.shape[dim] for dim in self.tree.kept[node]]
+        shape = [rows_of_block() if dim == block else node.shape[dim] for dim in self.tree.kept[node]]
         if node in self.tree.rows:
             shape[0] = self.tree.rows[node]
         return Spec(tuple(shape), node.dtype)

@@ -5,8 +5,9 @@ one number at a time, and may cost more than the rest. For a block of rows there
 loops, then one loop over the block with the arithmetic, then all others, with the block's rows still in the
 cache. Condition: the arithmetic between the loops is dear, also against that in them (`ROW_SHARE`).
 
-Likewise where dear values are computed and then added at positions from data, which may coincide: first the
-values of a block, in vectors, then the additions, one after another.
+Likewise where dear values are computed and then added at positions from data, which may coincide, or are
+terms of a running sum: first the values of a block, in vectors, then the additions, one after another, then
+what is computed of these, in vectors again.
 """
 
 from __future__ import annotations
@@ -17,13 +18,11 @@ from itertools import groupby
 from pullback.tracer.graph import Node
 from pullback.tracer.ops.elementwise import reciprocal
 
-from ..cost.machine import EXPENSIVE
+from ..cost.machine import EXPENSIVE, this_machine
 from .expression import Axis, Compute, arithmetic, axes_of, children
 from .extents import ONE
-from .tree import Item, Loop, Root
+from .tree import Item, Loop, Root, Scan
 
-BLOCK = 64
-"""Rows: enough that a loop over them is one of vectors, few enough that they stay in the cache meanwhile."""
 ROW_SHARE = 0.15
 """The arithmetic between a row's inner loops, against that in them, from which blocks pay."""
 
@@ -53,24 +52,32 @@ def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
     return size == one.node.spec.size and is_dear
 
 
-def scattered_values(items: list[Item], stored: set[Node]) -> set[Node]:
-    """What is computed in a loop and added at positions from data, where the loop is worth two."""
+def serial_values(items: list[Item], stored: set[Node]) -> set[Node]:
+    """What a loop computes and then adds, one element after another, where the loop is worth several."""
     found: set[Node] = set()
     for loop in items:
-        scatters = [one for one in loop.items if _is_scatter(one)] if isinstance(loop, Loop) else []
-        if scatters and _gains_by_vectors(loop):  # type: ignore[arg-type]
-            values = [root.value for root in scatters]  # type: ignore[union-attr]
-            found |= {one.node for one in values if isinstance(one, Compute)}
+        serial = [one for one in loop.items if _is_serial(one)] if isinstance(loop, Loop) else []
+        if serial and _gains_by_vectors(loop):  # type: ignore[arg-type]
+            found |= {one.node for root in serial if (one := _dear_value(root)) is not None}  # type: ignore[arg-type]
     return found - stored
 
 
-def _is_scatter(item: Item) -> bool:
-    return isinstance(item, Root) and item.at_positions
+def _is_serial(item: Item) -> bool:
+    return isinstance(item, Scan) or (isinstance(item, Root) and item.at_positions)
+
+
+def _dear_value(root: Root) -> Compute | None:
+    """What is added, if it is computed, and dear where it is a term of a running sum."""
+    value = root.value
+    is_dear = isinstance(value, Compute) and (root.at_positions or arithmetic(value, set()) >= EXPENSIVE)
+    return value if is_dear else None  # type: ignore[return-value]
 
 
 def _gains_by_vectors(loop: Loop) -> bool:
     """Whether a loop of statements alone computes so much that vectors pay for the way through memory."""
-    if loop.extent.value < 2 * BLOCK or not all(isinstance(item, Root) for item in loop.items):
+    if loop.extent.value < 2 * rows_of_block() or not all(isinstance(item, Root) for item in loop.items):
+        return False
+    if any(isinstance(one, Scan) for one in loop.items) and any(one.writes_over for one in loop.items):  # type: ignore[union-attr]
         return False
     seen: set[Node] = set()
     values = [root.value for root in loop.items if isinstance(root, Root) and root.value is not None]
@@ -88,17 +95,29 @@ def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]])
     runs: list[list[Item]] = []
     if loop.steps:
         return loop
-    if any(map(_is_scatter, loop.items)):
-        if _gains_by_vectors(loop):  # nothing in the loop reads what is scattered: it may come last
-            runs = [list(run) for _, run in groupby(sorted(loop.items, key=_is_scatter), key=_is_scatter)]
+    if any(map(_is_serial, loop.items)):
+        if _gains_by_vectors(loop):
+            runs = _alternating(loop.items)  # type: ignore[arg-type]
     elif _gains(loop, roots, kept):
         runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
     return in_blocks_of(loop, runs, roots) if len(runs) > 1 else loop
 
 
+def _alternating(items: list[Root]) -> list[list[Item]]:
+    """What vectors compute and what goes one element after another, in turn, each behind what it reads."""
+    places: dict[Node, int] = {}
+    runs: dict[int, list[Item]] = {}
+    for one in items:
+        behind = max((places.get(load.node, 0) for load in one.reads), default=0)
+        place = behind + (behind % 2 != _is_serial(one))
+        places[one.node] = max(place, places.get(one.node, 0))
+        runs.setdefault(place, []).append(one)
+    return [runs[place] for place in sorted(runs)]
+
+
 def _gains(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> bool:
     """Whether rows have so much to do between inner loops that it is worth vectors."""
-    if loop.extent.value < 2 * BLOCK:
+    if loop.extent.value < 2 * rows_of_block():
         return False
     inside = [root for root in roots if root.path[:1] == [loop]]
     leaves = [one for one in loop.items if isinstance(one, Root)]
@@ -125,9 +144,13 @@ def _arithmetic_of_row(root: Root) -> int:
     return points * (2 + root.effort)
 
 
-def in_blocks_of(loop: Loop, runs: list[list[Item]], roots: list[Root], size: int = BLOCK) -> Loop:
+def rows_of_block() -> int:
+    return this_machine().rows_of_block
+
+
+def in_blocks_of(loop: Loop, runs: list[list[Item]], roots: list[Root], size: int = 0) -> Loop:
     """Runs of a loop's items, each in a loop over the rows of a block."""
-    blocks = Loop(loop.extent, block=size)
+    blocks = Loop(loop.extent, block=size or rows_of_block())
     inside = [root for root in roots if loop in root.path]
     for run in runs:
         part = Loop(loop.extent, run, outer=blocks)

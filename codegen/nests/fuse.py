@@ -15,7 +15,7 @@ from itertools import takewhile
 from pullback.tracer.errors import GraphError
 from pullback.tracer.graph import Graph, Node
 
-from .blocking import scattered_values, split_into_blocks
+from .blocking import serial_values, split_into_blocks
 from .expression import AnyIndex, Index
 from .extents import ONE, Extents, Symbol, find_extents
 from .lanes import mark_short_sums
@@ -63,7 +63,7 @@ def fuse(graph: Graph, outputs: Sequence[Node]) -> LoopTree:
             whole = {*outputs, *(history for one in loops for history in one.histories)}
             continue
         items = schedule(roots, checks)
-        shared = worth_storing(roots, stored) | scattered_values(items, stored)
+        shared = worth_storing(roots, stored) | serial_values(items, stored)
         if not shared and (equal := equal_operands(roots)):
             same |= equal
         elif not shared:

@@ -194,7 +194,7 @@ def _moved(lowering: Lowering, node: Node, indices: Indices) -> Expression:
     for walk, symbol in zip(node.walks, lowering.extents[x]):
         index = ZERO if walk is None else indices[walk.dim]
         if walk is not None and walk.turns:
-            index = lowering.rotated(_plain(index, node), symbol, -walk.start, node)
+            index = lowering.rotated(_plain(index, node), symbol, -int(walk.start), node)
         elif walk is not None and walk.backwards:
             index = minus(plus(of_symbol(symbol), number(-1)), _plain(index, node))
         elif walk is not None and (walk.start, walk.step) != (0, 1):

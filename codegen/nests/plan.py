@@ -5,7 +5,7 @@ Most programs have one stage, one generated function; see `stages`.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from pullback.tracer.dims import EXTENTS, Source
@@ -92,13 +92,28 @@ class Plan:
 
     def _extents(self, node: Node) -> tuple[int, ...]:
         """Of dimensions in which only constant positions are used the extents: they were unrolled."""
-        dims = range(node.spec.ndim) if node.is_input else self.tree.kept[node]
+        dims = self._dims(node)
         unrolled = [
             dim > 0 and (self._is_unrolled(node, dim) or self.tree.extents[node][dim] in self.tree.small)
             for dim in dims
         ]
         extents = tuple(node.shape[dim] if known else 0 for dim, known in zip(dims, unrolled))
         return extents if any(extents) else ()
+
+    @property
+    def written_out(self) -> set[Symbol]:
+        """The dimensions of arrays that functions have no loops over, but an expression for each position."""
+        return {
+            self.tree.extents[node][dim]
+            for node, buffer in self.buffers.items()
+            if node in self.tree.extents.of
+            for dim, extent in zip(self._dims(node), buffer.extents)
+            if extent
+        }
+
+    def _dims(self, node: Node) -> Iterable[int]:
+        """The dimensions that the array of a node has."""
+        return range(node.spec.ndim) if node.is_input else self.tree.kept[node]
 
     def _is_unrolled(self, node: Node, dim: int) -> bool:
         places = self._places.get(node, ())

@@ -191,9 +191,8 @@ def _dilate_is_pad(node: Node) -> Node | None:
     (x,), region = node.operands, region_of(node)
     if any(one.step != 1 and len(one) > 1 for one in region):
         return None
-    widths = tuple(
-        (one.start, whole - one.start - extent) for one, whole, extent in zip(region, node.shape, x.shape)
-    )
+    extents = zip(node.attributes["starts"], node.shape, x.shape)
+    widths = tuple((start, whole - (start + extent)) for start, whole, extent in extents)
     return m.pad(x, widths=widths, value=0)
 
 

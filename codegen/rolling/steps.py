@@ -373,5 +373,6 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     writes = any(sequence[stretch.start + offset].operator is not m.slice_ for offset in loop.windows)
     if all(node.operator.family == "movement" for node in inside) and not writes:
         raise CannotRoll("it only moves values")
-    if all(node.operator.family == "elementwise" for node in inside) and saved < FEWEST_ELEMENTWISE:
+    is_elementwise = all(node.operator.family == "elementwise" for node in inside)
+    if is_elementwise and saved < FEWEST_ELEMENTWISE and any(node.spec.size > 1 for node in inside):
         raise CannotRoll("one loop over the elements does all steps at once")

@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pullback.tracer.dims import EXTENTS, FUNCTIONS, Formula, Source, canonical, formula_of, plain
+from pullback.tracer.dims import (
+    EXTENTS,
+    FUNCTIONS,
+    OF_FLOATS,
+    ROUNDING,
+    Computed,
+    Formula,
+    Source,
+    canonical,
+    formula_of,
+    plain,
+)
 from pullback.tracer.graph import Node
 from pullback.tracer.spec import INT64
 
@@ -35,6 +46,8 @@ GIVEN = (ir.FLOAT64, np.dtype("float32"), INT64)
 
 
 OF_WHOLE_NUMBERS = {"floor_divide": "quotient", "maximum": "max", "minimum": "min"}
+"""What functions of whole numbers are called in index arithmetic."""
+ELEMENTARY = frozenset(("power", *OF_FLOATS))
 
 
 @dataclass
@@ -83,7 +96,7 @@ class IndexWriter:
         self.arrays = arrays
         self.prologue: list[ir.Let | ir.View] = []
         self._extents: dict[Symbol, ir.Variable] = {}
-        self._constants: dict[tuple[Formula, int | float, np.dtype], ir.Expr] = {}
+        self._constants: dict[tuple[Formula, np.dtype], ir.Expr] = {}
         self._root_variables: dict[Axis, ir.Variable] = {}
         self._standing: dict[ir.Variable, Index] = {}
         """Of loops of one iteration where that is."""
@@ -106,11 +119,35 @@ class IndexWriter:
                 difference = symbol.value - symbol.base.value
                 function = "subtract" if difference < 0 else "add"
                 source = ir.apply(function, self.extent(symbol.base), ir.number(abs(difference)))
+            if source is None:
+                source = self._by_formula(symbol)
             if source is not None:
                 self.prologue.append(ir.Let(variable, source))
             else:
                 self.arrays.numbers[variable] = symbol.value
         return self._extents[symbol]
+
+    def _by_formula(self, symbol: Symbol) -> ir.Expr | None:
+        """An extent that follows from those of arrays of this function."""
+        named = self.tree.extents.named.items()
+        for formula, one in named:
+            if one.find() is symbol and isinstance(formula, Computed) and self._is_readable(formula, symbol):
+                return self._applied(formula)
+        return None
+
+    def _is_readable(self, formula: Computed, result: Symbol) -> bool:
+        """Whether arrays of this function tell all that a formula takes, and that without its result."""
+        for one in formula.operands:
+            if isinstance(one, int | float):
+                continue
+            known = self.tree.extents.named.get(one)
+            if known is not None and known.find() is result:
+                return False
+            if known is not None and self._array_with(known.find()) is not None:
+                continue
+            if isinstance(one, Source) or not self._is_readable(one, result):
+                return False
+        return True
 
     def size(self, symbol: Symbol) -> ir.Expr:
         """An extent, as what it is more or less than another that an array of the function has."""
@@ -182,13 +219,13 @@ class IndexWriter:
         formula = formula_of(value)
         if formula is None:
             return ir.Const(value, dtype)
-        key = canonical(formula), value, dtype
+        key = canonical(formula), dtype
         if key not in self._constants:
             self._constants[key] = self._sized(plain(value), key[0], dtype, name)
         return self._constants[key]
 
     def _sized(self, value: int | float, formula: Formula, dtype: np.dtype, name: str) -> ir.Expr:
-        written = self._formula(formula)
+        written = self._formula(formula, is_whole=True)
         if isinstance(written, ir.Const):
             return ir.Const(value, dtype)
         if isinstance(written, ir.Variable) and dtype == written.dtype:
@@ -202,17 +239,35 @@ class IndexWriter:
             written = ir.Cast(written, dtype)
         if isinstance(written, ir.Variable):
             return written
-        variable = ir.Variable(self.arrays.pool.take(name), dtype)
-        self.prologue.append(ir.Let(variable, written))
+        return self._let(formula.letter or name, written)
+
+    def _let(self, name: str, value: ir.Expr) -> ir.Variable:
+        variable = ir.Variable(self.arrays.pool.take(name), value.dtype)
+        self.prologue.append(ir.Let(variable, value))
         return variable
 
-    def _formula(self, formula: Formula | int | float) -> ir.Expr | None:
-        """A formula in extents that this function knows; None if it takes others."""
+    def _formula(self, formula: Formula | int | float, is_whole: bool = False) -> ir.Expr | None:
+        """A formula in extents that this function knows; None if it takes others.
+
+        What the user has given a name has it here, also inside of another formula.
+        """
         if isinstance(formula, int | float):
             return ir.Const(formula, INT64 if isinstance(formula, int) else ir.FLOAT64)
         if formula in self.tree.extents.named:
             return self.extent(self.tree.extents.named[formula])
-        if isinstance(formula, Source) or formula.function not in FUNCTIONS:
+        if isinstance(formula, Source):
+            return None
+        value = self._applied(formula)
+        if is_whole or value is None or not formula.letter:
+            return value
+        key = formula, value.dtype
+        if key not in self._constants:
+            self._constants[key] = self._let(formula.letter, value)
+        return self._constants[key]
+
+    def _applied(self, formula: Computed) -> ir.Expr | None:
+        """What a function gives for formulas in extents; None if code does not compute it."""
+        if formula.function in ROUNDING:
             return None
         operands = [self._formula(one) for one in formula.operands]
         if any(one is None for one in operands):
@@ -225,7 +280,11 @@ def _applied(function: str, operands: list[ir.Expr]) -> ir.Expr:
     if all(isinstance(one, ir.Const) for one in operands):
         value = FUNCTIONS[function](*(one.value for one in operands if isinstance(one, ir.Const)))
         return ir.Const(value, INT64 if isinstance(value, int) else ir.FLOAT64)
-    if function in ("divide", "sqrt") or any(one.dtype == ir.FLOAT64 for one in operands):
+    if function == "power" and isinstance(operands[0], ir.Variable) and operands[1] == ir.number(2):
+        function, operands = "multiply", [operands[0]] * 2
+    if function in ELEMENTARY:
+        operands = [*map(_as_float, operands)]
+    elif function == "divide" or any(one.dtype == ir.FLOAT64 for one in operands):
         operands[0] = _as_float(operands[0])
     return ir.apply(OF_WHOLE_NUMBERS.get(function, function), *operands)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...tracer.dims import Dim
 from ...tracer.errors import ArgumentError, DimensionError
+from ...tracer.lost_numbers import traced_size
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import indexing as x_ops
 from ...tracer.ops import movement as m
@@ -296,7 +297,8 @@ def _limit(value: Any, default: int, extent: int) -> int:
     """Where a slice of step 1 begins or ends; what follows from sizes keeps its formula."""
     if value is None:
         return default
-    place = value if isinstance(value, Dim) else int(value.__index__())
+    given = traced_size(value)
+    place = given if isinstance(given, Dim) else int(given.__index__())
     if place < 0:
         place = place + extent
     return 0 if place < 0 else extent if place >= extent else place

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError, UnsupportedError
+from ...tracer.lost_numbers import sizes_are_asked
 from ...tracer.ops.movement import flip
 from ..bytecode.library_calls import public_name
 from ..functions import PUBLIC, contraction, declared, joining, movement, parts, selection
@@ -477,7 +478,14 @@ implements(np.isneginf)(lambda x: PUBLIC["isneginf"](tensor_of(x)))
 implements(np.nonzero)(lambda a: selection.nonzero(tensor_of(a), as_tuple=True))
 implements(np.argwhere)(lambda a: selection.nonzero(tensor_of(a)))
 implements(np.flatnonzero)(lambda a: selection.nonzero(tensor_of(a).reshape(-1), as_tuple=True)[0])
-implements(np.shape)(lambda a: tuple(tensor_of(a).shape))
+
+
+@implements(np.shape)
+def _shape(a: Any) -> tuple[int, ...]:
+    sizes_are_asked()
+    return tuple(tensor_of(a).shape)
+
+
 implements(np.ndim)(lambda a: tensor_of(a).ndim)
 implements(np.iscomplexobj)(lambda x: tensor_of(x).is_complex())
 implements(np.isrealobj)(lambda x: not tensor_of(x).is_complex())
@@ -486,4 +494,5 @@ implements(np.isrealobj)(lambda x: not tensor_of(x).is_complex())
 @implements(np.size)
 def _size(a: Any, axis: int | None = None) -> int:
     x = tensor_of(a)
-    return math.prod(int(x.shape[one]) for one in axes_of(axis, x, "size"))
+    sizes_are_asked()
+    return math.prod(x.shape[one] for one in axes_of(axis, x, "size"))

@@ -34,7 +34,7 @@ from ..values.plain_arrays import require_plain_array
 from ..values.saved import saved_values
 from ..values.tensor import Tensor, TorchTensor, View, make
 from ..values.value_kinds import Auxiliary, as_kind, kind_of_result, kind_of_value
-from .local import is_local, local
+from .local import is_local, local, node_of
 
 ndarray = np.ndarray
 COMPUTING = frozenset(
@@ -98,7 +98,7 @@ def apply(operator: Operator, *operands: Any, grad_name: str | None = None, **at
         if type(result) is not ndarray:
             result = np.asarray(result)
     else:
-        result = _extend_graph(trace or current_trace(), operator, values, attributes)
+        result = _extend_graph(trace or current_trace(), operator, operands, values, attributes)
     if kind is not TorchTensor:
         kind = kind_of_result(kind, result.shape, operator.movement.is_view)
     tensor = local(result, kind) if is_known else make(result, kind)
@@ -185,13 +185,15 @@ def _save(node: OperatorNode, tensor: Tensor, operands: Sequence[Any], values: l
                 noted.note(cell, node)
 
 
-def _extend_graph(trace: Trace, operator: Operator, values: list[Any], attributes: dict[str, Any]) -> Node:
-    """The graph node of the operator; concrete arrays among `values` become captured inputs."""
+def _extend_graph(
+    trace: Trace, operator: Operator, operands: Sequence[Any], values: list[Any], attributes: dict[str, Any]
+) -> Node:
+    """The graph node of the operator; concrete arrays among `values` become constants, or captured inputs."""
     if not values:
         return make_node(operator, (), attributes)
     for position, value in enumerate(values):
         if type(value) is ndarray:
-            values[position] = trace.capture(value)
+            values[position] = node_of(value) if is_local(operands[position]) else trace.capture(value)
     node = make_node(operator, lift(operator, tuple(values)), attributes)
     return cut_off(node) if trace.differentiable else node
 

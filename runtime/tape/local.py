@@ -51,7 +51,7 @@ def is_local(value: Any) -> bool:
 def into_graph(tensor: Tensor) -> None:
     """Make the memory of a local tensor part of the graph, before something traced is written into it."""
     base = tensor if tensor._view is None else tensor._view.base
-    base._value = _node(base._value)
+    base._value = node_of(base._value)
     base._cell[0] += 1  # its views look there again
     tensor.refresh()
 
@@ -60,8 +60,8 @@ def _signs(array: np.ndarray) -> np.ndarray:
     return np.signbit(array.real) | np.signbit(array.imag) if array.dtype.kind == "c" else np.signbit(array)
 
 
-def _node(array: np.ndarray) -> Node:
-    """One value everywhere needs no memory."""
+def node_of(array: np.ndarray) -> Node:
+    """What stands for a local array in the graph: one value everywhere needs no memory."""
     if array.size and (array == array.flat[0]).all() and not _signs(array).any():
         value = traced_number(array.flat[0].item())
         attributes = {"shape": array.shape, "value": value, "dtype": array.dtype}

@@ -1,4 +1,4 @@
-"""`len(x)`, `max(n, 3)` and `math.sqrt(n)`, which lose where a size comes from: stand-ins that keep it."""
+"""`len(x)`, `max(n, 3)` and `math.log(n)`, which lose where a size comes from: stand-ins that keep it."""
 
 from __future__ import annotations
 

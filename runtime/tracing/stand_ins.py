@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import OF_FLOATS
 from ...tracer.trace import is_tracing
 from ..captures import randomness
 from ..functions import PUBLIC
@@ -316,7 +317,11 @@ _few = OBJECTS | {
     real: _while_wanted(real, _for_tensors(real, function))
     for real, function in (JOINING | MATH | SERIES | {np.full: full}).items()
 }
-_few[math.sqrt] = of_sizes(math.sqrt, "sqrt", _few[math.sqrt])
+_few |= {
+    real: of_sizes(real, name, _few.get(real, real))
+    for name in (*OF_FLOATS, "ceil", "floor", "trunc")
+    for real in [getattr(math, name)]
+}
 _unpredictable = {
     real: class_called(real, call) if isinstance(real, type) else call
     for real, call in randomness.UNPREDICTABLE.items()

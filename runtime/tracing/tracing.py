@@ -278,7 +278,8 @@ class _Run:
             tuple(outputs),
             self._origin(),
         )
-        give_letters([node.shape for node in graph.inputs], [node.name for node in graph.inputs])
+        names = [node.name for node in (*graph.inputs, *graph.nodes)]
+        give_letters([node.shape for node in graph.inputs], names)
         checked(graph, "the trace")
         values = (*self.call.arrays, *(one.value for one in taken), *(None for _ in (*constants, *of_draws)))
         needs_grad = tuple(map(self._needs_grad, values))

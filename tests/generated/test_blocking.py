@@ -107,3 +107,46 @@ def test_columns_are_added_up_in_parts():
     assert "part[j] += x[i, j]" in compiled.forward_source(x)
     assert "part" not in compiled.forward_source(in_double(x))
     assert "part" not in compiled.forward_source(x[:5000])
+
+
+# --- running sums -------------------------------------------------------------------------------------------
+
+
+def likelihood(risk, event):
+    total = np.cumsum(np.exp(risk))
+    return ((risk - np.log(total)) * event).sum()
+
+
+RUNNING = {
+    "a likelihood": likelihood,
+    "from the end": lambda x, w: (np.log(np.cumsum(np.exp(x[::-1]))[::-1]) * w).sum(),
+    "one of another": lambda x, w: (np.log(np.cumsum(np.exp(-np.log(np.cumsum(np.exp(x)))))) * w).sum(),
+    "two": lambda x, w: (np.log(np.cumsum(np.exp(x))) * np.log(np.cumsum(np.exp(w)))).sum(),
+    "products": lambda x, w: (np.log(np.cumprod(np.tanh(x) * 1e-3 + 1.0)) * w).sum(),
+    "maxima": lambda x, w: (np.exp(np.maximum.accumulate(np.sin(x))) * w).sum(),
+    "rows": lambda x, w: (np.log(np.cumsum(np.exp(x.reshape(-1, 10)), axis=1)) * w.reshape(-1, 10)).sum(),
+    "columns": lambda x, w: (np.log(np.cumsum(np.exp(x.reshape(-1, 10)), axis=0)) * w.reshape(-1, 10)).sum(),
+}
+
+
+@pytest.mark.parametrize("count", [130, 1000, 10_010])
+@pytest.mark.parametrize("name", RUNNING)
+def test_running_sums_in_blocks(name, count):
+    function, rng = RUNNING[name], np.random.default_rng(0)
+    x, w = rng.standard_normal(count // 10 * 10), rng.random(count // 10 * 10)
+    value, slopes = pb.value_and_grad(pb.compile(function), argnums=(0, 1))(x, w)
+    expected, wanted = pb.value_and_grad(function, argnums=(0, 1))(x, w)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    for found, one in zip(slopes, wanted):
+        np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_terms_of_a_running_sum_are_computed_in_vectors(dtype):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal(9_000).astype(dtype), rng.random(9_000).astype(dtype)
+    compiled = pb.compile(likelihood)
+    np.testing.assert_allclose(compiled(x, w), likelihood(x, w), rtol=1e-5)
+    blocks = compiled.forward_source(x, w).split("for i in range(block, block_stop):")
+    assert ["exp(" in one for one in blocks[1:4]] == [True, False, False]
+    assert ["log(" in one for one in blocks[1:4]] == [False, False, True]

@@ -112,7 +112,42 @@ def roots(x: Any) -> Any:
     return (x * math.sqrt(0.5 * len(x))).sum() + np.sqrt(x / math.sqrt(x.size)).sum()
 
 
+def information(x: Any) -> Any:
+    n, m = x.shape
+    return n * np.log((x * x).sum() / n) + m * math.log(n)
+
+
+def smoothed(x: Any) -> Any:
+    n = x.shape[0]
+    h = 1.06 * n ** (-1 / 5)
+    return np.exp(-0.5 * (x / h) ** 2).sum() / (n * h)
+
+
+def first_and_rest(x: Any) -> Any:
+    k = int(0.3 * x.shape[0])
+    return (x[:k] ** 2).sum() + x[k:].mean()
+
+
+def begun(x: Any) -> Any:
+    return (x[: math.ceil(len(x) / 2)] ** 2).mean() * (round(0.1 * len(x)) + 0.5)
+
+
+def counted(x: Any) -> Any:
+    return (x * x).sum() / np.size(x) + np.tanh(x).sum() * math.lgamma(x.shape[0])
+
+
+def turning(x: Any) -> Any:
+    angle = 2 * math.pi / x.shape[0]
+    return (x * math.cos(angle)).sum() * 0.999**x.size / (1 - 0.999 ** x.shape[1])
+
+
 PROGRAMS = [
+    information,
+    smoothed,
+    first_and_rest,
+    begun,
+    counted,
+    turning,
     remainders,
     at_least,
     halves,
@@ -158,7 +193,7 @@ def test_a_program_that_computes_with_sizes_is_compiled_once(program: Callable[[
     assert len(counts) == 1
 
 
-@pytest.mark.parametrize("program", [remainders, at_least, halves])
+@pytest.mark.parametrize("program", [remainders, at_least, halves, information, smoothed, turning])
 def test_code_computes_what_it_can_of_sizes(program: Callable[[Any], Any]) -> None:
     """Numbers are arguments only where nobody sees what Python computes."""
     source = pb.compile(program).forward_source(argument(SHAPES[1]))
@@ -168,10 +203,72 @@ def test_code_computes_what_it_can_of_sizes(program: Callable[[Any], Any]) -> No
 def test_a_number_of_sizes_that_code_is_given_has_the_users_name() -> None:
     @pb.compile
     def scaled(x):
-        share = math.log(len(x))
+        share = math.lgamma(len(x))
         return x * share
 
     assert "value, share):" in scaled.forward_source(np.ones(5))
+
+
+def test_numbers_of_sizes_read_as_the_user_wrote_them() -> None:
+    @pb.compile
+    def smoothed(x):
+        n = x.shape[0]
+        h = 1.06 * n ** (-1 / 5)
+        return np.exp(-0.5 * (x / h) ** 2) / (n * h) + math.log(n)
+
+    source = smoothed.forward_source(np.ones(5))
+    for line in "h = 1.06 * power(float64(n), -0.2)", "scale = float64(n) * h", "scale_1 = log(float64(n))":
+        assert f"    {line}\n" in source
+
+
+def test_a_power_of_two_and_a_quotient_are_one_quotient() -> None:
+    def loss(x):
+        return 0.5 * (x**2).mean()
+
+    source = pb.compile(pb.grad(loss)).source(np.ones(50))
+    assert "    scale = 1.0 / n\n" in source and source.count("scale") == 2
+
+
+def test_an_extent_that_follows_from_others_is_computed() -> None:
+    @pb.compile
+    def halves(x):
+        half = len(x) // 2
+        return x[:half].sum() * x[half:].prod()
+
+    source = halves.forward_source(np.ones(50))
+    assert "(x, value):" in source and "    m = n // 2\n    p = n - m\n" in source and "x[i + m]" in source
+
+
+def test_the_gradient_of_a_part_has_the_extent_of_the_whole() -> None:
+    @pb.compile
+    def loss(x):
+        k = int(0.3 * len(x))
+        return (x[:k] ** 2).sum() + x[k:].sum()
+
+    assert "-> d_x: float64[n]\n" in loss.backward_source(np.ones(64))
+
+    @pb.compile
+    def inner(x):
+        edge = round(0.1 * len(x)) + 1
+        return (x[edge : math.ceil(len(x) / 2), 1:-1] ** 2).mean()
+
+    assert "-> d_x: float64[n, m]\n" in inner.backward_source(np.ones((40, 30)))
+
+
+def test_powers_of_sizes_that_exceed_64_bits_are_right() -> None:
+    @pb.compile
+    def scaled(x):
+        return x * len(x) ** 7 + x * float(len(x)) ** 8 * (len(x) * len(x)) ** 4
+
+    x = np.ones(1000)
+    np.testing.assert_allclose(scaled(x), 1e21 + 1e48)
+
+
+def test_a_size_to_a_fractional_power_may_be_complex_as_pythons() -> None:
+    def power(x):
+        return abs((3 - len(x)) ** 0.5) * x
+
+    np.testing.assert_allclose(pb.compile(power)(np.ones(7)), np.full(7, 2.0))
 
 
 def test_a_literal_is_none_of_the_sizes_that_have_its_value() -> None:
@@ -182,7 +279,7 @@ def test_a_literal_is_none_of_the_sizes_that_have_its_value() -> None:
 
     for size in (20, 21, 30):
         np.testing.assert_array_equal(shifted(np.ones(size)), np.full(size, 10.0 + 0.5 * size))
-    assert made(shifted) <= 1 and "* 10.0 + scale" in shifted.source(np.ones(20))
+    assert made(shifted) <= 1 and "* 10.0 + half" in shifted.source(np.ones(20))
 
 
 def later_half(x: Any) -> Any:

@@ -14,6 +14,7 @@ from pullback.codegen.account import LoopNest
 from pullback.codegen.cost import machine as model
 from pullback.codegen.cost import system
 from pullback.codegen.cost.machine import REFERENCE, Machine, assuming, this_machine
+from pullback.codegen.machine import rates, store
 from pullback.codegen.machine.threads import available_cores
 
 LEVELS = "first_level", "second_level", "last_level"
@@ -119,7 +120,36 @@ def test_where_nothing_is_told_the_reference_machine_stands_in(monkeypatch, tmp_
     monkeypatch.delenv("PULLBACK_MACHINE")
     monkeypatch.setattr(sys, "platform", "unknown")
     cores = available_cores()
+    monkeypatch.setattr(rates, "rates", lambda: {"arithmetic": 1.0, "access": 1.0})
     assert model._own_machine.__wrapped__() == replace(REFERENCE, cores=cores, hand_over=None)
+
+
+# --- rates that are measured --------------------------------------------------------------------------------
+
+
+def test_rates_are_powers_of_two_that_are_measured_once(monkeypatch):
+    monkeypatch.setattr(rates, "_machine_name", lambda: "test")
+    monkeypatch.setattr(rates, "_time_of_access", lambda: rates.REFERENCE_TIMES["access"] * 1.3)
+    monkeypatch.setattr(rates, "_time_of_multiplication", lambda: rates.REFERENCE_TIMES["arithmetic"] * 3.5)
+    store.write("rates.test", b"nothing that can be read")
+    assert rates.rates.__wrapped__() == {"arithmetic": 0.25, "access": 1.0}
+    monkeypatch.setattr(rates, "_time_of_access", lambda: 1e9)
+    assert rates.rates.__wrapped__() == {"arithmetic": 0.25, "access": 1.0}  # as the cache has it
+
+
+@pytest.mark.parametrize("kept", [b"[1]", b'{"arithmetic": 1}', b'{"arithmetic": 1e9, "access": 1}'])
+def test_rates_that_cannot_be_are_measured_again(monkeypatch, kept):
+    monkeypatch.setattr(rates, "_machine_name", lambda: "test")
+    store.write("rates.test", kept)
+    assert all(map(rates._is_plausible, rates.rates.__wrapped__().values()))
+
+
+def test_a_faster_machine_takes_less_time():
+    faster = REFERENCE.at_rates(arithmetic=2.0, access=4.0)
+    assert faster.nanoseconds_of_loop(100, 3, 20, 8) < REFERENCE.nanoseconds_of_loop(100, 3, 20, 8) / 2
+    assert faster.nanoseconds_of_gemm(64, 64, 64, 8) < REFERENCE.nanoseconds_of_gemm(64, 64, 64, 8)
+    assert faster.nanoseconds_of_large_gemm(1e6, 8) == REFERENCE.nanoseconds_of_large_gemm(1e6, 8) / 2
+    assert REFERENCE.at_rates(arithmetic=1.0, access=1.0) == REFERENCE
 
 
 def test_only_the_reference_machine_can_be_asked_for(monkeypatch):

@@ -17,6 +17,7 @@ BINARY = {
     "quotient": ("//", PRODUCT), "modulo": ("%", PRODUCT),
     "bit_and": ("&", BIT_AND), "bit_or": ("|", BIT_OR), "bit_xor": ("^", BIT_XOR),
 }  # fmt: skip
+BITS = (BIT_AND, BIT_OR, BIT_XOR)
 COMPARISONS = {
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
 }  # fmt: skip
@@ -54,6 +55,8 @@ def _applied(one: Apply) -> tuple[str, int]:
     function, arguments = one.function, one.arguments
     if function in BINARY:
         sign, own = BINARY[function]
+        if own in BITS:
+            return f" {sign} ".join(_between_bits(one, function) for one in arguments), own
         return f"{spell(arguments[0], own)} {sign} {spell(arguments[1], own + 1)}", own
     if function in COMPARISONS:
         left, right = (spell(argument, COMPARISON + 1) for argument in arguments)
@@ -65,6 +68,12 @@ def _applied(one: Apply) -> tuple[str, int]:
         own = CHAINS[function]
         return f" {function} ".join(spell(argument, NOT) for argument in arguments), own
     return f"{function}({', '.join(map(spell, arguments))})", ATOM
+
+
+def _between_bits(operand: Expr, function: str) -> str:
+    """In brackets where Python needs none, but few know that."""
+    is_same = isinstance(operand, Apply) and operand.function == function
+    return spell(operand, BINARY[function][1] if is_same else FACTOR)
 
 
 def _number(value: bool | int | float, dtype: np.dtype) -> str:
