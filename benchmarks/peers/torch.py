@@ -112,7 +112,7 @@ def functional_hvp(library: Torch, function: Function, argnum: int) -> Function:
 
 _SAME = """
     abs sign floor square sqrt exp expm1 exp2 log log1p log2 sin cos tan arcsin arccos arctan arctan2
-    sinh cosh tanh hypot clip where logaddexp isfinite real imag conj
+    sinh cosh tanh hypot clip where logaddexp isfinite real imag
     sum mean prod cumsum argmax argmin
     reshape ravel swapaxes moveaxis broadcast_to concatenate stack flip
     tile tril triu trace diff zeros ones full zeros_like ones_like arange eye
@@ -188,6 +188,7 @@ def _renamed(torch: Any) -> dict[str, Callable[..., Any]]:
         "maximum": maximum,
         "minimum": minimum,
         "power": torch.pow,
+        "conj": torch.conj_physical,
         "dot": torch.matmul,
         "einsum": einsum,
         "transpose": transpose,

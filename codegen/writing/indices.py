@@ -267,7 +267,7 @@ class IndexWriter:
 
     def _applied(self, formula: Computed) -> ir.Expr | None:
         """What a function gives for formulas in extents; None if code does not compute it."""
-        if formula.function in ROUNDING:
+        if formula.function not in FUNCTIONS or formula.function in ROUNDING:
             return None
         operands = [self._formula(one) for one in formula.operands]
         if any(one is None for one in operands):

@@ -34,17 +34,16 @@ REMEDIES = {
     "numpy.fromiter": "Use numpy.array([...]) of a list",
     "array.array": "Use numpy.array([...]) of a list",
     "statistics.": "Use numpy.mean, numpy.var, numpy.median and the like",
-    "scipy.integrate.odeint": STEPS,
     "scipy.integrate.ode": STEPS,
     "scipy.integrate.solve_": STEPS,
-    "scipy.integrate.simpson": "numpy.trapezoid takes tensors, and so does a sum with weights",
     "scipy.integrate.": (
-        "Sum over nodes: t, w = numpy.polynomial.legendre.leggauss(n) gives those of [-1, 1], and "
-        "numpy.sum(w * f(t)) takes tensors"
+        "quad, dblquad, fixed_quad, simpson, solve_ivp and odeint take tensors, and so does a sum over "
+        "nodes: t, w = numpy.polynomial.legendre.leggauss(n) gives those of [-1, 1], and numpy.sum(w * f(t))"
     ),
     "scipy.optimize.": (
-        "Call it with pullback.stop_gradient(x), and take one Newton step from what it finds, which has the "
-        "gradient of a solution of f(r, x) = 0: r - f(r, x) / df_dr"
+        "root, root_scalar, brentq, minimize and least_squares take tensors. Else call it with "
+        "pullback.stop_gradient(x), and take one Newton step from what it finds, which has the gradient of a "
+        "solution of f(r, x) = 0: r - f(r, x) / df_dr"
     ),
     "scipy.interpolate.": "numpy.interp takes tensors, and so does basis @ coefficients",
     "scipy.fft.": "Outside of transforms use pullback.fft or numpy.fft, which take tensors",

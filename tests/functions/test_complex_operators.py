@@ -167,7 +167,9 @@ def test_every_operator_on_parts_is_here() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in ROWS.values() if not row.operator.of_complex], ids=lambda row: row.name
+    "row",
+    [row for row in ROWS.values() if not row.operator.of_complex and row.name[-5:] not in ("_real", "_imag")],
+    ids=lambda row: row.name,
 )
 def test_operators_of_real_numbers_refuse_others(row: Row) -> None:
     """With an error of pullback's: no number is silently ordered, rounded or cut."""

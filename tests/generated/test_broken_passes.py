@@ -149,7 +149,8 @@ BROKEN: dict[str, Broken] = {
         overlapping, (normal(9),), "computes something else|is read before it is written",
     ),
     "blocks of rows are longer than their scratch": Broken(
-        patched(allocation, "BLOCK", 8), energy, data(), "is no place in an array", gradient=True,
+        patched(allocation, "rows_of_block", lambda: 8), energy, data(), "is no place in an array",
+        gradient=True,
     ),
     "an output takes the place of what is read again": Broken(
         all_of(*(patched(Allocation, name, lambda *_: True) for name in ("_gains", "_ends_as"))),

@@ -44,6 +44,7 @@ EXAMPLES = {
     **dict.fromkeys(["sqrt", "log", "log1p", "log2"], lambda f, x: f(x.square)),
     **dict.fromkeys(["arctan2", "hypot", "logaddexp"], lambda f, x: f(x.a, x.b)),
     **dict.fromkeys(["maximum", "minimum"], lambda f, x: (f(x.a, x.b), f(x.a, 0.1), f(0.1, x.a))),
+    **dict.fromkeys(["real", "imag", "conj"], lambda f, x: f(x.a + 1j * x.b)),
     "power": lambda f, x: f(x.square, 3.0),
     "clip": lambda f, x: f(x.a, -0.2, 0.4),
     "where": lambda f, x: f(x.a > 0.0, x.a, x.b),
@@ -84,6 +85,8 @@ EXAMPLES = {
     **dict.fromkeys(["softmax", "log_softmax"], lambda f, x: f(x.a, axis=1)),
     "cross_entropy": lambda f, x: f(x.a, x.labels),
     **dict.fromkeys(["inv", "det", "slogdet", "cholesky"], lambda f, x: f(x.square)),
+    "eigh": lambda f, x: f(x.square)[0],
+    "eigvals": lambda f, x: f(x.square).real,
     "solve": lambda f, x: f(x.square, x.a[0]),
     "norm": lambda f, x: f(x.a),
 }
@@ -93,7 +96,7 @@ CONSTANTS = {"zeros", "ones", "full", "zeros_like", "ones_like", "arange", "eye"
 CONSTANTS |= {"float32", "float64", "int64", "pi"}
 
 
-UNSUPPORTED = {"pullback": {"inv", "det", "slogdet", "cholesky", "solve"}}
+UNSUPPORTED = {"pullback": {"inv", "det", "slogdet", "cholesky", "solve", "eigh", "eigvals"}}
 
 
 def library_of(peer, arrays=ARRAYS, workload=None):

@@ -19,8 +19,8 @@ import scipy.optimize
 import scipy.signal
 import scipy.sparse
 import scipy.special
-from scipy.integrate import dblquad, quad, solve_ivp
-from scipy.optimize import brentq
+from scipy.integrate import quad, tplquad
+from scipy.optimize import brentq, minimize_scalar
 
 import pullback as pb
 from pullback import errors
@@ -31,35 +31,22 @@ X = np.array([0.6, 1.3, 2.1])
 RNG = np.random.default_rng(0)
 
 LOST: list[tuple[Callable[[Any], Any], str, str]] = [
-    (lambda x: quad(lambda t: np.exp(-x[0] * t), 0, 1)[0], "scipy.integrate.quad", "leggauss"),
-    (lambda x: x[1] * quad(lambda t, a: a * t, 0, 1, args=(x[0],))[0], "scipy.integrate.quad", "leggauss"),
-    (lambda x: quad(np.exp, 0, x[0])[0], "scipy.integrate.quad", "leggauss"),
-    (lambda x: dblquad(lambda t, u: t * u, 0, 1, 0, lambda u: u * x[0])[0], "scipy.integrate.dblquad", "sum"),
-    (lambda x: scipy.integrate.simpson(x), "scipy.integrate.simpson", "numpy.trapezoid"),
     (
-        lambda x: solve_ivp(lambda t, y: -x[0] * y, (0, 1), [1.0]).y[0, -1],
-        "scipy.integrate.solve_ivp",
-        "steps",
+        lambda x: tplquad(lambda t, u, v: x[0] * t, 0, 1, 0, 1, 0, 1)[0],
+        "scipy.integrate.tplquad",
+        "leggauss",
     ),
-    (lambda x: solve_ivp(lambda t, y: -y, (0, x[0]), [1.0]).y[0, -1], "scipy.integrate.solve_ivp", "steps"),
+    (lambda x: scipy.integrate.romb(x[[0, 1, 2, 0, 1]]), "scipy.integrate.romb", "leggauss"),
+    (lambda x: scipy.integrate.quad_vec(lambda t: x[0] * t, 0, 1)[0], "scipy.integrate.quad_vec", "quad"),
     (
-        lambda x: scipy.integrate.odeint(lambda y, t: -x[0] * y, 1.0, [0, 1.0])[-1, 0],
-        "scipy.integrate.odeint",
-        "steps",
+        lambda x: minimize_scalar(lambda t: (t - x[0]) ** 2).x,
+        "scipy.optimize.minimize_scalar",
+        "minimize",
     ),
-    (lambda x: brentq(lambda t: t * t - x[0], 0, 2), "scipy.optimize.brentq", "Newton step"),
-    (lambda x: x[0] * brentq(lambda t, a: t * t - a, 0, 2, args=(x[0],)), "scipy.optimize.brentq", "Newton"),
-    (lambda x: scipy.optimize.bisect(lambda t: t - 0.5, 0, x[0]), "scipy.optimize.bisect", "Newton step"),
     (
-        lambda x: scipy.optimize.root_scalar(lambda t: t * t - x[0], bracket=(0, 2)).root,
-        "scipy.optimize.root_scalar",
-        "Newton step",
-    ),
-    (lambda x: scipy.optimize.fsolve(lambda t: t * t - x[0], 1.0)[0], "scipy.optimize.fsolve", "Newton step"),
-    (
-        lambda x: scipy.optimize.minimize(lambda t: ((t - x) ** 2).sum(), ONES).x.sum(),
-        "scipy.optimize.minimize",
-        "Newton step",
+        lambda x: scipy.optimize.curve_fit(lambda t, a: a * t, ONES, x)[0][0],
+        "scipy.optimize.curve_fit",
+        "least_squares",
     ),
     (lambda x: scipy.interpolate.CubicSpline(ONES.cumsum(), x)(0.5), "CubicSpline", "numpy.interp"),
     (lambda x: scipy.signal.lfilter([1.0], [1.0, -0.5], x)[-1], "scipy.signal.lfilter", "numpy.convolve"),
@@ -69,7 +56,7 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),
     (lambda x: sum(array.array("d", x)), "array.array", "numpy.array"),
     (lambda x: struct.unpack("d", struct.pack("d", x[0]))[0], "struct.pack", "functions of numpy"),
-    (lambda x: RNG.normal(x, 1.0).sum(), "numpy.random.Generator.normal", "standard_normal"),
+    (lambda x: RNG.poisson(x).sum() * x[0], "numpy.random.Generator.poisson", "standard_normal"),
     (lambda x: np.random.default_rng(0).choice(3, p=x / x.sum()) * x[0], "choice", "standard_normal"),
     (lambda x: statistics.geometric_mean(x), "statistics.geometric_mean", "numpy.mean"),
     (lambda x: np.ma.masked_greater(x, 1.0).sum(), "numpy.ma.masked_greater", "functions of numpy"),
@@ -103,8 +90,8 @@ def test_the_line_is_the_users_not_the_librarys() -> None:
 
 
 def test_code_without_source_has_names() -> None:
-    namespace: dict[str, Any] = {"quad": quad}
-    exec("def area(x):\n    return quad(lambda t: x[0] * t, 0, 1)[0]", namespace)
+    namespace: dict[str, Any] = {"tplquad": tplquad}
+    exec("def area(x):\n    return tplquad(lambda t, u, v: x[0] * t, 0, 1, 0, 1, 0, 1)[0]", namespace)
     with pytest.raises(errors.GradientError, match=r"scipy\.integrate\.\S+ computes .* at <string>:2\."):
         pb.grad(namespace["area"])(X)
 
@@ -192,8 +179,8 @@ def test_errors_of_the_user_are_left_alone() -> None:
 
 
 NAMED: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda x: scipy.special.j0(x).sum(), r"scipy\.special\.j0 is not supported"),
-    (lambda x: scipy.special.zeta(x).sum(), r"_riemann_zeta, in scipy\.special\.zeta, is not supported"),
+    (lambda x: scipy.special.struve(1, x).sum(), r"scipy\.special\.struve is not supported"),
+    (lambda x: scipy.special.lambertw(x).sum(), r"_lambertw, in scipy\.special\.lambertw, is not supported"),
     (lambda x: scipy.special.airy(x)[0].sum(), r"scipy\.special\.airy is not supported"),
     (lambda x: np.frompyfunc(abs, 1, 1)(x).sum(), r"numpy\.frompyfunc\(abs\) is not supported"),
     (lambda x: np.savetxt(io.StringIO(), x) or x[0], r"numpy\.savetxt is not supported"),

@@ -111,6 +111,7 @@ def _scatter(name: str, monoid: Monoid, what: str) -> Operator:
 
     return declare(
         name, "indexing", "updates *indices", infer=_infer_scatter, evaluate=evaluate, monoid=monoid,
+        of_complex="",
         doc=f"the {what} of all updates at each position that the index arrays name",
     )  # fmt: skip
 
