@@ -983,6 +983,8 @@ ROWS: dict[str, Row] = {
         *INDEXING, *WINDOWED, *CREATION, *PLANE,
     )
 }  # fmt: skip
+DERIVED_BY_PYTHON = frozenset(("igamma", "igammac"))
+"""Operators with a form in code whose derivative by the shape has none."""
 MATRICES = "of square matrices alone: tests/functions/test_linalg.py"
 EAGER = "evaluated by NumPy and SciPy alone: tests/functions/test_special.py"
 OF_PARTS = "of complex numbers alone: tests/functions/test_complex_operators.py"

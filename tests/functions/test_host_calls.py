@@ -220,9 +220,15 @@ def test_in_loops_and_choices(function: Callable[[Any], Any]) -> None:
 
 
 def test_a_loop_is_rolled_around_it() -> None:
+    def steps(x: Any) -> Any:
+        state = x[0]
+        for row in range(1, len(x)):
+            state = scipy.special.jv(1.5, 1.5 + 0.5 * state + 0.1 * x[row])
+        return state.sum()
+
     x = np.tile(X, (10, 1))
-    compiled = pb.compile(stepped)
-    np.testing.assert_allclose(compiled(x), stepped(x))
+    compiled = pb.compile(steps)
+    np.testing.assert_allclose(compiled(x), steps(x))
     (forward,) = compiled.explain(x, as_data=True).forward
     assert len(forward.host_calls) == 1
 

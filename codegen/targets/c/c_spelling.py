@@ -34,6 +34,7 @@ CALLED = {
     "max": "maximum",
     "abs": "absolute",
 }
+EXTREMES = ("maximum", "minimum")
 """Functions that C lacks, or has under a name for each type."""
 
 
@@ -125,8 +126,8 @@ class Spelling:
         return text, own
 
     def _called(self, function: str, one: Apply) -> tuple[str, int]:
-        """A function of the file: there is one for each type, of two numbers at most."""
-        if len(one.arguments) > 2:
+        """A function of the file: there is one for each type; extremes are of two numbers at a time."""
+        if function in EXTREMES and len(one.arguments) > 2:
             *others, last = one.arguments
             return self._called(
                 function, replace(one, arguments=(replace(one, arguments=tuple(others)), last))

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..special_ufuncs import expm1_over, log1p_over
 from .declaration import Declaration
-from .functions import (
+from .elements import (
     LOG_2,
     LOG_2_PI,
     abs_,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .functions import exp, expm1, log
+from .elements import exp, expm1, log
 
 Function = Callable[..., Any]
 Bound = float | Function

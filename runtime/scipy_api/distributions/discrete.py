@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from .declaration import Declaration, Function
-from .functions import (
+from .elements import (
     betainc,
     betaincc,
     betaln,

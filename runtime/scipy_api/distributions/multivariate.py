@@ -16,7 +16,7 @@ from ...functions import PUBLIC, linalg, parts
 from ...functions.common import fail
 from ...numpy_api.values import averaged, promoted
 from ...tensors.conversion import tensor_of
-from .functions import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
+from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
 from .univariate import Frozen, Refusing, for_tensors
 
 sum_, cat, atleast_1d = PUBLIC["sum"], PUBLIC["cat"], PUBLIC["atleast_1d"]

@@ -19,7 +19,7 @@ from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
-from .functions import exp, floor, isfinite, log, where
+from .elements import exp, floor, isfinite, log, where
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 

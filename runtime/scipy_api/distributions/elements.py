@@ -1,4 +1,4 @@
-"""The functions that densities are written with."""
+"""The functions of elements that densities are written with."""
 
 from __future__ import annotations
 
