@@ -22,7 +22,7 @@ from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, NumpyScalar, plain
 from .continuous_adjoint import solved_backwards, split_parameters
-from .methods import METHODS
+from .integration_methods import METHODS
 from .requirements import Failure, require
 from .runge_kutta import RungeKutta, factor_of, first_step, smallest_step
 from .unknowns import Unknowns, vector_of_values

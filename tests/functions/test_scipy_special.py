@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.special
+from extent import machine_code
 from special_cases import POLYNOMIALS, ROWS
 
 import pullback as pb
@@ -41,7 +42,9 @@ def test_the_value_is_scipys(name: str) -> None:
     given, function = arguments(name), getattr(scipy.special, name)
     tensors = [pb.tensor(one) for one in given]
     wanted = function(*given)
-    for found in (function(*tensors), pb.compile(lambda *x: function(*x))(*given)):
+    with machine_code(name):
+        compiled = pb.compile(lambda *x: function(*x))(*given)
+    for found in (function(*tensors), compiled):
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-13)
 
 
@@ -51,8 +54,10 @@ def test_first_derivatives(name: str) -> None:
     for place in differentiated(name):
         wanted = difference(function, given, place, 1e-3)
         plain = pb.grad(lambda *x: function(*x).sum(), argnums=place)
-        for gradient in (plain, pb.grad(pb.compile(lambda *x: function(*x).sum()), argnums=place)):
-            np.testing.assert_allclose(gradient(*given), wanted, rtol=1e-8, atol=1e-9)
+        with machine_code((name, place)):
+            compiled = pb.grad(pb.compile(lambda *x: function(*x).sum()), argnums=place)(*given)
+        for found in (plain(*given), compiled):
+            np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9)
 
 
 @rows
@@ -83,7 +88,8 @@ def test_broadcast_empty_and_single(name: str) -> None:
         given[0] = np.broadcast_to(given[0], (2, 1))
     compiled = pb.compile(lambda *x: function(*x))
     for some in (given, [one[..., :0] for one in given], [one.reshape(-1)[0] for one in given]):
-        found = compiled(*some)
+        with machine_code(name, one_in=8):
+            found = compiled(*some)
         wanted = function(*some)
         assert found.shape == np.shape(wanted)
         np.testing.assert_allclose(found, wanted, rtol=1e-13)
@@ -137,7 +143,8 @@ def test_orthogonal_polynomials(name: str) -> None:
     function, parameters, x = getattr(scipy.special, name), POLYNOMIALS[name], RNG.uniform(-0.9, 0.9, 4)
     for degree in (0, 1, 2, 5):
         compiled = pb.compile(lambda x, degree=degree: function(degree, *parameters, x))
-        np.testing.assert_allclose(compiled(x), function(degree, *parameters, x), rtol=1e-12, atol=1e-12)
+        with machine_code((name, degree)):
+            np.testing.assert_allclose(compiled(x), function(degree, *parameters, x), rtol=1e-12, atol=1e-12)
         given = [*map(np.float64, parameters), x]
 
         def total(*given: Any, degree: int = degree) -> Any:
