@@ -14,7 +14,7 @@ from ..functions.linalg import inverse, symmetric
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 from .functions import implements
-from .values import averaged, promoted
+from .values import averaged, floats
 
 EigResult = type(np.linalg.eig(np.eye(1)))
 EighResult = type(np.linalg.eigh(np.eye(1)))
@@ -84,7 +84,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, int, Tensor]:
     """The least squares solution, its squared distances (none unless a has full rank and more rows), the rank
     of a and its singular values."""
-    x, y = (averaged(one) for one in promoted([a, b]))
+    x, y = floats(a, b)
     rows, columns = x.shape
     cut = np.finfo(array_dtype(x)).eps * max(rows, columns) if rcond is None else rcond
     table = y[:, None] if y.ndim == 1 else y

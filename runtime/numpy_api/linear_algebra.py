@@ -11,12 +11,12 @@ from ..values.tensor import Tensor
 from ..values.value_kinds import as_number
 from .functions import FUNCTIONS, implements
 from .protocols import OF_OTHERS
-from .values import averaged, axes_of, promoted, require_vector
+from .values import averaged, axes_of, floats, require_vector
 
 
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Tensor:
-    x, y = (averaged(one) for one in promoted([a, b]))
+    x, y = floats(a, b)
     return linalg.solved(linalg.square(x, "solve"), y, y.ndim == 1)
 
 
@@ -68,7 +68,7 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
 @implements(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
     """The x with `tensordot(a, x, x.ndim) = b`."""
-    x, y = (averaged(one) for one in promoted([a, b]))
+    x, y = floats(a, b)
     if axes is not None:
         rest = [dim for dim in range(x.ndim) if dim not in axes]
         x = FUNCTIONS[np.transpose](x, (*rest, *axes))

@@ -17,7 +17,7 @@ from ..values.asked import Asked
 from ..values.tensor import Tensor
 from .differences import convolve
 from .functions import implements
-from .values import averaged, promoted, require_vector
+from .values import averaged, floats, promoted, require_vector
 
 
 @implements(np.polyval)
@@ -157,7 +157,7 @@ def series(first: Sequence[float], recurrence: Any) -> Any:
     """The sum of coefficients, the lowest first, times polynomials that follow from the two before each."""
 
     def value(x: Any, c: Any, tensor: bool = True) -> Tensor:
-        at, coefficients = (averaged(one) for one in promoted([x, c]))
+        at, coefficients = floats(x, c)
         before, current = None, at * 0.0 + 1.0
         total = coefficients[0] * current
         for place in range(1, coefficients.shape[0]):

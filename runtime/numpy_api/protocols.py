@@ -30,7 +30,7 @@ from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled, tensors_among
-from .values import averaged, calls_from_scipy, promoted, without_tensors
+from .values import calls_from_scipy, floats, without_tensors
 
 # --- ufuncs -------------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ _COMPOSED = {name: name for name in _SAME_NAME.split()} | {
 
 def _of_floats(operator: Operator) -> Callable[..., Tensor]:
     """The function of an operator that PyTorch does not have, of operands in their common dtype."""
-    return lambda *operands: apply(operator, *(averaged(one) for one in promoted(operands)))
+    return lambda *operands: apply(operator, *floats(*operands))
 
 
 UFUNCS = {

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.lost_numbers import traced_number
 from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS
-from ..functions.common import INTEGERS, fail, own_dim
+from ...tracer.trace import is_tracing
+from ..functions.common import INTEGERS, fail, filled, own_dim
 from ..tape.apply import apply, of_kind
 from ..tensors.conversion import array_dtype, as_dtype, tensor_of
 from ..values.flatten import flatten, unflatten
@@ -87,6 +90,21 @@ def averaged(value: Any) -> Tensor:
     """In the dtype in which NumPy averages: integers and bools as float64."""
     x = tensor_of(value)
     return x if array_dtype(x).kind in CONTINUOUS else as_dtype(x, np.dtype("float64"))
+
+
+def floats(*values: Any) -> list[Tensor]:
+    """The values in NumPy's common dtype, or float64 for integers; a Python number is a constant in code."""
+    tensors = [tensor_of(one) for one in values]
+    dtype = np.result_type(*map(_promoting, tensors))
+    dtype = dtype if dtype.kind in CONTINUOUS else np.dtype("float64")
+    return [_in_dtype(given, x, dtype) for given, x in zip(values, tensors)]
+
+
+def _in_dtype(given: Any, x: Tensor, dtype: np.dtype) -> Tensor:
+    is_number = python_type(given) in (bool, int, float, complex)
+    if is_number and is_tracing():
+        return of_kind(filled((), traced_number(given), dtype), type(x))
+    return as_dtype(x, dtype)
 
 
 def calls_from_scipy(frame: FrameType) -> bool:

@@ -17,7 +17,7 @@ from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, fail
 from ..numpy_api.fft import OF_SCIPY
 from ..numpy_api.protocols import FUNCTIONS
-from ..numpy_api.values import averaged, promoted
+from ..numpy_api.values import averaged, floats, promoted
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -48,7 +48,7 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     """Hurwitz' zeta function of x and q."""
     if q is None:
         fail(UnsupportedError, "scipy.special.zeta: q must be given for a Tensor, whose derivative is known.")
-    return apply(hurwitz, *(averaged(one) for one in promoted([x, q])))
+    return apply(hurwitz, *floats(x, q))
 
 
 def softmax(x: Any, axis: Any = None) -> Tensor:

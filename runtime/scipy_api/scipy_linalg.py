@@ -18,7 +18,7 @@ from ..functions import PUBLIC, declared, decompositions, elimination, grids, jo
 from ..functions.common import INTEGERS, array_dtype, as_dtype, conjugate, fail, filled
 from ..functions.contraction import matmul
 from ..numpy_api.protocols import FUNCTIONS
-from ..numpy_api.values import as_python_number, averaged, promoted, require_vector
+from ..numpy_api.values import as_python_number, averaged, floats, promoted, require_vector
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
@@ -79,7 +79,7 @@ def solve(
     a: Any, b: Any, lower: bool = False, transposed: bool = False, assume_a: str | None = None
 ) -> Tensor:
     """The x with a x = b; of a matrix that is said to be symmetric one triangle is read."""
-    x, y = (averaged(one) for one in promoted([a, b]))
+    x, y = floats(a, b)
     if assume_a in TRIANGULAR:
         return solve_triangular(x, y, int(transposed), TRIANGULAR[assume_a])
     x = _as_told(x, "solve", assume_a, lower)
@@ -106,7 +106,7 @@ def _as_told(x: Tensor, function: str, assume_a: str | None, lower: bool) -> Ten
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Tensor:
-    x, y = (averaged(one) for one in promoted([a, b]))
+    x, y = floats(a, b)
     if trans in (1, 2, "T", "C"):
         x, lower = x.mT if trans in (1, "T") else x.mH, not lower
     right = y[:, None] if y.ndim == 1 else y
@@ -143,7 +143,7 @@ def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Tensor:
     """The solution of what `lu_factor` was given, or of its transposed: 1, or 2 for the adjoint."""
     both, pivots = lu_and_piv
-    factors, sides = (averaged(one) for one in promoted([both, b]))
+    factors, sides = floats(both, b)
     turned = sides[:, None] if sides.ndim == 1 else sides
     if trans not in (0, 1, 2):
         fail(UnsupportedError, f"scipy.linalg.lu_solve: trans must be 0, 1 or 2, found {trans!r}.")
@@ -156,13 +156,13 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Tensor:
 def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Tensor:
     """The x with a x = b, for so many diagonals of a below and above the main one, in the rows of `ab`."""
     lower, upper = (int(one) for one in l_and_u)
-    bands, sides = (averaged(one) for one in promoted([ab, b]))
+    bands, sides = floats(ab, b)
     return _solved_by(equations.banded_solution, bands, sides, lower=lower, upper=upper)
 
 
 def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Tensor:
     """The same, of a positive definite matrix, by its diagonals above the main one; if `lower`, below it."""
-    bands, sides = (averaged(one) for one in promoted([ab, b]))
+    bands, sides = floats(ab, b)
     if not lower and bands.ndim == 2:
         bands = equations.transposed_bands(bands, 0, bands.shape[0] - 1)
     return _solved_by(equations.definite_banded_solution, bands, sides)
@@ -178,7 +178,7 @@ def _solved_by(operator: Any, bands: Tensor, sides: Tensor, **options: Any) -> T
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Tensor:
     """The x with a x + x b = q."""
-    x, y, sides = (averaged(one) for one in promoted([a, b, q]))
+    x, y, sides = floats(a, b, q)
     return apply(equations.sylvester, x, y, sides)
 
 
@@ -213,7 +213,7 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Tensor
 def lstsq(a: Any, b: Any, cond: Any = None, lapack_driver: str | None = None) -> tuple[Any, ...]:
     """The least squares solution, its squared distances (none unless a has full rank and more rows), the rank
     of a and its singular values."""
-    x, y = (averaged(one) for one in promoted([a, b]))
+    x, y = floats(a, b)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         fail(ShapeError, f"scipy.linalg.lstsq: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit.")
     cut = np.finfo(array_dtype(x)).eps if cond is None else cond

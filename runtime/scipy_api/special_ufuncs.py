@@ -14,7 +14,7 @@ from ...tracer.errors import UnsupportedError
 from ..functions import PUBLIC
 from ..functions.common import fail
 from ..numpy_api.protocols import OF_OTHERS, UFUNCS
-from ..numpy_api.values import averaged, known, promoted
+from ..numpy_api.values import averaged, floats, known
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
 
@@ -28,10 +28,6 @@ gammainc, gammaincc, betainc, betaincc = (
 TERMS = 12
 NEAR_ZERO = 0.05
 """Where so many terms of both series below are exact."""
-
-
-def _floats(*values: Any) -> list[Tensor]:
-    return [averaged(one) for one in promoted(values)]
 
 
 # --- quotients with a limit ---------------------------------------------------------------------------------
@@ -59,19 +55,19 @@ def _over(x: Any, function: Function, coefficients: list[float]) -> Any:
 
 def _boxcox(x: Any, power: Any) -> Tensor:
     """(x**power - 1) / power, and log x for a power of 0."""
-    x, power = _floats(x, power)
+    x, power = floats(x, power)
     logarithm = log(x)
     return logarithm * expm1_over(power * logarithm)
 
 
 def _boxcox1p(x: Any, power: Any) -> Tensor:
-    x, power = _floats(x, power)
+    x, power = floats(x, power)
     logarithm = log1p(x)
     return logarithm * expm1_over(power * logarithm)
 
 
 def _inverse_boxcox1p(y: Any, power: Any) -> Tensor:
-    y, power = _floats(y, power)
+    y, power = floats(y, power)
     return expm1(y * log1p_over(power * y))
 
 
@@ -79,24 +75,24 @@ def _inverse_boxcox1p(y: Any, power: Any) -> Tensor:
 
 
 def _rel_entr(x: Any, y: Any) -> Tensor:
-    p, q = _floats(x, y)
+    p, q = floats(x, y)
     return xlogy(p, p) - xlogy(p, q)
 
 
 def _huber(delta: Any, x: Any) -> Tensor:
-    delta, x = _floats(delta, x)
+    delta, x = floats(delta, x)
     size = PUBLIC["abs"](x)
     return where(size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
 
 
 def _pseudo_huber(delta: Any, x: Any) -> Tensor:
     """delta**2 (sqrt(1 + (x / delta)**2) - 1), as a quotient in which nothing cancels."""
-    delta, x = _floats(delta, x)
+    delta, x = floats(delta, x)
     return x * x / (1.0 + PUBLIC["sqrt"](1.0 + (x / delta) ** 2))
 
 
 def _xlog1py(x: Any, y: Any) -> Tensor:
-    factor, value = _floats(x, y)
+    factor, value = floats(x, y)
     is_zero = PUBLIC["eq"](factor, 0) & ~PUBLIC["isnan"](value)
     return where(is_zero, 0.0, factor * log1p(where(is_zero, 0.0, value)))
 
@@ -111,29 +107,29 @@ def _sign_of_gamma(value: Tensor) -> Tensor:
 
 
 def _gamma(x: Any) -> Tensor:
-    (value,) = _floats(x)
+    (value,) = floats(x)
     return _sign_of_gamma(value) * exp(lgamma(value))
 
 
 def _betaln(a: Any, b: Any) -> Tensor:
-    a, b = _floats(a, b)
+    a, b = floats(a, b)
     return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 def _beta(a: Any, b: Any) -> Tensor:
-    a, b = _floats(a, b)
+    a, b = floats(a, b)
     return _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b) * exp(_betaln(a, b))
 
 
 def _poch(z: Any, m: Any) -> Tensor:
     """gamma(z + m) / gamma(z), Pochhammer's symbol (DLMF 5.2.5)."""
-    z, m = _floats(z, m)
+    z, m = floats(z, m)
     return _sign_of_gamma(z + m) * _sign_of_gamma(z) * exp(lgamma(z + m) - lgamma(z))
 
 
 def _binom(n: Any, k: Any) -> Tensor:
     """1 / ((n + 1) beta(n - k + 1, k + 1)) (DLMF 1.2.6)."""
-    n, k = _floats(n, k)
+    n, k = floats(n, k)
     return 1.0 / ((n + 1.0) * _beta(n - k + 1.0, k + 1.0))
 
 
@@ -144,8 +140,8 @@ def _ndtr(x: Any) -> Tensor:
     return 0.5 * PUBLIC["erfc"](averaged(x) * -math.sqrt(0.5))
 
 
-def _of_floats(function: Function) -> Function:
-    return lambda *given: function(*_floats(*given))
+def _offloats(function: Function) -> Function:
+    return lambda *given: function(*floats(*given))
 
 
 def _fdtr(n: Any, m: Any, x: Any) -> Any:
@@ -193,7 +189,7 @@ def _recurrent(name: str, first: Function, step: Callable[..., Step]) -> Functio
     """A polynomial by its recurrence in the degree (DLMF 18.9): P_0 = 1, P_1 = first(x, *parameters)."""
 
     def polynomial(n: Any, *given: Any) -> Any:
-        *parameters, x = _floats(*given)
+        *parameters, x = floats(*given)
         degree, advance = _degree(n, name), step(*parameters)
         before, now = 0.0 * x + 1.0, first(x, *parameters)
         if not degree:
@@ -250,7 +246,7 @@ POLYNOMIALS: dict[str, Function] = {
 }  # fmt: skip
 
 DEGREE = math.pi / 180
-OF_OTHERS |= POLYNOMIALS | {name: _of_floats(one) for name, one in DISTRIBUTIONS.items()} | {
+OF_OTHERS |= POLYNOMIALS | {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
     "ndtr": _ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma, "betaln": _betaln,
     "beta": _beta, "poch": _poch, "binom": _binom, "boxcox": _boxcox, "boxcox1p": _boxcox1p,
     "inv_boxcox": lambda y, power: 1.0 + _inverse_boxcox1p(y, power), "inv_boxcox1p": _inverse_boxcox1p,

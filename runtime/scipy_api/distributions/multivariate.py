@@ -14,7 +14,7 @@ import numpy as np
 from ....tracer.errors import ShapeError
 from ...functions import PUBLIC, linalg, parts
 from ...functions.common import fail
-from ...numpy_api.values import averaged, promoted
+from ...numpy_api.values import averaged, floats
 from ...tensors.conversion import tensor_of
 from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
 from .univariate import Frozen, Refusing, for_tensors
@@ -34,7 +34,7 @@ class Multivariate(Refusing):
 
 def _distances(x: Any, middle: Any, matrix: Any, method: str) -> tuple[Any, Any, int, tuple[int, ...]]:
     """Squares of Mahalanobis' distances, half the log-determinant, the vectors' size, the batch's shape."""
-    values, middle = (averaged(one) for one in promoted([x, middle]))
+    values, middle = floats(x, middle)
     matrix = averaged(tensor_of(matrix))
     if matrix.ndim:
         size = matrix.shape[-1]
@@ -99,7 +99,7 @@ class Dirichlet(Multivariate):
     @for_tensors
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """The logarithm of the density; the last share may be left out."""
-        shares, powers = (averaged(one) for one in promoted([x, alpha]))
+        shares, powers = floats(x, alpha)
         left_out = powers.shape[0] - shares.shape[0] if powers.ndim == 1 and shares.ndim else None
         if left_out not in (0, 1):
             fail(
@@ -125,7 +125,7 @@ class Multinomial(Multivariate):
     @for_tensors
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
         """The logarithm of the probability."""
-        counts, trials, p = (averaged(one) for one in promoted([x, n, p]))
+        counts, trials, p = floats(x, n, p)
         terms = sum_(xlogy(counts, p) - lgamma(counts + 1.0), -1)
         return where(sum_(counts, -1) == trials, lgamma(trials + 1.0) + terms, -math.inf)
 

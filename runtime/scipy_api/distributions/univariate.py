@@ -13,7 +13,7 @@ from typing import Any
 
 from ....tracer.errors import ArgumentError, UnsupportedError
 from ...functions.common import fail
-from ...numpy_api.values import averaged, of_arrays, promoted
+from ...numpy_api.values import floats, of_arrays
 from ...tensors.conversion import holds_tensor
 from . import declaration
 from .continuous import CONTINUOUS
@@ -22,6 +22,11 @@ from .discrete import DISCRETE
 from .elements import exp, floor, isfinite, log, where
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
+
+
+def _is_infinite(bound: Bound) -> bool:
+    """Whatever the parameters of shape are."""
+    return not callable(bound) and math.isinf(bound)
 
 
 def for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,10 +143,7 @@ class Distribution(Refusing):
         if declared.of_integers != method.endswith("pmf"):
             self._refuse(method)
         z, scale, shapes, valid = self._standardised(method, x, arguments, options)
-        low, high = self._support(shapes)
-        holds = (z > low) & (z < high) if declared.vanishes else (z >= low) & (z <= high)
-        holds = holds & isfinite(z)
-        holds = holds & (floor(z) == z) if declared.of_integers else holds
+        holds = self._in_support(z, shapes)
         found = declared.log_density(where(holds, z, self._bound(declared.inside, shapes)), *shapes)
         found = found if declared.of_integers else found - log(scale)
         return where(valid, where(holds, found, -math.inf), math.nan)
@@ -204,7 +206,7 @@ class Distribution(Refusing):
         """Values, loc, scale and parameters of shape, in their common dtype."""
         given = self._bind(method, arguments, options)
         values = [x, given.get("loc", 0.0), given.get("scale", 1.0), *(given[one] for one in self._shapes)]
-        return [averaged(one) for one in promoted(values)]
+        return floats(*values)
 
     def _bind(self, method: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The parameters by name; ArgumentError where one is missing, unknown or given twice."""
@@ -224,6 +226,17 @@ class Distribution(Refusing):
     def _support(self, shapes: list[Any]) -> tuple[Any, Any]:
         low, high = self._declared.support
         return self._bound(low, shapes), self._bound(high, shapes)
+
+    def _in_support(self, z: Any, shapes: list[Any]) -> Any:
+        """Where there is a density, which is nowhere at infinity."""
+        declared, (low, high) = self._declared, self._support(shapes)
+        without_low, without_high = (declared.vanishes or _is_infinite(one) for one in declared.support)
+        is_above = z > low if without_low else z >= low
+        is_below = z < high if without_high else z <= high
+        found = is_above & is_below
+        if any(map(callable, declared.support)):  # which may be infinite
+            found = found & isfinite(z)
+        return found & (floor(z) == z) if declared.of_integers else found
 
     def _bound(self, bound: Bound, shapes: list[Any]) -> Any:
         return bound(*shapes) if callable(bound) else bound
