@@ -16,6 +16,8 @@ import scipy.stats
 import pullback as pb
 from pullback.errors import TraceError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.arange(1.0, 4.0)
 
 
