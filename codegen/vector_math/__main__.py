@@ -12,7 +12,7 @@ from . import measure
 from .accuracy import CASES, FORMATS
 
 FEWER = 128
-"""Of how many points one is looked at for complex numbers, for which mpmath needs up to 2,300 bits."""
+"""Of how many points one is looked at for complex numbers, for which mpmath takes up to 2,300 bits."""
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ in float64, which are compared with mpmath themselves. mpmath comes with the `te
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,8 @@ from mpmath import mp  # type: ignore[import-untyped]
 from .primitives import FLOAT32, FLOAT64, Format
 
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
-PRECISION = 140  # bits of a reference
-ANGLE_PRECISION = PRECISION + 1100  # while angles as large as 2**1024 are reduced
+PRECISION = 140  # bits of a reference; mpmath takes more by itself where it reduces angles
+ANGLE_PRECISION = PRECISION + 1100  # of multiples of pi as large as 2**1024
 
 Real = Any  # a number of mpmath
 Range = tuple[float, float]
@@ -39,7 +40,8 @@ class Case:
     operands: int = 1
     domain: Range = (-np.inf, np.inf)
     near: Callable[[], list[Real]] = list
-    precision: int = PRECISION
+    cancels: bool = False
+    """Whether a part of the value is what is left of squares of the operands."""
     size: Callable[..., Real] | None = None
     """Of a part of a complex number that number's size, whose ulp counts."""
     whole: str = ""
@@ -148,8 +150,17 @@ def _incomplete_gamma(a: Real, x: Real) -> tuple[Real, Real]:
 
 
 def _zeta(x: Real, q: Real) -> Real:
-    with mp.workprec(5 * PRECISION):  # mpmath loses as many bits as the first terms are smaller than 1
-        return mp.zeta(x, q)
+    """By Euler and Maclaurin's formula (DLMF 25.11.5); all that it adds is positive, but for small terms."""
+    count = max(0, int(40 + x - q))  # behind which these terms fall fast
+    end = q + count
+    power = end**-x
+    total = mp.fsum((q + k) ** -x for k in range(count)) + power * (end / (x - 1) + mp.mpf(0.5))
+    factor, n = power * x / (2 * end), 2
+    while abs(term := mp.bernoulli(n) * factor) > mp.ldexp(total, -mp.prec):
+        total += term
+        factor *= (x + n - 1) * (x + n) / (end**2 * (n + 1) * (n + 2))
+        n += 2
+    return total
 
 
 def _around(*numbers: float) -> tuple[Range, ...]:
@@ -187,13 +198,9 @@ CASES: dict[str, Case] = {
     "sqrt": Case(mp.sqrt, bound=0.5, domain=_POSITIVE),
     "rsqrt": Case(lambda x: 1 / mp.sqrt(x), ((1, 4),), domain=_POSITIVE),
     "cbrt": Case(lambda x: mp.sign(x) * mp.cbrt(abs(x)), ((1, 8),)),
-    "sin": Case(
-        mp.sin, ((-10, 10), (-1e5, 1e5), _NEAR_0), near=_multiples_of_half_pi, precision=ANGLE_PRECISION
-    ),
-    "cos": Case(mp.cos, ((-10, 10), (-1e5, 1e5)), near=_multiples_of_half_pi, precision=ANGLE_PRECISION),
-    "tan": Case(
-        mp.tan, ((-10, 10), (-1e5, 1e5), _NEAR_0), near=_multiples_of_half_pi, precision=ANGLE_PRECISION
-    ),
+    "sin": Case(mp.sin, ((-10, 10), (-1e5, 1e5), _NEAR_0), near=_multiples_of_half_pi),
+    "cos": Case(mp.cos, ((-10, 10), (-1e5, 1e5)), near=_multiples_of_half_pi),
+    "tan": Case(mp.tan, ((-10, 10), (-1e5, 1e5), _NEAR_0), near=_multiples_of_half_pi),
     "asin": Case(mp.asin, (_UNIT, (0.99, 1), _NEAR_0), domain=_UNIT),
     "acos": Case(mp.acos, (_UNIT, (0.99, 1), _NEAR_0), domain=_UNIT),
     "atan": Case(mp.atan, ((-5, 5), _NEAR_0)),
@@ -235,6 +242,7 @@ CASES: dict[str, Case] = {
 def _in_parts(name: str, function: Callable[..., Real], **fields: Any) -> dict[str, Case]:
     """The parts of a function of complex numbers."""
 
+    @functools.lru_cache(1)  # a part is asked for, and then the size
     def value(*parts: Real) -> Real:
         return function(*(mp.mpc(re, im) for re, im in zip(parts[::2], parts[1::2])))
 
@@ -246,12 +254,12 @@ def _in_parts(name: str, function: Callable[..., Real], **fields: Any) -> dict[s
 
 
 _PLANE, _CIRCLE = ((-5, 5), _UNIT), ((-5, 5), _UNIT, _NEAR_0, _around(1.0)[0], _around(0.6)[0])
-_PERIODIC: dict[str, Any] = {"ranges": (*_PLANE, (-710, 710)), "precision": ANGLE_PRECISION}
-_INVERSE: dict[str, Any] = {"ranges": _CIRCLE, "precision": 2300}
+_PERIODIC: dict[str, Any] = {"ranges": (*_PLANE, (-710, 710))}
+_INVERSE: dict[str, Any] = {"ranges": _CIRCLE, "cancels": True}
 CASES |= {
     **_in_parts("divide", lambda a, b: a / b, ranges=_PLANE, operands=4),
     **_in_parts("reciprocal", lambda z: 1 / z, ranges=_PLANE),
-    **_in_parts("sqrt", mp.sqrt, ranges=_PLANE, precision=2300),
+    **_in_parts("sqrt", mp.sqrt, ranges=_PLANE, cancels=True),
     **_in_parts("exp", mp.exp, **_PERIODIC), **_in_parts("expm1", mp.expm1, bound=5.0, **_PERIODIC),
     **_in_parts("sinh", mp.sinh, **_PERIODIC), **_in_parts("cosh", mp.cosh, **_PERIODIC),
     **_in_parts("tanh", mp.tanh, bound=5.0, **_PERIODIC), **_in_parts("sin", mp.sin, **_PERIODIC),
@@ -268,13 +276,19 @@ CASES |= {
 
 def errors(case: Case, operands: list[np.ndarray], results: np.ndarray, number_format: Format) -> np.ndarray:
     """The error of each result in ulp, by mpmath."""
-    with mp.workprec(case.precision):
-        return np.array(
-            [
-                error(float(result), _exact(case.reference, numbers), number_format, _size(case, numbers))
-                for *numbers, result in zip(*operands, results)
-            ]
-        )
+    return np.array([
+        _error_at(case, numbers, float(result), number_format) for *numbers, result in zip(*operands, results)
+    ])  # fmt: skip
+
+
+def _error_at(case: Case, numbers: list[float], result: float, number_format: Format) -> float:
+    with mp.workprec(PRECISION + (2 * _distance_from_1(numbers) if case.cancels else 0)):
+        return error(result, _exact(case.reference, numbers), number_format, _size(case, numbers))
+
+
+def _distance_from_1(numbers: list[float]) -> int:
+    """The greatest of the exponents, without its sign."""
+    return max(abs(math.frexp(number)[1]) for number in numbers)
 
 
 def _exact(reference: Callable[..., Real], numbers: list[float]) -> Real:
