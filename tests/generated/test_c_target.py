@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import COMPILER, FLAGS, Call, CompiledByC, Recorder, compare, load, random_calls
-from operator_cases import DERIVED_BY_PYTHON, ROWS, Row
-from test_codegen import compiled_parts, direct, has_gradient, run_pair, trial_of
+from operator_cases import ROWS
+from test_codegen import compiled_parts, direct, is_derived_in_code, run_pair, trial_of
 from test_golden import CASES, normal
 from test_loop_ir import gradient_program_of, program_of, variants
 
@@ -69,14 +69,10 @@ def test_every_operator_in_every_dtype(tmp_path: Path) -> None:
         trial.check(compiled.run(program, trial.arrays), evaluated(program, trial.arrays))
 
 
-def has_gradient_in_c(row: Row, dtype: str) -> bool:
-    return has_gradient(row, dtype) and row.name not in DERIVED_BY_PYTHON
-
-
 def test_operators_as_numba_compiles_them(tmp_path: Path) -> None:
     """Values and gradients of the operators' cases in float64, many in a program."""
     record, rng = Recorder(Program.__call__), np.random.default_rng(1)
-    for parameters in compiled_parts("float64", has_gradient_in_c):
+    for parameters in compiled_parts("float64", is_derived_in_code):
         trial = trial_of(parameters.values[0], direct)
         pair, outputs = build_pair(trial.graph, trial.wrt), trial.graph.outputs
         cotangents = [rng.standard_normal(one.shape).astype(one.dtype) for one in outputs]
