@@ -139,12 +139,18 @@ class Program:
     @cached_property
     def runner(self) -> Runner:
         """What a call runs; asked for the first time, it is compiled."""
-        kernels = self._compiled_kernels()
+        kernels = self._kernels
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
         return self._explaining(make_runner(self.lowered, self._plan, kernels))
 
-    def _compiled_kernels(self) -> list[Kernel]:
+    @property
+    def entries(self) -> list[str]:
+        """The names of its machine code in the cache, once it is compiled."""
+        return [machine.entry_of(one) for one in self.__dict__.get("_kernels", ())]
+
+    @cached_property
+    def _kernels(self) -> list[Kernel]:
         program = self.lowered
         if not program.kernels:
             return []

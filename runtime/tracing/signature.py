@@ -359,3 +359,22 @@ def spec_of_leaf(leaf: Any) -> Spec:
     value = leaf._value if isinstance(leaf, Tensor) else np.asarray(leaf)
     dtype = value.dtype
     return Spec(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))
+
+
+def described(call: Call) -> str:
+    """The arguments of a call in words: `x: float64[3, 4], flag: True`."""
+    named = zip(call.leaf_names(), call.leaves)
+    return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
+
+
+LONGEST_TEXT = 40
+
+
+def _leaf_text(leaf: Any) -> str:
+    """Of an array or Tensor its dtype and shape, of other values what they are."""
+    if not isinstance(leaf, ARRAYS):
+        text = repr(leaf)
+        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+    value = leaf._value if isinstance(leaf, Tensor) else leaf
+    asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
+    return f"{value.dtype}{list(value.shape)}{asked}"
