@@ -356,7 +356,7 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
 
 
 def _are_equal(nodes: Sequence[Node]) -> bool:
-    """Whether values compute the same: steps may make such anew, and passes put them in front of all steps."""
+    """Whether values compute the same: each step may make one anew, and passes put them in front of all."""
     first = identity_of(nodes[0])
     return not any(node.is_input for node in nodes) and all(identity_of(node) == first for node in nodes)
 
