@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from ..tracer.ops.fourier import ADJOINT, fft, irfft, rfft
-from .cost.machine import this_machine
+from .cost.machine import Machine, this_machine
 
 SHARES = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}
 """Which power of the number of elements a transform is divided by on the way forward."""
@@ -64,16 +65,18 @@ def _is_half(x: np.ndarray, dim: int, size: int) -> bool:
 
 def _is_by_rows(x: np.ndarray, out: np.ndarray, shape: tuple[int, ...], dims: list[int]) -> bool:
     """Whether all transforms, of complex numbers of a shape, are for machine code, and it pays."""
+    itemsize = max(x.itemsize, out.itemsize)
+    in_order = x.flags.c_contiguous and out.flags.c_contiguous
+    return in_order and _pays(shape, tuple(dims), itemsize, this_machine())
+
+
+@functools.lru_cache(maxsize=256)
+def _pays(shape: tuple[int, ...], dims: tuple[int, ...], itemsize: int, machine: Machine) -> bool:
     from .machine import transforms  # LLVM
 
-    itemsize = max(x.itemsize, out.itemsize)
-    time = sum(transforms.nanoseconds(math.prod(shape), max(shape[dim], 1), itemsize) for dim in dims)
-    return (
-        x.flags.c_contiguous
-        and out.flags.c_contiguous
-        and this_machine().is_worth_preparing(time)
-        and all(transforms.suits(shape, dim, itemsize) for dim in dims)
-    )
+    count = math.prod(shape)
+    time = sum(transforms.nanoseconds(count, max(shape[dim], 1), itemsize) for dim in dims)
+    return machine.is_worth_preparing(time) and all(transforms.suits(shape, dim, itemsize) for dim in dims)
 
 
 OWN = {"fft": fill_fft, "rfft": fill_rfft, "irfft": fill_irfft}

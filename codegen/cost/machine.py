@@ -91,7 +91,7 @@ class Machine:
     """Nanoseconds to store a number in one nest and to load it in another, where it stays near meanwhile."""
     memory_bandwidth: float = 20.0
     """Bytes of memory that are read or written in a nanosecond."""
-    planning: float = 2_000.0
+    planning: float = 4_000.0
     """Nanoseconds for which Python plans a call."""
     gemm: Gemm = Gemm()
     loops: Loops = Loops()

@@ -88,6 +88,18 @@ class Rows(NamedTuple):
         return 2 * self.lanes * self.size * itemsize
 
 
+class Plan(NamedTuple):
+    """What calls for arrays of one shape have in common."""
+
+    function: int
+    parts: ctypes.Array[_Part]
+    """Without the addresses of arrays."""
+    room: int
+    """Bytes of the room of each part."""
+    tables: tuple[np.ndarray, ...]
+    """Whose addresses the parts hold."""
+
+
 def rows_of(shape: tuple[int, ...], dim: int) -> Rows:
     """The transforms along a dimension of an array that lies in order."""
     size, before, behind = shape[dim], math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
@@ -130,25 +142,35 @@ def _run(
     scale: float,
 ) -> None:  # fmt: skip
     dtype = x.dtype if x.dtype.kind == "c" else out.dtype
-    blocks = -(-rows.rows // rows.lanes)
-    total = blocks * rows.matrices
     elements = rows.size * rows.rows * rows.matrices
     is_shared = this_machine().is_worth_sharing(nanoseconds(elements, rows.size, dtype.itemsize))
     threads = get_num_threads() if is_shared else 1
+    plan = _planned(kind, dtype, rows, from_row, to_row, inverse, scale, threads)
+    parts = type(plan.parts).from_buffer_copy(plan.parts)
+    room = np.empty(plan.room * len(parts) + APART, np.uint8)
+    from_address, to_address, first = _address(x), _address(out), -(-_address(room) // APART) * APART
+    for place, part in enumerate(parts):
+        part.x, part.out, part.room = from_address, to_address, first + place * plan.room
+    workers.run_parts(plan.function, parts, threads)
+
+
+@functools.lru_cache(maxsize=256)
+def _planned(
+    kind: str, dtype: np.dtype, rows: Rows, from_row: int, to_row: int, inverse: bool, scale: float,
+    threads: int,
+) -> Plan:  # fmt: skip
+    blocks = -(-rows.rows // rows.lanes)
+    total = blocks * rows.matrices
     count = min(threads * PARTS_OF_THREAD, total) if threads > 1 else 1
-    own = rows.room(dtype.itemsize) + APART
-    room = np.empty(own * count + APART, np.uint8)
-    first = -(-_address(room) // APART) * APART
-    tables = (_table(rows.size, dtype), _table(2 * rows.size, dtype), _passes(rows.size))
-    addresses = (_address(x), _address(out), *map(_address, tables))
+    tables = _table(rows.size, dtype), _table(2 * rows.size, dtype), _passes(rows.size)
     parts = (_Part * count)()
     for place in range(count):
         parts[place] = _Part(
-            *addresses, first + place * own,
+            0, 0, *map(_address, tables), 0,
             rows.size, rows.along, from_row, to_row, rows.rows, blocks, rows.size * rows.rows,
             total * place // count, total * (place + 1) // count, inverse, scale,
         )  # fmt: skip
-    workers.run_parts(_compiled(kind, dtype, rows.lanes), parts, threads)
+    return Plan(_compiled(kind, dtype, rows.lanes), parts, rows.room(dtype.itemsize) + APART, tables)
 
 
 def _address(array: np.ndarray) -> int:
