@@ -37,24 +37,18 @@ APART = 128
 ELEMENTS = {np.dtype(np.complex64): ir.FloatType(), np.dtype(np.complex128): ir.DoubleType()}
 
 
+_ADDRESSES = ("x", "out", "table", "halves", "passes", "room")
+_COUNTS = ("size", "along", "from_row", "to_row", "rows", "blocks", "matrix", "start", "stop", "inverse")
+
+
 class _Part(ctypes.Structure):
     """Some of the blocks: what a thread is given. Strides count complex numbers."""
 
     _fields_ = [
-        ("x", ctypes.c_void_p),
-        ("out", ctypes.c_void_p),
-        ("table", ctypes.c_void_p),
-        ("halves", ctypes.c_void_p),
-        ("passes", ctypes.c_void_p),
-        ("room", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in (
-            "size", "along", "from_row", "to_row", "rows", "blocks", "matrix", "start", "stop", "inverse",
-        )),
+        *((name, ctypes.c_void_p) for name in _ADDRESSES),
+        *((name, ctypes.c_int64) for name in _COUNTS),
         ("scale", ctypes.c_double),
-    ]  # fmt: skip
-
-
-_NAMES = [name for name, *_ in _Part._fields_]
+    ]
 
 
 def factors_of(size: int) -> tuple[int, ...] | None:
@@ -226,11 +220,11 @@ class _Writer:
         self.number = ir.VectorType(element, 2)
         self.function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [_POINTER]), name)
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        kinds = [*[_POINTER] * 6, *[_INT64] * 10, ir.DoubleType()]
+        kinds = [*[_POINTER] * len(_ADDRESSES), *[_INT64] * len(_COUNTS), ir.DoubleType()]
         part = self.builder.bitcast(self.function.args[0], ir.LiteralStructType(kinds).as_pointer())
         self.given = {
             one: self.builder.load(self.builder.gep(part, [_INT32(0), _INT32(place)]))
-            for place, one in enumerate(_NAMES)
+            for place, one in enumerate((*_ADDRESSES, *_COUNTS, "scale"))
         }
         self.size = self.given["size"]
         self._write()

@@ -48,12 +48,12 @@ def join_totals(graph: Graph) -> Graph:
     uses = Counter([operand for node in graph.nodes for operand in node.operands] + list(graph.outputs))
 
     def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        is_sum = node.operator in (e.add, e.subtract) and node.origin.is_backward
         are_alone = all(uses[one] == 1 for one in node.operands)
-        if node.operator in (e.add, e.subtract) and node.origin.is_backward and are_alone:
-            if _are_totals_alike(operands):
-                with located_at(node.origin):
-                    terms = node.operator(*(one.operands[0] for one in operands))
-                    return r.sum_(terms, **operands[0].attributes)
+        if is_sum and are_alone and _are_totals_alike(operands):
+            with located_at(node.origin):
+                terms = node.operator(*(one.operands[0] for one in operands))
+                return r.sum_(terms, **operands[0].attributes)
         return with_operands(node, operands)
 
     return rebuild(graph, change)
