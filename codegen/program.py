@@ -193,7 +193,7 @@ class Program:
         error = raised.__cause__
         assert error is not None
         called = (one for one in self._plan.tree.roots if isinstance(one, Host))
-        nodes = (one.node for one in called if HostCall.of(one.node).symbol == raised.symbol)
+        nodes = (one.called for one in called if HostCall.of(one.called).symbol == raised.symbol)
         places = dict.fromkeys(f"{node.origin.place}  {node.origin.text}" for node in nodes)
         error.add_note(f"{self.graph.name}: in a call of Python, at {', or '.join(places)}")
         return error
