@@ -201,10 +201,10 @@ class Program:
     def _without_result(self, number: int) -> LinearAlgebraError:
         """What is wrong where a call in the code has no result."""
         node = next(one for one, place in self._plan.tree.may_fail.items() if place == number)
-        refusal = call_of(node).refusal
-        assert refusal is not None
-        name, wanted = refusal
-        batch = node.operands[0].shape[:-2]
+        call = call_of(node)
+        assert call.refusal is not None
+        name, wanted = call.refusal
+        batch = node.operands[0].shape[: -call.dims]
         which = f"A matrix of the batch of shape {batch}" if batch else "The matrix"
         return LinearAlgebraError(
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"

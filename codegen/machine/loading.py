@@ -113,7 +113,8 @@ def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
     called = (
-        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions", "../tracer/lapack"
+        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions",
+        "complex_decompositions", "../tracer/lapack",
     )  # fmt: skip
     own = ("compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
