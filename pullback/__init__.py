@@ -190,7 +190,7 @@ from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp,
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
-from . import autograd, errors, fft, func, linalg, nn, random, special, testing
+from . import autograd, errors, fft, func, linalg, masked, nn, random, signal, special, testing
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
 _publish(globals(), __name__)
@@ -241,7 +241,7 @@ __all__ = [
     "jacobian", "jvp", "kaiser_window", "kl_div", "kron", "kthvalue", "l1_loss", "layer_norm", "lcm",
     "ldexp", "leaky_relu", "lerp", "linalg", "linear", "linspace", "load", "log_softmax", "logaddexp2",
     "logcumsumexp", "logdet", "logit", "logsigmoid", "logspace", "logsumexp", "long", "LongTensor", "lu",
-    "lu_solve", "lu_unpack", "manual_seed", "map", "masked_fill", "masked_scatter", "masked_select",
+    "lu_solve", "lu_unpack", "manual_seed", "map", "masked", "masked_fill", "masked_scatter", "masked_select",
     "matmul", "matrix_exp", "matrix_norm", "matrix_power", "max", "max_pool1d", "max_pool2d", "mean",
     "median", "meshgrid", "min", "mish", "mm", "mode", "moveaxis", "movedim", "mse_loss", "msort",
     "multi_dot", "multinomial", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
@@ -258,7 +258,8 @@ __all__ = [
     "selu", "set_default_device", "set_default_dtype", "set_default_tensor_type",
     "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads",
     "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "ShortTensor", "sign",
-    "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss", "soft_margin_loss",
+    "signal", "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax", "softmin", "softplus", "softsign", "sort", "special", "split", "split_with_sizes",
     "split_with_sizes_copy", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
     "stft", "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "svd_lowrank", "swapaxes",

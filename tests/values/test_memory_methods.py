@@ -1,6 +1,7 @@
 """Methods about memory, Python called for each element, windows, and draws of whole distributions."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,6 +57,37 @@ def test_windows_are_pytorchs(name: str) -> None:
         found, wanted = (getattr(lib, f"{name}_window")(length, periodic) for lib in (pb, torch))
         np.testing.assert_allclose(found, wanted, atol=1e-6)
         assert found.dtype == pb.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bartlett", {}), ("blackman", {}), ("cosine", {}), ("exponential", {}),
+        ("exponential", {"tau": 2.5}), ("exponential", {"center": 1.0, "sym": False}),
+        ("gaussian", {"std": 0.7}), ("general_cosine", {"a": [0.4, 0.3, 0.2]}), ("hamming", {}), ("hann", {}),
+        ("general_hamming", {"alpha": 0.6}), ("kaiser", {"beta": 3.0}), ("nuttall", {}),
+    ],
+)  # fmt: skip
+def test_symmetric_windows_are_pytorchs(name: str, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    for length, sym in ((0, True), (1, True), (1, False), (2, False), (7, True), (8, False)):
+        given = {"sym": sym} | options
+        found, wanted = (
+            getattr(lib.signal.windows, name)(length, **given, dtype=lib.float64, requires_grad=True)
+            for lib in (pb, torch)
+        )
+        np.testing.assert_allclose(found.detach(), wanted.detach(), atol=1e-14)
+        assert found.requires_grad and found.dtype == pb.float64
+
+
+def test_windows_that_there_are_not() -> None:
+    windows = pb.signal.windows
+    for call in (
+        lambda: windows.hann(-1), lambda: windows.gaussian(3, std=0.0), lambda: windows.kaiser(3, beta=-1.0),
+        lambda: windows.exponential(3, center=1.0), lambda: windows.general_cosine(3, a=()),
+    ):  # fmt: skip
+        with pytest.raises(pb.errors.ArgumentError, match="signal.windows"):
+            call()
 
 
 def test_multinomial() -> None:
