@@ -161,6 +161,8 @@ from pullback.runtime.functions.resampling import (
     channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle,
 )  # fmt: skip
 from pullback.runtime.functions.embedding import embedding, embedding_bag
+from pullback.runtime.functions.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from pullback.runtime.functions.segments import segment_reduce
 from pullback.runtime.functions.distances import cdist, pairwise_distance, pdist
 from pullback.runtime.functions.noise import (
     alpha_dropout, dropout, feature_alpha_dropout, feature_dropout, rrelu,
@@ -283,8 +285,10 @@ __all__ += [
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "embedding",
-    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink",
-    "instance_norm", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle", "pairwise_distance",
-    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rrelu", "rrelu_", "selu_", "softshrink",
+    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "gru_cell",
+    "hardshrink", "instance_norm", "lstm_cell", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle",
+    "pairwise_distance",
+    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rnn_relu_cell", "rnn_tanh_cell", "rrelu",
+    "rrelu_", "segment_reduce", "selu_", "softshrink",
     "threshold_", "triplet_margin_loss",
 ]  # fmt: skip
