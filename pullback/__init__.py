@@ -24,11 +24,12 @@ from pullback.runtime.values.dtypes import (
 from pullback.runtime.values.tensor import Device as device, Size, TorchTensor as Tensor, is_tensor
 from pullback.runtime.tensors.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
-    ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, full,
-    full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like,
+    ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_permuted, empty_strided, eye,
+    from_numpy, full, full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros,
+    zeros_like,
 )  # fmt: skip
 from pullback.runtime.tensors.creation import range_ as range
-from pullback.runtime.methods.memory_methods import from_dlpack
+from pullback.runtime.methods.memory_methods import from_dlpack, resize_as_
 from pullback.runtime.tensors.settings import (
     are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
     get_num_interop_threads, load, save, set_default_device, set_default_tensor_type, set_flush_denormal,
@@ -226,7 +227,8 @@ __all__ = [
     "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
     "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
     "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
-    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_strided",
+    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_permuted",
+    "empty_strided",
     "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye", "fft", "fill", "finfo",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
     "FloatTensor", "fmax", "fmin", "fmod", "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy",
@@ -254,7 +256,7 @@ __all__ = [
     "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
-    "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",
+    "repeat_interleave", "reshape", "reshape_as", "resize_as_", "resolve_conj", "resolve_neg", "result_type",
     "rms_norm", "roll", "rot90", "round", "row_stack", "rsub", "save", "scalar_tensor", "scan", "scatter",
     "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_copy", "select_scatter",
     "selu", "set_default_device", "set_default_dtype", "set_default_tensor_type",

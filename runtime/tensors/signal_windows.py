@@ -75,8 +75,8 @@ def blackman_window(
     """Two cosines.
 
     Example:
-        >>> blackman_window(2)
-        tensor([-2.9802e-08,  1.0000e+00])
+        >>> blackman_window(1)
+        tensor([1.])
     """
     return _window("blackman_window", np.blackman, window_length, periodic, dtype, requires_grad)
 

@@ -115,6 +115,9 @@ def test_small_things() -> None:
     ]
     assert pb.can_cast(pb.float64, pb.float32) and not pb.can_cast(pb.float32, pb.int64)
     assert pb.empty_strided((2, 3), (3, 1)).shape == (2, 3)
+    assert pb.empty_permuted((2, 3), (1, 0), dtype=pb.int32).shape == (2, 3)
+    with pytest.raises(pb.errors.ArgumentError, match="an order of 2 dimensions"):
+        pb.empty_permuted((2, 3), (1, 1))
     with pytest.raises(RuntimeError, match="linalg.solve: Singular matrix"):
         pb.linalg.inv(pb.zeros(2, 2))
 
@@ -183,3 +186,12 @@ def test_a_detached_tensor_sees_what_is_written() -> None:
     x.requires_grad_()
     pb.compile(function)(x).backward()
     assert x.grad.tolist() == [9.0, 18.0, 36.0]
+
+
+@pytest.mark.parametrize("name", ["cuda", "to_mkldnn", "to_sparse", "to_sparse_csr"])
+def test_other_devices_and_layouts_are_refused_by_name(name: str) -> None:
+    x = pb.ones(2)
+    with pytest.raises(pb.errors.UnsupportedError, match=rf"{name}\(\): tensors (live in|are dense)"):
+        getattr(x, name)()
+    assert x.to_dense() is x
+    assert pb.resize_as_(x, pb.ones(2, 2)).shape == (2, 2)
