@@ -24,11 +24,12 @@ from pullback.runtime.values.dtypes import (
 from pullback.runtime.values.tensor import Device as device, Size, TorchTensor as Tensor, is_tensor
 from pullback.runtime.tensors.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
-    ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, full,
-    full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like,
+    ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_permuted, empty_strided, eye,
+    from_numpy, full, full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros,
+    zeros_like,
 )  # fmt: skip
 from pullback.runtime.tensors.creation import range_ as range
-from pullback.runtime.methods.memory_methods import from_dlpack
+from pullback.runtime.methods.memory_methods import from_dlpack, resize_as_
 from pullback.runtime.tensors.settings import (
     are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
     get_num_interop_threads, load, save, set_default_device, set_default_tensor_type, set_flush_denormal,
@@ -161,6 +162,8 @@ from pullback.runtime.functions.resampling import (
     channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle,
 )  # fmt: skip
 from pullback.runtime.functions.embedding import embedding, embedding_bag
+from pullback.runtime.functions.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from pullback.runtime.functions.segments import segment_reduce
 from pullback.runtime.functions.distances import cdist, pairwise_distance, pdist
 from pullback.runtime.functions.noise import (
     alpha_dropout, dropout, feature_alpha_dropout, feature_dropout, rrelu,
@@ -192,7 +195,9 @@ from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp,
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
-from . import autograd, cache, errors, fft, func, linalg, nn, random, special, testing
+from . import (
+    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
+)  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
 _publish(globals(), __name__)
@@ -238,9 +243,9 @@ __all__ = [
     "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
     "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
     "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
-    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_strided",
-    "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye", "fail_on_recompile", "fft",
-    "fill", "finfo",
+    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_permuted",
+    "empty_strided", "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye",
+    "fail_on_recompile", "fft", "fill", "finfo",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
     "FloatTensor", "fmax", "fmin", "fmod", "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy",
     "full", "full_like", "func", "gather", "gaussian_nll_loss", "gcd", "gelu", "Generator", "geqrf", "ger",
@@ -256,7 +261,7 @@ __all__ = [
     "jacobian", "jvp", "kaiser_window", "kl_div", "kron", "kthvalue", "l1_loss", "layer_norm", "lcm",
     "ldexp", "leaky_relu", "lerp", "linalg", "linear", "linspace", "load", "log_softmax", "logaddexp2",
     "logcumsumexp", "logdet", "logit", "logsigmoid", "logspace", "logsumexp", "long", "LongTensor", "lu",
-    "lu_solve", "lu_unpack", "manual_seed", "map", "masked_fill", "masked_scatter", "masked_select",
+    "lu_solve", "lu_unpack", "manual_seed", "map", "masked", "masked_fill", "masked_scatter", "masked_select",
     "matmul", "matrix_exp", "matrix_norm", "matrix_power", "max", "max_pool1d", "max_pool2d", "mean",
     "median", "meshgrid", "min", "mish", "mm", "mode", "moveaxis", "movedim", "mse_loss", "msort",
     "multi_dot", "multinomial", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
@@ -267,13 +272,14 @@ __all__ = [
     "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
-    "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",
+    "repeat_interleave", "reshape", "reshape_as", "resize_as_", "resolve_conj", "resolve_neg", "result_type",
     "rms_norm", "roll", "rot90", "round", "row_stack", "rsub", "save", "scalar_tensor", "scan", "scatter",
     "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_copy", "select_scatter",
     "selu", "set_default_device", "set_default_dtype", "set_default_tensor_type",
     "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads",
     "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "ShortTensor", "sign",
-    "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss", "soft_margin_loss",
+    "signal", "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax", "softmin", "softplus", "softsign", "sort", "special", "split", "split_with_sizes",
     "split_with_sizes_copy", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
     "stft", "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "svd_lowrank", "swapaxes",
@@ -298,8 +304,10 @@ __all__ += [
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "embedding",
-    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink",
-    "instance_norm", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle", "pairwise_distance",
-    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rrelu", "rrelu_", "selu_", "softshrink",
+    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "gru_cell",
+    "hardshrink", "instance_norm", "lstm_cell", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle",
+    "pairwise_distance",
+    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rnn_relu_cell", "rnn_tanh_cell", "rrelu",
+    "rrelu_", "segment_reduce", "selu_", "softshrink",
     "threshold_", "triplet_margin_loss",
 ]  # fmt: skip
