@@ -221,7 +221,8 @@ def _for_tensors(real: Function, function: Function) -> Function:
     """`function` where a Tensor is among the arguments, or in a list among them, else `real`."""
 
     def call(*arguments: Any, **options: Any) -> Any:
-        return (function if any(map(holds_tensor, arguments)) else real)(*arguments, **options)
+        given = (*arguments, *options.values())
+        return (function if any(map(holds_tensor, given)) else real)(*arguments, **options)
 
     return call
 

@@ -53,7 +53,10 @@ REMEDIES = {
         "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
         "logm and solve_sylvester take tensors"
     ),
-    "scipy.signal.": "Write it with numpy.convolve or pullback.nn.functional.conv1d",
+    "scipy.signal.": (
+        "Of scipy.signal, convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d, lfilter, "
+        "sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend and hilbert take tensors"
+    ),
     "pandas.": "Take arrays out of pandas objects, with .to_numpy(), and compute with those",
     "xarray.": "Take arrays out of xarray objects, with .to_numpy(), and compute with those",
 }  # fmt: skip
