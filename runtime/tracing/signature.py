@@ -18,7 +18,7 @@ from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
 from ...tracer.spec import SUPPORTED, Spec
 from ..values import dtypes
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
-from ..values.foreign import how_to_pass
+from ..values.foreign import how_to_pass, is_sparse
 from ..values.modes import is_recording
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
@@ -276,6 +276,8 @@ class Signature:
         try:
             hash(leaf)
         except TypeError:
+            if is_sparse(leaf):  # whose content is compared in each call
+                return type(leaf), Identity(leaf)
             instead = how_to_pass(leaf) or " Pass a tuple for a list, or arrays."
             raise ArgumentError(
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
@@ -304,6 +306,19 @@ class Signature:
             ) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+
+class Identity:
+    """In a key what is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
 
 
 class Conformed(list[Any]):
