@@ -16,7 +16,7 @@ import numpy as np
 from ..tracer.graph import Node
 from ..tracer.operator import OPERATORS, Operator
 from ..tracer.ops.complex_parts import on_pairs
-from ..tracer.ops.foreign import FOREIGN, ForeignFunction, foreign
+from ..tracer.ops.foreign import FOREIGN, ForeignFunction, draw, foreign
 from ..tracer.ops.movement import of_pairs
 from ..tracer.quiet import Quiet
 
@@ -70,7 +70,7 @@ class HostCall:
     @staticmethod
     def of(node: Node) -> HostCall:
         """What a node is computed by."""
-        if node.operator is foreign:
+        if node.operator in (draw, foreign):
             return ForeignCall(node.attributes["function"].name)
         if node.operator is on_pairs:
             whole, pairs, options = (node.attributes[name] for name in ("of", "pairs", "options"))

@@ -21,6 +21,7 @@ import numpy as np
 
 from . import lost_numbers
 from .concrete import ConcreteValues
+from .draw_order import DrawOrder
 from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
@@ -122,6 +123,7 @@ FEWEST_SERVED = 4
 """Parts that one copy of an array must have served before another copy is made of it."""
 
 
+NO_DRAWS = np.zeros((), INT64)
 FEWEST_STACKED = 4
 """Draws of one shape and dtype that are rows of one input."""
 OWN_REFERENCES = 2
@@ -142,7 +144,7 @@ class Trace:
 
     def __init__(self, name: str, differentiable: bool = False, answers: Sequence[np.ndarray] = ()) -> None:
         self.name = name
-        self.differentiable = differentiable
+        self.differentiable = self.records = differentiable
         self.values = ConcreteValues()
         """Of the call that is being traced; where no input has been given a value, there are none."""
         self.guards: list[Guard] = []
@@ -156,6 +158,7 @@ class Trace:
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
         """What is drawn anew in each call: the function that draws, and the input nodes of what it gives."""
+        self.order = DrawOrder(self)
         self.numbers: dict[Node, str] = {}
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
         self.lost_numbers = lost_numbers.LostNumbers()
@@ -239,10 +242,17 @@ class Trace:
 
         `draw` returns an array of one shape and dtype, fresh numbers of the stream each time. It is called
         once now, to know them; the first call of the compiled function takes these numbers, so a seed gives
-        the same sequence as without compiling.
+        the same sequence as without compiling. Behind a draw that code makes, code makes this one, too.
         """
+        if self.order.is_kept:
+            return self.order.draw(draw, stream)[0]
         self.streams.setdefault(stream, stream.get_state())
         (node,) = self._enter_drawn((draw(),), lambda: (draw(),))
+        return node
+
+    def capture_count(self) -> Node:
+        """The input node that the first draw of code takes: no draw yet."""
+        (node,) = self._enter_drawn((NO_DRAWS,), lambda: (NO_DRAWS,))
         return node
 
     def _enter_drawn(

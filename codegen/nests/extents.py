@@ -432,6 +432,7 @@ _RULES: dict[str, Rule] = {
     "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
+    "draw": _fresh,
     "on_pairs": _fresh,
     "least_squares": _fresh,
     "sylvester": _sides,

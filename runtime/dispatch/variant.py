@@ -244,7 +244,8 @@ class Variant(Runs):
                 write_back(leaves[position], produced[place])
             return produced[:count]
 
-        forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
+        has_more = len(self.traced.graph.outputs) > count
+        forward: Kernel = run_whole if has_more or takes_tensors else checked
         if self.traced.hands_on:
             return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
         forms = [_form(kind) for kind in self.traced.kinds]

@@ -55,7 +55,7 @@ class Traced:
     """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
 
     Its outputs are the leaves of the results, then what the function wrote into the arguments at the
-    positions `written`, then what `guards` are compared with.
+    positions `written`, then what `guards` are compared with, then the count of draws, if code draws.
     """
 
     name: str
@@ -212,6 +212,7 @@ class _Run:
             traced = self._traced()
             if label := streams.moved(noted):
                 refuse_moved(streams, label, self.name)
+            self.trace.order.put_back()
         except BaseException as error:
             self.substitution.put_back()
             label = streams.moved(noted)
@@ -256,9 +257,11 @@ class _Run:
             written = self._written(len(arguments))
             outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
+            count = len(outputs)
+            outputs += [] if self.trace.order.last is None else [self.trace.order.last]
             outputs, pulled, asked = self._finished(outputs, pulled)
             guards = Guards(asked)
-        outputs += guards.outputs
+        outputs[count:count] = guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used

@@ -8,8 +8,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..errors import GradientError
+from ..errors import EagerOnlyError, GradientError
 from ..operator import OWN_RULES, Array, declare
+from ..origin import at_caller
 from ..spec import Spec
 
 
@@ -62,4 +63,33 @@ foreign = declare(
     vjp={"operands": lambda function: _no_rule(function)},
     of_complex=OWN_RULES,
     doc="what a function gives that Python calls",
+)
+
+
+def _no_derivative(function: ForeignFunction) -> NoReturn:
+    raise GradientError(
+        f"What {function.label} draws has no derivative by its parameters. Draw numbers that do not depend "
+        "on them, and transform these; or apply pullback.stop_gradient to the parameters."
+    )
+
+
+class NotDrawnError(EagerOnlyError):
+    """The value of a draw is asked for that only code makes."""
+
+
+def _refuse_to_draw(*operands: Array, function: ForeignFunction, spec: Spec) -> NoReturn:
+    raise NotDrawnError(
+        f"A value is asked for{at_caller()} that depends on what {function.label} draws in a loop or a branch."
+    )
+
+
+draw = declare(
+    "draw",
+    "eager",
+    "count *operands",
+    infer=lambda *specs, function, spec: spec,
+    evaluate=_refuse_to_draw,
+    vjp={"operands": lambda function: _no_derivative(function)},
+    of_complex=OWN_RULES,
+    doc="random numbers that a stream gives at this place, and a 0; `count` is of the draws before",
 )
