@@ -9,8 +9,8 @@ from pullback.tracer.graph import Graph, Labels, Node, make_input, relabel, subs
 from pullback.tracer.verify import checked
 
 from .derivatives.differentiate import active_nodes, differentiate
-from .derivatives.drawn_once import draws, refuse_second_draw, require_drawn_once
 from .derivatives.partition import Partition, needed_by_backward, partition
+from .drawn_once import draws, refuse_second_draw, require_drawn_once
 from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes

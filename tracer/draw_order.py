@@ -6,9 +6,9 @@ order: to the graph they are values made of values. A loop or a choice that draw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,9 @@ from .ops.foreign import ForeignFunction, NotDrawnError, draw
 from .ops.movement import reshape, slice_
 from .origin import at_caller
 from .spec import INT64, Spec, spec_of
+from .trace import Stream, Trace, current_trace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .trace import Stream, Trace
-
-COUNT = Spec((), INT64)
-Draw = Callable[..., Any]
+Numbers = Callable[..., Any]
 """(*arrays): fresh numbers."""
 _functions: dict[tuple[Hashable, Any], ForeignFunction] = {}
 """By what tells draws apart, so that a later trace makes the same program."""
@@ -39,21 +34,14 @@ class OrderNeeded(EagerOnlyError):
 class DrawOrder:
     """The draws of a trace that code makes: the count after the last one, and where the streams stood."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._counts: list[Node | None] = [None]
-        """Of the function, then of each body under way."""
-        self._before: dict[Stream, Any] = {}
+    def __init__(self, trace: Trace | None = None) -> None:
+        self._trace = trace or current_trace()
+        self._counts, self._before = self._trace.counts, self._trace.drawn_by_code
 
     @property
     def is_kept(self) -> bool:
         """Whether what is drawn next is drawn by code, as something before it is."""
         return any(one is not None for one in self._counts)
-
-    @property
-    def last(self) -> Node | None:
-        """The count after the last draw of the function; None if code draws nothing."""
-        return self._counts[0]
 
     def count(self) -> Node:
         """What the next draw takes.
@@ -86,7 +74,7 @@ class DrawOrder:
 
     def draw(
         self,
-        function: Draw,
+        function: Numbers,
         stream: Stream,
         operands: Sequence[Node] = (),
         label: str = "draw",
@@ -109,7 +97,7 @@ class DrawOrder:
             stream.set_state(before)
         spec = spec_of(sample)
         whole = Spec((sample.size + 1,), spec.dtype)
-        called = _called(function, label, key, (whole, *(one.spec for one in operands)))
+        called = _called(function, stream, label, key, (whole, *(one.spec for one in operands)))
         node = draw(count, *map(stop_gradient, operands), function=called, spec=whole)
         if all(one is not None for one in known):
             self._trace.values.give(node, _with_end(sample))
@@ -128,7 +116,7 @@ class DrawOrder:
             stream.set_state(state)
 
 
-def _like(function: Draw, operands: Sequence[Node], known: Sequence[Any]) -> Any:
+def _like(function: Numbers, operands: Sequence[Node], known: Sequence[Any]) -> Any:
     """What is drawn now, or the like of it: for values that are not known, of ones or of shares of one.
 
     Raises:
@@ -152,14 +140,14 @@ def _like(function: Draw, operands: Sequence[Node], known: Sequence[Any]) -> Any
     ) from reason
 
 
-def _called(function: Draw, label: str, key: Any, specs: Hashable) -> ForeignFunction:
+def _called(function: Numbers, stream: Stream, label: str, key: Any, specs: Hashable) -> ForeignFunction:
     def drawn(count: np.ndarray, *operands: np.ndarray) -> np.ndarray:
         return _with_end(np.asarray(function(*operands)))
 
     if key is None:
-        return ForeignFunction(label, drawn)
+        return ForeignFunction(label, drawn, stream)
     if (key, specs) not in _functions:
-        _functions[key, specs] = ForeignFunction(label, drawn)
+        _functions[key, specs] = ForeignFunction(label, drawn, stream)
     return _functions[key, specs]
 
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from . import lost_numbers
 from .concrete import ConcreteValues
-from .draw_order import DrawOrder
 from .errors import LeakedTraceError
 from .graph import Node, make_named_input, make_node, next_serial, toposort
 from .ops import elementwise as e
@@ -158,7 +157,10 @@ class Trace:
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
         """What is drawn anew in each call: the function that draws, and the input nodes of what it gives."""
-        self.order = DrawOrder(self)
+        self.counts: list[Node | None] = [None]
+        """Of the function, then of each body under way, the count of draws of code's (`draw_order.py`)."""
+        self.drawn_by_code: dict[Stream, Any] = {}
+        """The streams that code draws from, and their state before it does."""
         self.numbers: dict[Node, str] = {}
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
         self.lost_numbers = lost_numbers.LostNumbers()
@@ -242,10 +244,8 @@ class Trace:
 
         `draw` returns an array of one shape and dtype, fresh numbers of the stream each time. It is called
         once now, to know them; the first call of the compiled function takes these numbers, so a seed gives
-        the same sequence as without compiling. Behind a draw that code makes, code makes this one, too.
+        the same sequence as without compiling.
         """
-        if self.order.is_kept:
-            return self.order.draw(draw, stream)[0]
         self.streams.setdefault(stream, stream.get_state())
         (node,) = self._enter_drawn((draw(),), lambda: (draw(),))
         return node

@@ -17,11 +17,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import EagerOnlyError, TraceError
 from ...tracer.graph import Node
 from ...tracer.origin import at_caller
@@ -166,9 +167,13 @@ def _of_numpy(kind: Any) -> type:
     return type(f"Traced{kind.__name__}", (TracedStream, kind), {"__init__": __init__, **methods})
 
 
-def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a stream; what it gives in a trace is drawn anew in each call, if that is numbers."""
-    stream = getattr(method, "__self__", None)
+def drawing(method: Callable[..., Any], of: Any = None) -> Callable[..., Any]:
+    """A method of a stream; what it gives in a trace is drawn anew in each call, if that is numbers.
+
+    Args:
+        of: the stream, if it is another object's method that draws from it.
+    """
+    stream = getattr(method, "__self__", None) if of is None else of
 
     def draw(*arguments: Any, **options: Any) -> Any:
         if not is_tracing():
@@ -183,15 +188,16 @@ def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
         noted = next(known, None) or _Noted(stream)
         before = noted.get_state()
         is_known = _equal(before, noted.behind if noted in trace.streams else trace.stood(stream))
-        call = _Call(method, arguments, options, is_traced)
-        in_order = is_traced or trace.order.is_kept
+        call = _Call(stream, method, arguments, options, is_traced)
+        order = DrawOrder()
+        in_order = is_traced or order.is_kept
         if in_order and not (is_known and call.is_plain):
             raise EagerOnlyError(
-                f"Random numbers are drawn{at_caller()}, by a call or from a stream that a trace does not know. "
-                f"{REMEDY}."
+                f"Random numbers are drawn{at_caller()} by a call, or from a stream, that a trace does not "
+                f"know. {REMEDY}."
             )
         if in_order:
-            drawn, value = trace.order.draw(call, noted, call.operands(), method.__name__, call.key)
+            drawn, value = order.draw(call, noted, call.operands(), method.__name__, call.key)
         else:
             value = call() if call.is_plain else method(*arguments, **options)
             if not (is_known and call.is_plain and _is_numbers(value)):
@@ -205,6 +211,17 @@ def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
     return draw
 
 
+def drawing_from(stream: Any, method: Any) -> Callable[..., Any]:
+    """A method that draws from a stream which is given to it as `random_state`."""
+    real = stream._stream if issubclass(type(stream), TracedStream) else stream
+
+    @wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return method(*arguments, random_state=real, **options)
+
+    return drawing(call, real)
+
+
 def _draw_from(stream: Any, name: str, *arguments: Any, **options: Any) -> Any:
     return drawing(getattr(stream, name))(*arguments, **options)
 
@@ -212,8 +229,10 @@ def _draw_from(stream: Any, name: str, *arguments: Any, **options: Any) -> Any:
 class _Call:
     """A draw with its arguments as they were, but for those that are traced, which each call gives."""
 
-    def __init__(self, method: Callable[..., Any], arguments: Any, options: Any, is_traced: bool) -> None:
-        self._method = method
+    def __init__(
+        self, stream: Any, method: Callable[..., Any], arguments: Any, options: Any, is_traced: bool
+    ) -> None:
+        self._stream, self._method = stream, method
         self._leaves, self._structure = flatten((arguments, options))
         places = [place for place, leaf in enumerate(self._leaves) if is_traced and isinstance(leaf, Tensor)]
         self._given = {place: self._leaves[place] for place in places}
@@ -228,9 +247,10 @@ class _Call:
     @property
     def key(self) -> Any:
         """What equal draws from one stream share."""
-        stream = id(getattr(self._method, "__self__", None))
+        method = getattr(self._method, "__wrapped__", self._method)
+        owners = id(self._stream), id(getattr(method, "__self__", None))
         kinds = tuple((place, type(one)) for place, one in self._given.items())
-        return stream, self._method.__name__, self._structure, kinds, tuple(map(_content_of, self._leaves))
+        return owners, self._method.__name__, self._structure, kinds, tuple(map(_content_of, self._leaves))
 
     def operands(self) -> list[Node]:
         """The values that the draw is given.
@@ -244,7 +264,7 @@ class _Call:
             if not trace.bodies:
                 raise number_refused(name)
             if trace.records or are_any_differentiated():
-                raise EagerOnlyError(f"{name} is given a value in a loop that is differentiated{at_caller()}.")
+                raise EagerOnlyError(f"{name} takes a value in a loop that is differentiated{at_caller()}.")
         values = [one.payload for one in given]
         return [one if isinstance(one, Node) else trace.capture(one) for one in values]
 

@@ -241,10 +241,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
     values: Sequence[Tensor] = carry.tensors
     while bool(goes_on(values)):
         result = step(values)
-        while values is carry.tensors and carry.differs(result):
+        if carry.differs(result):
             carry = carry.converted(result)
-            values = carry.tensors
-            result = step(values)
         require_same("while_loop", result, carry, BEFORE)
         values = result.tensors
     return carry.restored(values)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...tracer.draw_order import OrderNeeded
-from ...tracer.trace import current_trace
+from ...tracer.draw_order import DrawOrder, OrderNeeded
 from ..captures.randomness import undrawn_if
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
@@ -25,7 +24,7 @@ def counting_draws(attempt: Callable[[], Any], again: Callable[[Tensor], tuple[A
             return attempt()
     except OrderNeeded:
         pass
-    order = current_trace().order
+    order = DrawOrder()
     result, count = again(make(order.count(), Auxiliary))
     order.go_on(count.payload)
     return result
@@ -35,7 +34,7 @@ def counted(function: Function) -> Function:
     """A function of the count of draws before, and of more: its result, and the count of draws after."""
 
     def run(count: Tensor, *arguments: Any) -> tuple[Any, Tensor]:
-        order = current_trace().order
+        order = DrawOrder()
         order.go_on(count.payload)
         return function(*arguments), make(order.count(), Auxiliary)
 

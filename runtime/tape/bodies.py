@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import GraphError, UnsupportedError
 from ...tracer.graph import Graph, Node, constant, make_input, name_results, substitute
 from ...tracer.lost_numbers import traced_number
@@ -85,10 +86,10 @@ def trace_body(
         stand_ins.append(stand_in)
     trace.bodies.append(start)
     try:
-        with trace.order.body():
+        with DrawOrder().body():
             leaves = list(run(stand_ins))
             if len(trace.drawn) > drawn and not may_draw:
-                trace.order.count()
+                DrawOrder().count()
     finally:
         trace.bodies.pop()
     outputs = [_node_of(leaf, trace) for leaf in leaves]

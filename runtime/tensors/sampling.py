@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import ArgumentError
 from ...tracer.graph import Node
 from ...tracer.ops.elementwise import multiply
@@ -109,11 +110,11 @@ def drawn(draw: Callable[..., np.ndarray], generator: Generator | None, *paramet
     given = [one.payload for one in parameters]
     if not is_tracing():
         return make(fresh(*given))
-    trace = current_trace()
-    if not any(isinstance(one, Node) for one in given):
+    trace, order = current_trace(), DrawOrder()
+    if not order.is_kept and not any(isinstance(one, Node) for one in given):
         return make(trace.capture_drawn(partial(fresh, *given), source))
     operands = [one if isinstance(one, Node) else trace.capture(one) for one in given]
-    return make(trace.order.draw(fresh, source, operands)[0])
+    return make(order.draw(fresh, source, operands)[0])
 
 
 def _floats(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.dims import give_letters
+from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
 from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
 from ...tracer.ops.elementwise import identity
@@ -98,6 +99,11 @@ class Traced:
         if self.identities is None or self.hands_on:
             return None
         return held_by(self.reading, len(self.argument_names), self.identities)
+
+    def put_back(self) -> None:
+        """Let the streams that were drawn from stand where they stood before the trace."""
+        for stream, state in self.streams.items():
+            stream.set_state(state)
 
     @property
     def first_guard(self) -> int:
@@ -212,7 +218,7 @@ class _Run:
             traced = self._traced()
             if label := streams.moved(noted):
                 refuse_moved(streams, label, self.name)
-            self.trace.order.put_back()
+            DrawOrder(self.trace).put_back()
         except BaseException as error:
             self.substitution.put_back()
             label = streams.moved(noted)
@@ -258,7 +264,7 @@ class _Run:
             outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
             count = len(outputs)
-            outputs += [] if self.trace.order.last is None else [self.trace.order.last]
+            outputs += [one for one in self.trace.counts if one is not None]
             outputs, pulled, asked = self._finished(outputs, pulled)
             guards = Guards(asked)
         outputs[count:count] = guards.outputs

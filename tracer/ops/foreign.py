@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,11 +20,13 @@ class ForeignFunction:
     Attributes:
         label: what its user calls it.
         name: the same with a number, by which generated code finds it in this process.
+        stream: what it draws from, if it draws: something with `get_state` and `set_state`.
     """
 
-    def __init__(self, label: str, function: Callable[..., np.ndarray]) -> None:
+    def __init__(self, label: str, function: Callable[..., np.ndarray], stream: Any = None) -> None:
         self.label = label if label.isidentifier() else "function"
         self._function = function
+        self.stream = stream
         number = _numbers[self.label]
         _numbers[self.label] += 1
         self.name = f"{self.label}_{number}" if number else self.label
@@ -79,7 +81,7 @@ class NotDrawnError(EagerOnlyError):
 
 def _refuse_to_draw(*operands: Array, function: ForeignFunction, spec: Spec) -> NoReturn:
     raise NotDrawnError(
-        f"A value is asked for{at_caller()} that depends on what {function.label} draws in a loop or a branch."
+        f"A value is asked for{at_caller()} that depends on what {function.label} draws in a loop."
     )
 
 

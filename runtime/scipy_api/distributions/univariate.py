@@ -11,7 +11,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ....tracer.errors import ArgumentError, UnsupportedError
+from ....tracer.trace import is_tracing
+from ...captures.randomness import drawing_from
 from ...functions.common import fail
 from ...numpy_api.values import floats, of_arrays
 from ...tensors.conversion import holds_tensor
@@ -41,17 +45,44 @@ def for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class Refusing:
+class Sampled:
+    """What stands for any distribution of SciPy's: in a trace, each call draws its random numbers."""
+
+    _real: Any
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return Sampled(self._real(*arguments, **options))
+
+    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
+        """Random numbers."""
+        if not is_tracing() or isinstance(random_state, int | np.integer):
+            return self._plain_method("rvs")(*arguments, random_state=random_state, **options)
+        stream = self._real.random_state if random_state is None else random_state
+        return drawing_from(stream, self._real.rvs)(*arguments, **options)
+
+    def _plain_method(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(self._real, name)
+        return found
+
+
+class Refusing(Sampled):
     """What stands for one of SciPy's distributions: what it does not have is SciPy's, on plain arrays."""
 
     _name: str
-    _real: Any
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
-        return self._refusing(name, found) if callable(found) and name[0] != "_" else found
+        return self._plain_method(name) if callable(found) and name[0] != "_" else found
 
-    def _refusing(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _plain_method(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self._real, name)
+
         @functools.wraps(method)
         def call(*arguments: Any, **options: Any) -> Any:
             if any(map(holds_tensor, (*arguments, *options.values()))):
@@ -264,6 +295,13 @@ class Frozen(Refusing):
         if any(map(holds_tensor, (*self.args, *self.kwds.values()))):
             self._refuse(name)
         return super().__getattr__(name)
+
+    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
+        """Random numbers; the first argument is their number."""
+        if self._plain is not None:
+            return super().rvs(*arguments, random_state=random_state, **options)
+        options |= {"size": arguments[0]} if arguments else {}
+        return self._distribution.rvs(*self.args, random_state=random_state, **self.kwds, **options)
 
     @property
     def _real(self) -> Any:

@@ -1,8 +1,8 @@
-"""What a program draws from the user's streams, it draws once: no backward runs such a loop again."""
+"""What a program draws, it draws once: nothing is drawn in advance, and nothing again in backward."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pullback.tracer.errors import EagerOnlyError
 from pullback.tracer.graph import Graph, Node
@@ -13,8 +13,19 @@ from pullback.tracer.ops.foreign import draw
 
 def draws(graph: Graph) -> bool:
     """Whether code draws."""
-    loops = [LoopNode(node) for node in graph.nodes if is_loop(node)]
-    return any(node.operator is draw for node in graph.nodes) or any(draws(one.body) for one in loops)
+    return any(map(draws_itself, graph.nodes))
+
+
+def draws_itself(node: Node) -> bool:
+    """Whether a node is a draw, or a loop that draws."""
+    return node.operator is draw or (is_loop(node) and draws(LoopNode(node).body))
+
+
+def streams_of(graph: Graph) -> set[Any]:
+    """What code draws from."""
+    inside = [streams_of(LoopNode(node).body) for node in graph.nodes if is_loop(node)]
+    own = {node.attributes["function"].stream for node in graph.nodes if node.operator is draw}
+    return own.union(*inside)
 
 
 def require_drawn_once(graph: Graph) -> None:
