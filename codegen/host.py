@@ -131,10 +131,7 @@ class ComplexCall(HostCall):
 
 
 class ForeignCall(HostCall):
-    """A function of the user's, which it finds by its name.
-
-    Operands are copied for it: what it keeps is not the memory of a program.
-    """
+    """A function of the user's, which it finds by its name."""
 
     __slots__ = ()
 
@@ -143,7 +140,7 @@ class ForeignCall(HostCall):
         self.attributes = {"function": FOREIGN[name]}
         self.pairs = ()
         self.symbol = f"{SYMBOL_PREFIX}{foreign.name}_{name}"
-        self.run = _functions.setdefault(self.symbol, _filling_from_copies(FOREIGN[name], self.symbol))
+        self.run = _functions.setdefault(self.symbol, _filling_by(FOREIGN[name], self.symbol))
 
     @property
     def public_name(self) -> str:
@@ -176,11 +173,11 @@ def _imported(path: str) -> Filling:
     return function
 
 
-def _filling_from_copies(function: ForeignFunction, symbol: str) -> Filling:
+def _filling_by(function: ForeignFunction, symbol: str) -> Filling:
     def fill(*arrays: np.ndarray) -> None:
         *operands, out = arrays
         try:
-            out[...] = function(*[one.copy() for one in operands]).reshape(out.shape)
+            out[...] = function(*operands)
         except Exception as error:
             raise Raised(symbol) from error
 

@@ -208,11 +208,11 @@ class Inspection:
 def _asking_for_gradients(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same arguments, floating arrays as Tensors that require grad."""
+    """The same arguments, with stand-ins of their kinds that require grad for floating arrays."""
 
     def asking(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray | np.generic | Tensor) and spec_of_leaf(leaf).is_float:
-            return make(conform(leaf)).requires_grad_()
+            return make(conform(leaf), kind_of_value(leaf)).requires_grad_()
         return leaf
 
     def changed(value: Any) -> Any:

@@ -17,6 +17,8 @@ from ..spec import Spec
 class ForeignFunction:
     """A function of arrays that gives an array of one shape and dtype; two are equal only if they are one.
 
+    It does not keep what it is given, which may be the memory of a program.
+
     Attributes:
         label: what its user calls it.
         name: the same with a number, by which generated code finds it in this process.
