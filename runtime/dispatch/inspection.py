@@ -18,6 +18,7 @@ from ..tracing.tracing import Traced
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor, make
+from ..values.value_kinds import kind_of_value
 from .paths import Paths
 from .siblings import Path
 from .variant import TapePair, Variant

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.ops.movement import of_pairs, pairs_of
-from ...tracer.spec import real_dtype
+from ...tracer.ops.movement import of_pairs
 from ...tracer.trace import itself
-from ..tape.apply import apply
+from ..tape.apply import apply, parts_of
 from ..tracing.signature import Call, given_as
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
@@ -72,7 +71,7 @@ class Paired(Runs):
 
     def _arguments(self, leaves: Sequence[Any]) -> Any:
         given = zip(self.are_complex, self.call.leaves_with(leaves))
-        return self.call.rebuild([_parts(leaf) if is_complex else leaf for is_complex, leaf in given])
+        return self.call.rebuild([parts_of(leaf) if is_complex else leaf for is_complex, leaf in given])
 
 
 def _is_complex(leaf: Any) -> bool:
@@ -81,20 +80,8 @@ def _is_complex(leaf: Any) -> bool:
 
 def _reader(kind: type[Tensor], is_complex: bool) -> Callable[[Any], Any]:
     if is_complex:
-        return _parts
+        return parts_of
     return partial(given_as, kind) if issubclass(kind, NumpyScalar) else itself
-
-
-def _parts(leaf: Any) -> Any:
-    if isinstance(leaf, Tensor):
-        return apply(pairs_of, leaf)
-    array = np.asarray(leaf)
-    return array.view(_pair(array.dtype))
-
-
-@functools.cache
-def _pair(dtype: np.dtype) -> np.dtype:
-    return np.dtype((real_dtype(dtype), (2,)))
 
 
 def _whole(leaf: Any, is_number: bool) -> Any:
@@ -130,7 +117,7 @@ def _with_parts(value: Any) -> dict[str, Any]:
     """A result with the parts of its complex leaves, by a key that says what its leaves are."""
     leaves, structure = flatten(value)
     kinds = [REAL if not _is_complex(leaf) else NUMBER if _is_number(leaf) else COMPLEX for leaf in leaves]
-    parts = [leaf if kind == REAL else _parts(leaf) for leaf, kind in zip(leaves, kinds)]
+    parts = [leaf if kind == REAL else parts_of(leaf) for leaf, kind in zip(leaves, kinds)]
     described = REAL if set(kinds) <= {REAL} else " ".join(kinds)
     return {described: unflatten(structure, parts)}
 

@@ -19,7 +19,7 @@ from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
-from ..tape.apply import wrap
+from ..tape.apply import parts_of, wrap
 from ..tape.engine import accumulate
 from ..tape.inplace import may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
@@ -174,8 +174,12 @@ class Variant(Runs):
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
 
+        by_parts = [place for place, index in enumerate(sources) if traced.reading.sources[index].is_complex]
+
         def reached(values: tuple[Any, ...]) -> list[Any]:
             found = [values[index] for index in sources]
+            for place in by_parts:
+                found[place] = parts_of(found[place])
             return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
 
         joined = _joined_with_given if traced.written else _joined
@@ -367,7 +371,8 @@ def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
     """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
     read = traced.reading.read
     values = (read() if read is not None else None) or ()
-    extra = [values[index] for index in traced.sources]
+    of_sources = [(values[index], traced.reading.sources[index].is_complex) for index in traced.sources]
+    extra = [parts_of(value) if is_complex else value for value, is_complex in of_sources]
     drawn = [one for draw in traced.drawn for one in draw()]
     graph = traced.graph.with_outputs(traced.guards.outputs)
     arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]

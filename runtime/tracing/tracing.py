@@ -15,6 +15,7 @@ from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
 from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
 from ...tracer.ops.elementwise import identity
+from ...tracer.ops.movement import of_pairs, pairs_of
 from ...tracer.origin import Origin
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
@@ -253,9 +254,10 @@ class _Run:
             arguments = self._shared(arguments)
         for source in self.reading.sources:
             value = source.value._value if isinstance(source.value, Tensor) else source.value
-            node = self.source_nodes[source] = make_named_input(spec_of_leaf(value), source.label)
-            self.trace.preset(value, node)
-            self.trace.values.give(node, conform(value))
+            given = pairs_of.evaluate(value) if value.dtype.kind == "c" else value
+            node = self.source_nodes[source] = make_named_input(spec_of_leaf(given), source.label)
+            self.trace.preset(value, _whole(value, node))
+            self.trace.values.give(node, conform(given))
         value = self._run(arguments)
         results = Results(value, self.name)
         with tracing(self.trace):
@@ -377,7 +379,8 @@ class _Run:
             create_graph=True,
             allow_unused=True,
         )
-        gradients = {node: one._value for node, one in zip(variables, found) if one is not None}
+        values = {node: one._value for node, one in zip(variables, found) if one is not None}
+        gradients = {node: pairs_of(one) if one.dtype.kind == "c" else one for node, one in values.items()}
         return _Pulled(tuple(tensors), tuple(cotangents), gradients)
 
     def _needs_grad(self, value: Any) -> bool:
@@ -400,7 +403,7 @@ class _Run:
             self.trace.values.give(node, conform(leaf))
             if is_number(leaf) and not self.is_differentiated(label):
                 self.trace.numbers[node] = label
-        tensor = make(node, kind)
+        tensor = make(_whole(leaf, node) if is_source else node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
         if is_source:
             tensor._frozen = (
@@ -496,6 +499,11 @@ class _Run:
                 )
             value = self.trace.capture(value)
         return identity(value) if value.is_input else value
+
+
+def _whole(value: Any, node: Node) -> Node:
+    """The node of a value, given its input: complex numbers are given as pairs of real ones."""
+    return of_pairs(node) if spec_of_leaf(value).dtype.kind == "c" else node
 
 
 @dataclass(frozen=True, eq=False)
