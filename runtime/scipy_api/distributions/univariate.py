@@ -13,12 +13,13 @@ from typing import Any
 from ....tracer.errors import ArgumentError
 from ...functions.common import fail
 from ...numpy_api.values import floats
-from ..objects import Refusing, any_tensor, for_tensors
+from ..objects import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
 from .elements import exp, floor, isfinite, log, where
+from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 
@@ -28,7 +29,7 @@ def _is_infinite(bound: Bound) -> bool:
     return not callable(bound) and math.isinf(bound)
 
 
-class Distribution(Refusing):
+class Distribution(Distributed):
     """One of SciPy's univariate distributions, for Tensors as well; called, it is frozen."""
 
     def __init__(self, name: str, real: Any) -> None:
@@ -208,7 +209,7 @@ class Distribution(Refusing):
 METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"))
 
 
-class Frozen(Refusing):
+class Frozen(Distributed):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
     def __init__(
@@ -224,6 +225,13 @@ class Frozen(Refusing):
         if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
+
+    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
+        """Random numbers; the first argument is their number."""
+        if self._plain is not None:
+            return super().rvs(*arguments, random_state=random_state, **options)
+        options |= {"size": arguments[0]} if arguments else {}
+        return self._distribution.rvs(*self.args, random_state=random_state, **self.kwds, **options)
 
     @property
     def _real(self) -> Any:
