@@ -97,8 +97,8 @@ def simulate(workers: int = 1_000, parts: int = 8_000, parameters: int = 1_000) 
         tasks += left
     sent = 8 * parameters * (workers + tasks)
     print(
-        f"{workers} workers, {parts} parts, {parameters} parameters: {tasks} tasks of {1e6 * per_task:.0f} us "
-        f"at the scheduler, {per_task * tasks:.2f} s a call;",
+        f"{workers} workers, {parts} parts, {parameters} parameters: {tasks} tasks of "
+        f"{1e6 * per_task:.0f} us at the scheduler, {per_task * tasks:.2f} s a call;",
         f"{sent / 1e6:.0f} MB sent; a tree of depth {depth}",
     )
 
