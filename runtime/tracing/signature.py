@@ -85,7 +85,7 @@ class Call:
 
     def leaves_with(self, arrays: Sequence[Any]) -> list[Any]:
         """The leaves of such a call."""
-        waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
+        waiting = iter(map(given_as, self.kinds, getattr(arrays, "given", arrays)))
         return [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
 
     def rebuild(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -333,7 +333,7 @@ class Conformed(list[Any]):
         return found
 
 
-def _given(kind: type[Tensor], array: Any) -> Any:
+def given_as(kind: type[Tensor], array: Any) -> Any:
     """What the function is given where a program gets an array: a number, or the array."""
     if type(array) is not ndarray or not issubclass(kind, NumpyScalar):
         return array
@@ -374,3 +374,22 @@ def spec_of_leaf(leaf: Any) -> Spec:
     value = leaf._value if isinstance(leaf, Tensor) else np.asarray(leaf)
     dtype = value.dtype
     return Spec(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))
+
+
+def described(call: Call) -> str:
+    """The arguments of a call in words: `x: float64[3, 4], flag: True`."""
+    named = zip(call.leaf_names(), call.leaves)
+    return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
+
+
+LONGEST_TEXT = 40
+
+
+def _leaf_text(leaf: Any) -> str:
+    """Of an array or Tensor its dtype and shape, of other values what they are."""
+    if not isinstance(leaf, ARRAYS):
+        text = repr(leaf)
+        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+    value = leaf._value if isinstance(leaf, Tensor) else leaf
+    asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
+    return f"{value.dtype}{list(value.shape)}{asked}"

@@ -24,12 +24,13 @@ from ...tape.apply import standing_for
 from ...tensors.conversion import tensor_of
 from ...values.tensor import make
 from ...values.value_kinds import Auxiliary
-from ..objects import Refusing, any_tensor, for_tensors
+from ..objects import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
 from .elements import exp, floor, isfinite, log, sqrt, where
+from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 
@@ -39,7 +40,7 @@ def _is_infinite(bound: Bound) -> bool:
     return not callable(bound) and math.isinf(bound)
 
 
-class Distribution(Refusing):
+class Distribution(Distributed):
     """One of SciPy's univariate distributions, for Tensors as well; called, it is frozen."""
 
     def __init__(self, name: str, real: Any) -> None:
@@ -282,11 +283,7 @@ class Distribution(Refusing):
         return functools.reduce(lambda a, b: a & b, self._declared.valid(*shapes), scale > 0.0)
 
 
-METHODS = frozenset(name for name, one in vars(Distribution).items() if callable(one) and name[0] != "_")
-"""Those of a frozen distribution, too."""
-
-
-class Frozen(Refusing):
+class Frozen(Distributed):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
     def __init__(
@@ -296,12 +293,19 @@ class Frozen(Refusing):
         self.args, self.kwds = arguments, options
 
     def __getattr__(self, name: str) -> Any:
-        if name in METHODS:
+        if name[0] != "_" and hasattr(type(self._distribution), name):
             method = getattr(self._distribution, name)
             return lambda *given: method(*given, *self.args, **self.kwds)
         if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
+
+    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
+        """Random numbers; the first argument is their number."""
+        if self._plain is not None:
+            return super().rvs(*arguments, random_state=random_state, **options)
+        options |= {"size": arguments[0]} if arguments else {}
+        return self._distribution.rvs(*self.args, random_state=random_state, **self.kwds, **options)
 
     @property
     def _real(self) -> Any:
