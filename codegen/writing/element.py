@@ -193,7 +193,7 @@ class ElementWriter(IndexWriter):
         """A number for an operator on numbers, and the other term of a sum with 0."""
         operands, operator = [*map(self.chosen, expression.operands)], expression.node.operator
         numbers = [one for one in operands if isinstance(one, Literal) and formula_of(one.value) is None]
-        if operands and len(numbers) == len(operands):
+        if operands and len(numbers) == len(operands) and operator.family == "elementwise":
             values = (np.asarray(one.value, one.dtype) for one in numbers)
             with np.errstate(all="ignore"):
                 result = np.asarray(operator.evaluate(*values, **expression.node.attributes))
