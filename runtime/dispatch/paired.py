@@ -53,6 +53,10 @@ class Paired(Runs):
         self.readers = list(map(_reader, call.kinds, self.are_complex)) if is_plain else None
         """Where all arguments are arrays, what makes of each the one of the function of parts."""
 
+    @property
+    def inner(self) -> list[Any]:
+        return [self.function]
+
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call."""
         if self.readers is None:

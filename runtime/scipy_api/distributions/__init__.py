@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from .multivariate import MULTIVARIATE
-from .univariate import DECLARATIONS, Distribution, Frozen, Sampled
+from .sampled import Sampled
+from .univariate import DECLARATIONS, Distribution, Frozen
 
 NAMES = (*DECLARATIONS, *MULTIVARIATE)
 

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ....tracer.errors import ArgumentError, UnsupportedError
-from ....tracer.trace import is_tracing
-from ...captures.randomness import drawing_from
+from ....tracer.errors import ArgumentError
 from ...functions.common import fail
-from ...numpy_api.values import floats, of_arrays
-from ...tensors.conversion import holds_tensor
+from ...numpy_api.values import floats
+from ..objects import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
 from .elements import exp, floor, isfinite, log, where
+from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 
@@ -33,77 +29,11 @@ def _is_infinite(bound: Bound) -> bool:
     return not callable(bound) and math.isinf(bound)
 
 
-def for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method where a Tensor is among its arguments, with results of NumPy's kind; else SciPy's own."""
-
-    @functools.wraps(method)
-    def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        if any(map(holds_tensor, (*arguments, *options.values()))):
-            return of_arrays(method(self, *arguments, **options))
-        return getattr(self._real, method.__name__)(*arguments, **options)
-
-    return call
-
-
-class Sampled:
-    """What stands for any distribution of SciPy's: in a trace, each call draws its random numbers."""
-
-    _real: Any
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return Sampled(self._real(*arguments, **options))
-
-    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
-        """Random numbers."""
-        if not is_tracing() or isinstance(random_state, int | np.integer):
-            return self._plain_method("rvs")(*arguments, random_state=random_state, **options)
-        stream = self._real.random_state if random_state is None else random_state
-        return drawing_from(stream, self._real.rvs)(*arguments, **options)
-
-    def _plain_method(self, name: str) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(self._real, name)
-        return found
-
-
-class Refusing(Sampled):
-    """What stands for one of SciPy's distributions: what it does not have is SciPy's, on plain arrays."""
-
-    _name: str
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        return self._plain_method(name) if callable(found) and name[0] != "_" else found
-
-    def _plain_method(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._real, name)
-
-        @functools.wraps(method)
-        def call(*arguments: Any, **options: Any) -> Any:
-            if any(map(holds_tensor, (*arguments, *options.values()))):
-                self._refuse(name)
-            return method(*arguments, **options)
-
-        return call
-
-    def _refuse(self, method: str) -> Any:
-        fail(
-            UnsupportedError,
-            f"scipy.stats.{self._name}.{method} is not supported on a Tensor. Write it with supported "
-            "functions, or, where no gradient is needed, call it on plain arrays.",
-        )
-
-
-class Distribution(Refusing):
+class Distribution(Distributed):
     """One of SciPy's univariate distributions, for Tensors as well; called, it is frozen."""
 
     def __init__(self, name: str, real: Any) -> None:
-        self._name, self._real, self._declared = name, real, DECLARATIONS[name]
+        self._name, self._real, self._declared = f"scipy.stats.{name}", real, DECLARATIONS[name]
         shapes = [one.strip() for one in (real.shapes or "").split(",") if one.strip()]
         self._shapes = shapes
         self._parameters = [*shapes, "loc"] if self._declared.of_integers else [*shapes, "loc", "scale"]
@@ -249,7 +179,7 @@ class Distribution(Refusing):
             found = [*given, *options, *("?" for _ in arguments[len(names) :])]
             fail(
                 ArgumentError,
-                f"scipy.stats.{self._name}.{method} takes the parameters {', '.join(names)}, of which "
+                f"{self._name}.{method} takes the parameters {', '.join(names)}, of which "
                 f"{', '.join(self._shapes) or 'none'} must be given; found {', '.join(found) or 'none'}.",
             )
         return given | options
@@ -279,7 +209,7 @@ class Distribution(Refusing):
 METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"))
 
 
-class Frozen(Refusing):
+class Frozen(Distributed):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
     def __init__(
@@ -292,7 +222,7 @@ class Frozen(Refusing):
         if name in METHODS:
             method = getattr(self._distribution, name)
             return lambda x: method(x, *self.args, **self.kwds)
-        if any(map(holds_tensor, (*self.args, *self.kwds.values()))):
+        if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
 
