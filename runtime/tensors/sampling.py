@@ -215,7 +215,7 @@ def randperm(
 
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
-    device: Any = None, requires_grad: bool = False,
+    layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal with the given means and standard deviations: numbers with a size, or tensors.
 
