@@ -19,6 +19,7 @@ from ..tracer.ops.complex_parts import on_pairs
 from ..tracer.ops.foreign import FOREIGN, ForeignFunction, foreign
 from ..tracer.ops.movement import of_pairs
 from ..tracer.quiet import Quiet
+from .fourier import OWN
 
 FAMILY = "eager"
 """Of operators that have no form in code."""
@@ -192,7 +193,7 @@ def _filling(operator: Operator, attributes: dict[str, Any], symbol: str) -> Fil
         *operands, out = arrays
         out[...] = operator.evaluate(*operands, **attributes)
 
-    write = operator.into or copied
+    write = OWN.get(operator.name) or operator.into or copied
 
     def fill(*arrays: np.ndarray) -> None:
         try:

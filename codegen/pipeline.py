@@ -25,7 +25,7 @@ from .rewriting.online import sum_online
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import Simplifier, expand_composites, expand_ruled
 from .rewriting.stacks import stack_products
-from .rewriting.sums import join_padded_terms
+from .rewriting.sums import join_padded_terms, join_totals
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place
 from .rolling.bodies import (
@@ -67,6 +67,7 @@ def optimise(graph: Graph) -> Graph:
         associate,
         lower_contractions,
         simplify,
+        join_totals,
         unroll_small_dimensions,
         simplify,
         share_reciprocals,

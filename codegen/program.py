@@ -139,12 +139,18 @@ class Program:
     @cached_property
     def runner(self) -> Runner:
         """What a call runs; asked for the first time, it is compiled."""
-        kernels = self._compiled_kernels()
+        kernels = self._kernels
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
         return self._explaining(make_runner(self.lowered, self._plan, kernels))
 
-    def _compiled_kernels(self) -> list[Kernel]:
+    @property
+    def entries(self) -> list[str]:
+        """The names of its machine code in the cache, once it is compiled."""
+        return [machine.entry_of(one) for one in self.__dict__.get("_kernels", ())]
+
+    @cached_property
+    def _kernels(self) -> list[Kernel]:
         program = self.lowered
         if not program.kernels:
             return []
@@ -187,7 +193,7 @@ class Program:
         error = raised.__cause__
         assert error is not None
         called = (one for one in self._plan.tree.roots if isinstance(one, Host))
-        nodes = (one.node for one in called if HostCall.of(one.node).symbol == raised.symbol)
+        nodes = (one.called for one in called if HostCall.of(one.called).symbol == raised.symbol)
         places = dict.fromkeys(f"{node.origin.place}  {node.origin.text}" for node in nodes)
         error.add_note(f"{self.graph.name}: in a call of Python, at {', or '.join(places)}")
         return error
@@ -195,10 +201,10 @@ class Program:
     def _without_result(self, number: int) -> LinearAlgebraError:
         """What is wrong where a call in the code has no result."""
         node = next(one for one, place in self._plan.tree.may_fail.items() if place == number)
-        refusal = call_of(node).refusal
-        assert refusal is not None
-        name, wanted = refusal
-        batch = node.operands[0].shape[:-2]
+        call = call_of(node)
+        assert call.refusal is not None
+        name, wanted = call.refusal
+        batch = node.operands[0].shape[: -call.dims]
         which = f"A matrix of the batch of shape {batch}" if batch else "The matrix"
         return LinearAlgebraError(
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"

@@ -176,7 +176,9 @@ from pullback.runtime.functions.control_flow import fori_loop, map, scan, while_
 from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
+from pullback.runtime.dispatch.ahead import ArraySpec, TensorSpec
 from pullback.runtime.dispatch.compiled import compile
+from pullback.tracer.recompilation import fail_on_recompile
 from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
@@ -193,7 +195,9 @@ from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp,
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
-from . import autograd, errors, fft, func, linalg, masked, nn, random, signal, special, testing
+from . import (
+    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
+)  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
 _publish(globals(), __name__)
@@ -209,16 +213,28 @@ strided, contiguous_format, preserve_format, channels_last = (
 
 _paused_collection.__exit__()
 
+
+def __getattr__(name: str) -> object:
+    """`pullback.dask`, which most programs do without, is loaded when it is asked for."""
+    if name != "dask":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("pullback.dask")
+
+
 __all__ = [
     "__version__", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
     "adjoint", "alias_copy", "allclose", "aminmax", "angle", "arange",
-    "are_deterministic_algorithms_enabled", "argsort", "argwhere", "as_strided", "as_strided_copy",
+    "are_deterministic_algorithms_enabled", "ArraySpec", "argsort", "argwhere", "as_strided",
+    "as_strided_copy",
     "as_strided_scatter", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autograd",
     "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "bernoulli", "bilinear",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "blackman_window", "block_diag", "bmm", "bool", "BoolTensor", "broadcast_shapes", "broadcast_tensors",
-    "broadcast_to", "bucketize", "ByteTensor", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble",
+    "broadcast_to", "bucketize", "ByteTensor", "cache", "can_cast", "cartesian_prod", "cat", "cdist",
+    "cdouble",
     "celu", "cfloat", "chain_matmul", "CharTensor", "checkpoint", "cholesky", "cholesky_inverse",
     "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack",
     "combinations", "compile", "complex", "complex128", "complex64", "concat", "concatenate", "cond",
@@ -228,8 +244,8 @@ __all__ = [
     "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
     "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
     "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_permuted",
-    "empty_strided",
-    "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye", "fft", "fill", "finfo",
+    "empty_strided", "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye",
+    "fail_on_recompile", "fft", "fill", "finfo",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
     "FloatTensor", "fmax", "fmin", "fmod", "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy",
     "full", "full_like", "func", "gather", "gaussian_nll_loss", "gcd", "gelu", "Generator", "geqrf", "ger",
@@ -269,6 +285,7 @@ __all__ = [
     "stft", "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "svd_lowrank", "swapaxes",
     "swapdims", "switch",
     "t", "t_copy", "take", "take_along_dim", "tanhshrink", "Tensor", "tensor", "tensor_split", "tensordot",
+    "TensorSpec",
     "testing", "threshold", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz",
     "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "type_as",
     "typename", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten",

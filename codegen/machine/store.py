@@ -204,6 +204,11 @@ def write(name: str, content: bytes) -> None:
         _limit_size()
 
 
+def names() -> list[str]:
+    """Of all machine code that is kept."""
+    return sorted(path.stem for path, _ in _entries() if path.suffix == ".bin")
+
+
 def _header(name: str, content: bytes) -> bytes:
     """What an entry begins with: its name, and a checksum of that and of the content."""
     key = name.encode() + b"\n"

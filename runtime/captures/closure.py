@@ -126,6 +126,8 @@ class _Explorer:
         """A root is given, not read: its identity needs no guard."""
         stand_in = None if isinstance(value, ModuleType) else self.stand_ins.of(value, self.names)
         if stand_in is not None:
+            if is_opaque_instance(value):
+                self._guard_content(value, self.reader.root(value), label)
             return StandIn(stand_in)
         variable = self.reader.root(value)
         if is_opaque_instance(value):
@@ -162,7 +164,7 @@ class _Explorer:
         if stand_in is not None:
             reader.guard(f"{variable} is not {reader.constant(value)}")
             if is_opaque_instance(value):
-                self.streams += [(stream, label) for stream in Content(value).streams]
+                self._guard_content(value, variable, label)
             return StandIn(stand_in)
         if isinstance(value, np.ndarray):
             require_plain_array(value, f"{label}, which {self._code_name()} reaches,")

@@ -82,11 +82,15 @@ class Streams:
             now.put_back()
 
 
+class UnnoticedDraw(EagerOnlyError):
+    """A stream that has moved while a function was traced: drawn from by that, or by another thread."""
+
+
 def refuse_moved(streams: Streams, label: str, function: str) -> NoReturn:
     """Put back what a trace has drawn unnoticed from the stream of that label.
 
     Raises:
-        EagerOnlyError: it has drawn. TraceError: it has spawned generators, which can't be put back.
+        UnnoticedDraw: it has drawn. TraceError: it has spawned generators, which can't be put back.
     """
     streams.put_back()
     if streams.moved():
@@ -94,7 +98,7 @@ def refuse_moved(streams: Streams, label: str, function: str) -> NoReturn:
             f"{function} spawns generators of {label} while it is traced, which can't be undone. Spawn "
             "them outside of the compiled function and pass what they give as an argument."
         )
-    raise EagerOnlyError(
+    raise UnnoticedDraw(
         f"{function} draws random numbers from {label}, which compiled code would repeat in every call. "
         f"{REMEDY}."
     )

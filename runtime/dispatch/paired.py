@@ -48,6 +48,10 @@ class Paired(Runs):
         self.are_complex = tuple(map(_is_complex, call.leaves))
         self.function = compile(_of_parts(function, places))
 
+    @property
+    def inner(self) -> list[Any]:
+        return [self.function]
+
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call."""
         args, kwargs = self._arguments(leaves)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class Counters:
     compilations: int = 0
     source_hits: int = 0
     disk_hits: int = 0
+    entries: set[str] = field(default_factory=set)
+    """The names of the machine code in the cache."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,17 @@ class Variant(Runs):
 
     # --- calls --------------------------------------------------------------------------------------------
 
+    def warm(self) -> None:
+        """Compile what calls, and their backward passes, will run."""
+        self.runner  # noqa: B018
+        if self.differentiable:
+            self.run_backward  # noqa: B018
+
+    @property
+    def inner(self) -> list[Any]:
+        found = self.__dict__.get("gradient_function")
+        return [] if found is None else [found]
+
     def run(self, leaves: Sequence[Any]) -> Any:
         return self.runner(leaves)
 
@@ -134,6 +147,7 @@ class Variant(Runs):
             self.counters.compilations += statistics.compilations - before[0]
             self.counters.source_hits += statistics.source_hits - before[1]
             self.counters.disk_hits += statistics.disk_hits - before[2]
+            self.counters.entries.update(program.entries)
         return run
 
     @cached_property

@@ -109,8 +109,8 @@ def _last_row(values: Tensor) -> Tensor:
 
 def _needs_vectors(a: Tensor) -> bool:
     """Whether a gradient is coming, which is made of them, or their values alone would take as long."""
-    is_differentiated = a.requires_grad and is_recording()
-    return is_differentiated or a.is_complex() or min(a.shape[-2:]) <= SMALL
+    least, is_differentiated = min(a.shape[-2:]), a.requires_grad and is_recording()
+    return is_differentiated or not least or (least <= SMALL and not a.is_complex())
 
 
 # --- eigenvalues --------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     a = square(A, "eigvalsh")
     if UPLO.upper() not in ("L", "U") or _needs_vectors(a):
         return eigh(A, UPLO).eigenvalues
-    return _last_row(apply(d.eigvalsh, transpose(a, -2, -1) if UPLO.upper() == "U" else a))
+    return _last_row(apply(d.eigvalsh, adjoint(a) if UPLO.upper() == "U" else a))
 
 
 class Eig(NamedTuple):

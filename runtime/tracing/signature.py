@@ -18,7 +18,7 @@ from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
 from ...tracer.spec import SUPPORTED, Spec
 from ..values import dtypes
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
-from ..values.foreign import how_to_pass
+from ..values.foreign import how_to_pass, is_sparse
 from ..values.modes import is_recording
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
@@ -276,6 +276,8 @@ class Signature:
         try:
             hash(leaf)
         except TypeError:
+            if is_sparse(leaf):  # whose content is compared in each call
+                return type(leaf), Identity(leaf)
             instead = how_to_pass(leaf) or " Pass a tuple for a list, or arrays."
             raise ArgumentError(
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
@@ -304,6 +306,19 @@ class Signature:
             ) from None
         bound.apply_defaults()
         return bound.args, bound.kwargs
+
+
+class Identity:
+    """In a key what is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
 
 
 class Conformed(list[Any]):
@@ -359,3 +374,22 @@ def spec_of_leaf(leaf: Any) -> Spec:
     value = leaf._value if isinstance(leaf, Tensor) else np.asarray(leaf)
     dtype = value.dtype
     return Spec(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))
+
+
+def described(call: Call) -> str:
+    """The arguments of a call in words: `x: float64[3, 4], flag: True`."""
+    named = zip(call.leaf_names(), call.leaves)
+    return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
+
+
+LONGEST_TEXT = 40
+
+
+def _leaf_text(leaf: Any) -> str:
+    """Of an array or Tensor its dtype and shape, of other values what they are."""
+    if not isinstance(leaf, ARRAYS):
+        text = repr(leaf)
+        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+    value = leaf._value if isinstance(leaf, Tensor) else leaf
+    asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
+    return f"{value.dtype}{list(value.shape)}{asked}"
