@@ -23,7 +23,7 @@ STEPS = 30
 PIPELINE = {
     "tidy_loops", "stack_what_is_written", "share_loops", "optimise_bodies", "simplify",
     "expand_composites", "expand_ruled", "expand_what_has_no_own_rule", "join_padded_terms",
-    "factor_sums", "sum_online", "find_contractions",
+    "factor_sums", "sum_online", "find_contractions", "join_totals",
     "absorb_permutes", "stack_products", "associate", "lower_contractions", "unroll_small_dimensions",
     "share_reciprocals", "transpose_tables", "add_in_place", "move_when_read",
     "prune_loops", "name_the_last", "copy_what_is_viewed", "form_all_calls", "form_calls",
