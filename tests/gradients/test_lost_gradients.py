@@ -16,6 +16,8 @@ import pytest
 import pullback as pb
 from pullback.errors import GradientError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.array([1.0, 2.0, 3.0])
 
 

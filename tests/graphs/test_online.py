@@ -8,6 +8,8 @@ import pytest
 import pullback as pb
 from pullback.codegen.cost.machine import REFERENCE, assuming
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(7)
 SHAPES = {
     (23,): [(0,)],
