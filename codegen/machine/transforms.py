@@ -371,21 +371,23 @@ class _Writer:
     ) -> None:
         """From `radix` transforms of the same length one that is so many times as long, `step` times."""
         builder = self.builder
-        with self._counted(_INT64(0), count) as p:
-            places = (builder.mul(builder.mul(p, step), _INT64(k)) for k in range(1, radix))
-            twiddles = [self._root("table", place) for place in places]
+
+        def write(p: ir.Value, twiddles: list[Vector]) -> None:
             with self._counted(_INT64(0), step) as q:
-                values = []
-                for j in range(radix):
-                    row = builder.add(p, builder.mul(count, _INT64(j)))
-                    place = builder.add(q, builder.mul(step, row))
-                    values.append((self._at(source[0], place), self._at(source[1], place)))
-                found = self._small_transform(values)
-                for k, value in enumerate(found):
+                rows = (builder.add(p, builder.mul(count, _INT64(j))) for j in range(radix))
+                places = [builder.add(q, builder.mul(step, row)) for row in rows]
+                values = [(self._at(source[0], place), self._at(source[1], place)) for place in places]
+                first, *others = self._small_transform(values)
+                if twiddles:
+                    others = [self._product(*pair) for pair in zip(others, twiddles)]
+                for k, value in enumerate((first, *others)):
                     row = builder.add(builder.mul(p, _INT64(radix)), _INT64(k))
-                    place = builder.add(q, builder.mul(step, row))
-                    turned = self._product(value, twiddles[k - 1]) if k else value
-                    self._store_number(turned, target, place)
+                    self._store_number(value, target, builder.add(q, builder.mul(step, row)))
+
+        write(_INT64(0), [])  # where they are all 1, as in all of the last pass
+        with self._counted(_INT64(1), count) as p:
+            places = (builder.mul(builder.mul(p, step), _INT64(k)) for k in range(1, radix))
+            write(p, [self._root("table", place) for place in places])
 
     def _root(self, table: str, place: ir.Value) -> Vector:
         """A root of unity, in all lanes."""
