@@ -23,6 +23,7 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
+from .drawn_once import streams_of
 from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
@@ -341,7 +342,7 @@ class Room:
 
 def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
-    room = Room(program.counts)
+    room, streams = Room(program.counts), streams_of(plan.graph)
 
     def with_rows() -> Runner:
         return _staged_runner(program, plan, kernels, _allocated(program, room.rows))
@@ -349,12 +350,15 @@ def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Ru
     current = [with_rows()]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        before = [(one, one.get_state()) for one in streams]
         while True:
             try:
                 return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
                 current[0] = with_rows()
+                for stream, state in before:
+                    stream.set_state(state)
 
     return run
 

@@ -441,6 +441,7 @@ _RULES: dict[str, Rule] = {
     "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
+    "draw": _fresh,
     "on_pairs": _fresh,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
     "least_squares": _fresh,

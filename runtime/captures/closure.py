@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import TraceError
-from ...tracer.spec import COMPILED
+from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
 from ..tracing.asked_sizes import SIZED
@@ -237,7 +237,7 @@ class _Explorer:
             conditions.append(f"{variable}.shape != {tuple(payload.shape)!r}")
             conditions.append(f"{variable}.dtype != {reader.constant(payload.dtype)}")
         reader.guard(" or ".join(conditions))
-        source = Source(value, label)
+        source = Source(value, label, payload.dtype.kind == "c")
         self.sources.append(source)
         reader.captured.append(variable)
         return source
@@ -632,4 +632,4 @@ def _are_code_of_others(one: Any, other: Any) -> bool:
 
 
 def _is_supported(dtype: np.dtype) -> bool:
-    return dtype in COMPILED or dtype.newbyteorder("=") in COMPILED
+    return dtype in SUPPORTED or dtype.newbyteorder("=") in SUPPORTED

@@ -115,14 +115,22 @@ class TracedFunction:
     def trace_only(self, call: Call) -> Traced:
         """The same for a look at it: no random number counts as drawn."""
         traced = self.trace(call)
-        for stream, state in traced.streams.items():
-            stream.set_state(state)
+        traced.put_back()
         for draw in traced.drawn:
             draw.forget()
         return traced
 
     def variant(self, traced: Traced) -> Variant:
-        return Variant(traced, self.options, self.counters, self.compile)
+        """Its programs.
+
+        Raises:
+            EagerOnlyError: backward would draw again; what the trace has drawn is put back.
+        """
+        try:
+            return Variant(traced, self.options, self.counters, self.compile)
+        except EagerOnlyError:
+            traced.put_back()
+            raise
 
     def keep(self, call: Call, made: Runs) -> Entry:
         """Let calls like this one run it from now on."""

@@ -19,7 +19,7 @@ from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
-from ..tape.apply import wrap
+from ..tape.apply import parts_of, wrap
 from ..tape.engine import accumulate
 from ..tape.inplace import may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
@@ -188,8 +188,12 @@ class Variant(Runs):
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
 
+        by_parts = [place for place, index in enumerate(sources) if traced.reading.sources[index].is_complex]
+
         def reached(values: tuple[Any, ...]) -> list[Any]:
             found = [values[index] for index in sources]
+            for place in by_parts:
+                found[place] = parts_of(found[place])
             return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
 
         joined = _joined_with_given if traced.written else _joined
@@ -258,7 +262,8 @@ class Variant(Runs):
                 write_back(leaves[position], produced[place])
             return produced[:count]
 
-        forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
+        has_more = len(self.traced.graph.outputs) > count
+        forward: Kernel = run_whole if has_more or takes_tensors else checked
         if self.traced.hands_on:
             return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
         forms = [_form(kind) for kind in self.traced.kinds]
@@ -380,7 +385,8 @@ def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
     """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
     read = traced.reading.read
     values = (read() if read is not None else None) or ()
-    extra = [values[index] for index in traced.sources]
+    of_sources = [(values[index], traced.reading.sources[index].is_complex) for index in traced.sources]
+    extra = [parts_of(value) if is_complex else value for value, is_complex in of_sources]
     drawn = [one for draw in traced.drawn for one in draw()]
     graph = traced.graph.with_outputs(traced.guards.outputs)
     arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]

@@ -85,7 +85,7 @@ class Call:
 
     def leaves_with(self, arrays: Sequence[Any]) -> list[Any]:
         """The leaves of such a call."""
-        waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
+        waiting = iter(map(given_as, self.kinds, getattr(arrays, "given", arrays)))
         return [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
 
     def rebuild(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -333,7 +333,7 @@ class Conformed(list[Any]):
         return found
 
 
-def _given(kind: type[Tensor], array: Any) -> Any:
+def given_as(kind: type[Tensor], array: Any) -> Any:
     """What the function is given where a program gets an array: a number, or the array."""
     if type(array) is not ndarray or not issubclass(kind, NumpyScalar):
         return array
