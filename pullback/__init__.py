@@ -101,7 +101,7 @@ from pullback.runtime.functions.grids import (
     unravel_index, vander,
 )  # fmt: skip
 from pullback.runtime.functions.counting import (
-    bucketize, histc, histogram, isin, mode, searchsorted, unique, unique_consecutive,
+    bucketize, histc, histogram, histogramdd, isin, mode, searchsorted, unique, unique_consecutive,
 )  # fmt: skip
 from pullback.runtime.functions.scattering import (
     as_strided, as_strided_scatter, diagonal_scatter, index_reduce, put, renorm, scatter,
@@ -253,7 +253,8 @@ __all__ = [
     "get_default_device", "get_default_dtype", "get_float32_matmul_precision", "get_num_interop_threads",
     "get_num_threads", "get_rng_state", "glu", "grad", "gradient",
     "half", "HalfTensor", "hamming_window", "hann_window", "hardsigmoid", "hardswish",
-    "hardtanh", "heaviside", "hessian", "hinge_embedding_loss", "histc", "histogram", "hsplit", "hstack",
+    "hardtanh", "heaviside", "hessian", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsplit",
+    "hstack",
     "huber_loss", "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce",
     "index_select", "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8",
     "IntTensor", "inverse", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",

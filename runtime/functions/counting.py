@@ -43,7 +43,8 @@ from .selection import index_add, index_select, values_of
 from .sorting import insertion_places
 
 __all__ = [
-    "bucketize", "histc", "histogram", "isin", "mode", "searchsorted", "unique", "unique_consecutive",
+    "bucketize", "histc", "histogram", "histogramdd", "isin", "mode", "searchsorted", "unique",
+    "unique_consecutive",
 ]  # fmt: skip
 
 
@@ -55,6 +56,13 @@ class Histogram(NamedTuple):
 
     hist: Tensor
     bin_edges: Tensor
+
+
+class HistogramOfPoints(NamedTuple):
+    """What `histogramdd` returns."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
 
 
 # --- places in order ----------------------------------------------------------------------------------------
@@ -209,15 +217,22 @@ def histogram(
     if is_tracing():
         return _traced_histogram(x._detached().reshape(-1), bins, range, weight, density)
     values = values_of(x, "histogram").reshape(-1)
-    if isinstance(bins, Tensor):
-        edges = values_of(bins, "histogram").astype(values.dtype)
-    else:
-        first, last = range or (0.0, 0.0 if values.size else 1.0)
-        low, high = _bounds(values, first, last, "histogram")
-        edges = np.linspace(low, high, bins + 1).astype(values.dtype)
+    edges = _edges(values, bins, range)
     weights = None if weight is None else values_of(weight, "histogram").reshape(-1)
     counts, _ = np.histogram(values, edges, weights=weights, density=density)
     return Histogram(wrap(counts.astype(values.dtype)), wrap(edges))
+
+
+def _edges(values: np.ndarray, bins: int | Tensor, ends: Sequence[float] | None) -> np.ndarray:
+    """The edges of bins, in the dtype of the values."""
+    if isinstance(bins, Tensor):
+        edges = values_of(bins, "histogram").astype(values.dtype)
+        if edges.ndim != 1 or (edges[1:] < edges[:-1]).any():
+            fail(ArgumentError, f"histogram: the edges of bins must be a vector in order, found {bins}")
+        return edges
+    first, last = ends or (0.0, 0.0 if values.size else 1.0)
+    low, high = _bounds(values, first, last, "histogram")
+    return np.linspace(low, high, bins + 1).astype(values.dtype)
 
 
 def _traced_histogram(
@@ -227,7 +242,7 @@ def _traced_histogram(
     if isinstance(bins, Tensor):
         edges = as_dtype(bins._detached(), dtype)
     else:
-        low, high = range or (0.0, 0.0)
+        low, high = range or (0.0, 0.0 if row.numel() else 1.0)
         first, last = _traced_bounds(row, low, high, 0.5, "histogram")
         steps = as_dtype(iota(bins), FLOAT64) * ((last - first) / bins) + first
         edges = as_dtype(where(iota(bins + 1) < bins, cat([steps, steps[:1]], 0), last), dtype)
@@ -244,6 +259,42 @@ def counts_between(row: Tensor, edges: Tensor, weights: Tensor | None) -> Tensor
     upper = cat([at < edges[1:-1], at <= edges[-1:]], 1)
     inside = (at >= edges[:-1]) & upper
     return sum_of(inside if weights is None else where(inside, weights.reshape(-1, 1), 0), 0)
+
+
+def histogramdd(
+    input: Tensor, bins: int | Sequence[Any], *, range: Sequence[float] | None = None,
+    weight: Tensor | None = None, density: bool = False,
+) -> HistogramOfPoints:  # fmt: skip
+    """How many points, or how much weight, is in each bin of a grid, and the edges along each dimension.
+
+    Args:
+        input: points, whose coordinates are along the last dimension.
+        bins: the number of equal bins along each dimension, or their edges in order.
+        range: the ends of the bins: first and last of the first dimension, of the second, ...
+
+    Raises:
+        ShapeError: there is not one number of bins for each coordinate.
+
+    Example:
+        >>> histogramdd(tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), bins=(2, 2)).hist
+        tensor([[0., 1.],
+                [1., 1.]])
+    """
+    values = values_of(require_real(floating(input, "histogramdd"), "histogramdd"), "histogramdd")
+    count = values.shape[-1] if values.ndim > 1 else 0
+    each = [bins] * count if isinstance(bins, int) else list(bins)
+    ends = [None] * count if range is None else list(zip(range[::2], range[1::2]))
+    if not count or len(each) != count or len(ends) != count:
+        fail(
+            ShapeError,
+            f"histogramdd(): bins and ends for each of {count} coordinates are expected, found {len(each)} "
+            f"and {len(ends)} for points of shape {tuple(values.shape)}",
+        )
+    points = values.reshape(-1, count)
+    edges = [_edges(points[:, place], *one) for place, one in enumerate(zip(each, ends))]
+    weights = None if weight is None else values_of(weight, "histogramdd").reshape(-1)
+    counts, _ = np.histogramdd(points, edges, weights=weights, density=density)
+    return HistogramOfPoints(wrap(counts.astype(values.dtype)), tuple(map(wrap, edges)))
 
 
 def unique(

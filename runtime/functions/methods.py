@@ -52,8 +52,8 @@ _NO_METHODS = """
     broadcast_tensors bucketize cartesian_prod cat celu column_stack combinations complex concat concatenate
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
     cumulative_trapezoid detach_copy diagonal_copy dstack elu expand_copy fill gelu glu gradient
-    hardsigmoid hardswish hardtanh hstack is_complex is_inference isin leaky_relu linalg_norm linear
-    imag logsigmoid lu_unpack matrix_norm meshgrid mish normalize numel one_hot permute_copy polar
+    hardsigmoid hardswish hardtanh histogramdd hstack is_complex is_inference isin leaky_relu linalg_norm
+    linear imag logsigmoid lu_unpack matrix_norm meshgrid mish normalize numel one_hot permute_copy polar
     polygamma real relu6 row_stack searchsorted select_copy selu silu softmin softplus softshrink softsign
     solve_triangular split_with_sizes_copy squeeze_copy stack std_mean t_copy tanhshrink tensordot
     threshold transpose_copy trapezoid trapz tril_indices triu_indices unbind_copy unfold_copy

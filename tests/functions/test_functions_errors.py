@@ -182,6 +182,8 @@ WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
         "Index tensor must have the same number of dimensions as input tensor",
     ),
     (lambda: X.masked_fill(N, 0), DTypeError, "masked_fill only supports boolean masks"),
+    (lambda: PUBLIC["histogram"](X, wrap(np.array([1.0, 0.0]))), ArgumentError, "must be a vector in order"),
+    (lambda: PUBLIC["histogramdd"](X, [2, 2]), ShapeError, "bins and ends for each of 3 coordinates"),
     (lambda: N.masked_fill(B, 1j), DTypeError, "masked_fill(): a complex value cannot be put into"),
     (lambda: N.masked_fill(B, wrap(np.asarray(1j))), DTypeError, "masked_fill(): a complex value"),
     (lambda: X.scatter_add(0, N * 0, N), DTypeError, "scatter_add(): Expected self.dtype to be equal to src"),

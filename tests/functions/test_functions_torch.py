@@ -194,6 +194,9 @@ MORE = """
     bucketize(x,w.detach().sort().values) searchsorted(x.detach().sort().values,y.detach(),right=True)
     isin(n,m) isin(n,2) isin(n,m,invert=True) mode(m) mode(g,0,True) unique_consecutive(m) unique(m,dim=1)
     histc(x.detach(),5,-1,1) histogram(x.detach(),4)[0] histogram(x[:0].detach(),2)[1] msort(x)
+    histogramdd(x.detach(),[2,3,1,2],range=[-1.0,1.0,-2.0,2.0,-3.0,3.0,-1.0,2.0])[0]
+    histogramdd(x.T.detach(),2)[0] histogramdd(x.detach()[:,:2],[2,1],density=True)[1][0]
+    histogramdd(x.detach()[:,:2],[v.detach().sort()[0],w.detach().sort()[0]],weight=p.detach()[:,0])[0]
     nanmedian(h) nanmedian(x,1) nanquantile(h[:2],0.3) nanquantile(x,0.6,1)
     quantile(x,0.3,interpolation='lower')
     quantile(x,0.3,1,interpolation='midpoint') quantile(x,0.4,0,interpolation='nearest')
