@@ -97,10 +97,10 @@ class DrawOrder:
             stream.set_state(before)
         spec = spec_of(sample)
         whole = Spec((sample.size + 1,), spec.dtype)
-        called = _called(function, stream, label, key, (whole, *(one.spec for one in operands)))
+        called = _called(function, stream, label, key, whole, [one.spec for one in operands])
         node = draw(count, *map(stop_gradient, operands), function=called, spec=whole)
         if all(one is not None for one in known):
-            self._trace.values.give(node, _with_end(sample))
+            self._trace.values.give(node, _with_end(sample, whole))
         self._counts[-1] = convert(_part(node, sample.size, ()), dtype=INT64)
         return _part(node, 0, spec.shape), like
 
@@ -140,20 +140,26 @@ def _like(function: Numbers, operands: Sequence[Node], known: Sequence[Any]) -> 
     ) from reason
 
 
-def _called(function: Numbers, stream: Stream, label: str, key: Any, specs: Hashable) -> ForeignFunction:
+def _called(
+    function: Numbers, stream: Stream, label: str, key: Any, whole: Spec, operands: Sequence[Spec]
+) -> ForeignFunction:
     def drawn(count: np.ndarray, *operands: np.ndarray) -> np.ndarray:
-        return _with_end(np.asarray(function(*operands)))
+        return _with_end(function(*operands), whole)
 
     if key is None:
         return ForeignFunction(label, drawn, stream)
-    if (key, specs) not in _functions:
-        _functions[key, specs] = ForeignFunction(label, drawn, stream)
-    return _functions[key, specs]
+    identity = key, (whole, *operands)
+    if identity not in _functions:
+        _functions[identity] = ForeignFunction(label, drawn, stream)
+    return _functions[identity]
 
 
-def _with_end(numbers: np.ndarray) -> np.ndarray:
+def _with_end(numbers: Any, whole: Spec) -> np.ndarray:
     """The numbers and a 0, which is what the next draw waits for."""
-    return np.append(numbers, np.zeros(1, numbers.dtype))
+    made = np.empty(whole.shape, whole.dtype)
+    made[:-1] = numbers.ravel() if isinstance(numbers, np.ndarray) else numbers
+    made[-1] = 0
+    return made
 
 
 def _part(values: Node, start: int, shape: tuple[int, ...]) -> Node:

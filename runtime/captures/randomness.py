@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, wraps
+from operator import is_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,7 +34,7 @@ from ..values.flatten import flatten, unflatten
 from ..values.modes import is_recording
 from ..values.refusals import number_refused
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import NumpyTensor, kind_of_value, plain, tensors_among
+from ..values.value_kinds import NumpyTensor, kind_of_value, tensors_among
 from .traced_draws import form_of
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
@@ -238,6 +239,8 @@ class _Call:
     ) -> None:
         self._stream, self._method = stream, method
         self._leaves, self._structure = flatten((arguments, options))
+        is_flat = len(arguments) == len(self._leaves) and all(map(is_, arguments, self._leaves))
+        self._is_positional = is_flat and not options
         places = [place for place, leaf in enumerate(self._leaves) if is_traced and isinstance(leaf, Tensor)]
         self._given = {place: self._leaves[place] for place in places}
         self.seeds = method.__name__ == "seed"
@@ -275,8 +278,11 @@ class _Call:
     def __call__(self, *arrays: np.ndarray) -> Any:
         leaves = [*self._leaves]
         for (place, one), array in zip(self._given.items(), arrays):
-            leaves[place] = plain(make(array, type(one))) if isinstance(one, NumpyTensor) else array
-        arguments, options = unflatten(self._structure, leaves)
+            leaves[place] = one._as_plain(array) if isinstance(one, NumpyTensor) else array
+        if self._is_positional:
+            arguments, options = leaves, {}
+        else:
+            arguments, options = unflatten(self._structure, leaves)
         found = self._method(*arguments, **options)
         return np.zeros(()) if self.seeds else found
 

@@ -124,7 +124,8 @@ class Signature:
         self.function = function
         self.name = name
         try:
-            self.signature: inspect.Signature | None = inspect.signature(function)
+            is_ufunc = isinstance(function, np.ufunc)  # some of whose options exclude each other
+            self.signature: inspect.Signature | None = None if is_ufunc else inspect.signature(function)
         except ValueError:  # written in C: its parameters are taken as they come
             self.signature = None
         self.parameters = list(self.signature.parameters.values()) if self.signature else []

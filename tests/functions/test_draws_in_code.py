@@ -70,6 +70,14 @@ def of_probabilities(x: Any, rng: Any) -> Any:
     return rng.multinomial(10, x / x.sum()), rng.choice(5, p=np.full(5, 0.2)), rng.dirichlet(x)
 
 
+def in_a_batch(x: Any, rng: Any) -> Any:
+    return pb.vmap(lambda row: rng.poisson(row) + rng.normal())(x), rng.random()
+
+
+def of_nested_arguments(x: Any, rng: Any) -> Any:
+    return rng.poisson(x[0], ()), rng.poisson([x[1], x[2]], (2,)), rng.multivariate_normal(x[:2], np.eye(2))
+
+
 def of_pythons(x: Any, rng: Any) -> Any:
     return random.betavariate(x[0], x[1]), random.gauss(0, 1), random.gammavariate(x[1], x[2])
 
@@ -90,7 +98,7 @@ def of_scipys_distributions(x: Any, rng: Any) -> Any:
 DRAWS = [
     between_others, in_a_branch, in_one_of_several_branches, as_many_as_a_value, as_long_as_something_is_true,
     in_a_condition, of_carries, in_a_branch_of_a_step, in_pythons_loop, before_a_question, of_probabilities,
-    of_pythons, of_the_library, of_scipys_distributions,
+    of_pythons, of_the_library, of_scipys_distributions, in_a_batch, of_nested_arguments,
 ]  # fmt: skip
 
 

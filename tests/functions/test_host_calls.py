@@ -463,3 +463,35 @@ def test_bins_of_data_that_is_not_finite_are_refused() -> None:
     for function in (pb.histc, pb.compile(lambda x: pb.histc(x))):
         with pytest.raises(pb.errors.ArgumentError, match="not finite"):
             function(pb.tensor([1.0, np.nan]))
+
+
+WITHOUT_RULES: list[Callable[[Any], Any]] = [
+    lambda x: scipy.special.struve(1, x),
+    lambda x: scipy.special.fresnel(x),
+    lambda x: scipy.special.ellipj(x, 0.3),
+    lambda x: scipy.special.wofz(x),
+    lambda x: np.spacing(x),
+    lambda x: scipy.special.struve(1, x[0]),
+    lambda x: pb.scan(lambda total, row: (total + scipy.special.struve(1, row), None), 0.0, x)[0],
+]
+
+
+@pytest.mark.parametrize("number", range(len(WITHOUT_RULES)))
+def test_functions_of_elements_without_a_rule_are_called(number: int) -> None:
+    function = WITHOUT_RULES[number]
+    compiled = pb.compile(function)
+    for x in (np.array([0.3, 1.2, 0.7]), np.array([0.5, 0.1, 2.0])):
+        found, expected = compiled(x), function(x)
+        for one, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected))):
+            assert type(one) is type(other)
+            np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "transform", [pb.grad, lambda f: pb.compile(pb.grad(f)), lambda f: pb.grad(pb.compile(f))]
+)
+def test_functions_without_a_rule_have_no_gradient(transform: Any) -> None:
+    with pytest.raises(pb.errors.UnsupportedError, match="struve is not supported on a Tensor"):
+        transform(lambda x: scipy.special.struve(1, x).sum())(np.ones(3))
+    with pytest.raises((pb.errors.UnsupportedError, pb.errors.GradientError), match="struve"):
+        transform(WITHOUT_RULES[-1])(np.ones(3))

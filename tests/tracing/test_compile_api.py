@@ -567,6 +567,20 @@ def test_source_of_a_gradient_is_one_function() -> None:
     assert source.count("\ndef ") == 1 and "d_w" in source
 
 
+def test_ufuncs_are_compiled_as_they_are() -> None:
+    np.testing.assert_allclose(pb.compile(np.exp)(X), np.exp(X))
+    np.testing.assert_allclose(pb.compile(np.hypot)(X, W), np.hypot(X, W))
+
+
+def test_the_source_for_arrays_is_that_of_arrays_before_a_call_as_well() -> None:
+    def spread(x: Any) -> Any:
+        return x.std()  # over n for NumPy's arrays, over n - 1 for Tensors
+
+    of_arrays, of_tensors = (pb.compile(spread).source(x) for x in (X, pb.tensor(X)))
+    assert "(n - 1)" in of_tensors and "(n - 1)" not in of_arrays
+    assert pb.compile(spread)(X) == pytest.approx(X.std())
+
+
 def test_backward_source_without_a_gradient_says_so() -> None:
     counted = pb.compile(lambda n: n + 1)
     with pytest.raises(GradientError, match="has no gradient"):
