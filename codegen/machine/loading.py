@@ -86,9 +86,15 @@ def define(symbols: Mapping[str, int]) -> None:
         llvm.add_symbol(symbol, address)
 
 
-def hash_of(*parts: Any) -> str:
-    """All that the machine code depends on, hashed; of the source, the module's name holds the hash."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+def entry_hash(*parts: Any) -> str:
+    """All that machine code depends on, hashed: first the environment, then what is given."""
+    return environment_hash() + hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+@functools.cache
+def environment_hash() -> str:
+    """What the names of all entries begin their hash with that are of use here."""
+    return hashlib.sha256(repr(environment()).encode()).hexdigest()[:16]
 
 
 @functools.cache
@@ -141,7 +147,7 @@ def load_llvm(
     for key, value in replacements.items():
         source = source.replace(f"<{key}>", str(value))
     define(symbols)
-    entry = f"{name}.{hash_of(source, level, environment())}"
+    entry = f"{name}.{entry_hash(source, level)}"
     code = store.read(entry)
     memory = engine()
     if code is None:

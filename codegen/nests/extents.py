@@ -456,6 +456,7 @@ _RULES: dict[str, Rule] = {
     "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
+    "draw": _fresh,
     "on_pairs": _fresh,
     "product_of_pairs": _product_of_pairs,
     "eliminated_pairs": _decomposition_of_pairs,

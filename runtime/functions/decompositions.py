@@ -17,11 +17,13 @@ from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import movement as m
+from ...tracer.spec import complex_dtype
 from ..tape.apply import apply, wrap
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
     array_dtype,
+    as_dtype,
     conjugate,
     fail,
     filled,
@@ -180,7 +182,8 @@ def eig(A: Tensor) -> Eig:
     a, name = square(A, "eig"), "LinalgEigBackward0"
     planes = apply(d.eig, a)
     if not a.shape[-1]:
-        return Eig(sum_of(a, -1), a)
+        nothing = as_dtype(a, complex_dtype(array_dtype(a)))
+        return Eig(sum_of(nothing, -1), nothing)
     return Eig(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
 
 

@@ -419,3 +419,11 @@ def test_the_pseudo_inverse_of_a_symmetric_matrix_is_compiled() -> None:
     a = matrices(3, 3)
     found = pb.compile(lambda a: pb.linalg.pinv(a, hermitian=True))(a)
     np.testing.assert_allclose(found, np.linalg.pinv(np.tril(a) + np.tril(a, -1).T))
+
+
+@pytest.mark.parametrize("dtype", [pb.float32, pb.float64, pb.complex64])
+def test_eigenvalues_of_nothing_are_complex(dtype: Any) -> None:
+    values, vectors = pb.linalg.eig(pb.zeros((2, 0, 0), dtype=dtype))
+    expected = pb.complex128 if dtype == pb.float64 else pb.complex64
+    assert values.shape == (2, 0) and vectors.shape == (2, 0, 0)
+    assert values.dtype == vectors.dtype == pb.linalg.eigvals(pb.zeros((0, 0), dtype=dtype)).dtype == expected

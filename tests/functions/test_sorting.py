@@ -1,7 +1,7 @@
 """Sorting in compiled functions does what it does outside of them."""
 
+import functools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ import pytest
 
 import pullback as pb
 from pullback.tracer.errors import ArgumentError
+
+pytestmark = pytest.mark.usefixtures("partly_compiled")
 
 SHAPES = [((7,), 0), ((8,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 9, 3), 1), ((1,), 0), ((0,), 0), ((2, 0), 1)]
 
@@ -90,7 +92,7 @@ def test_positions_of_equal_elements_are_as_numpy_leaves_them(dtype: str) -> Non
         x[rng.random(x.shape) < 0.02] = np.nan
     for kind in (None, "quicksort", "stable", "mergesort"):
         for axis in (0, 1, None):
-            order = partial(np.argsort, axis=axis, kind=kind)
+            order = functools.partial(np.argsort, axis=axis, kind=kind)
             for found in (pb.compile(lambda x, order=order: order(x))(x), order(pb.tensor(x)).numpy()):
                 np.testing.assert_array_equal(found, order(x))
 

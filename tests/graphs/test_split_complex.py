@@ -11,6 +11,8 @@ import scipy.special
 import pullback as pb
 from pullback.tracer.errors import GradientError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.2, 1.5, (3, 4))
 TABLE = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
