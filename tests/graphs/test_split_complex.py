@@ -383,3 +383,29 @@ def test_complex_matrices_without_a_result_are_refused() -> None:
         for matrix in (np.zeros((2, 2), complex), np.array([[[1j, 1], [1, -1j]]] * 2)):
             with pytest.raises(pb.linalg.LinAlgError, match=text):
                 pb.compile(lambda a, function=function: function(a))(pb.tensor(matrix))
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        np.prod,
+        np.cumprod,
+        lambda z: np.prod(z, axis=(0, 2), keepdims=True),
+        lambda z: np.prod(z, axis=1) + np.cumprod(z, axis=1)[:, 0],
+    ],
+)
+def test_products_are_loops_of_code(product: Any) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((3, 4, 2)) + 1j * rng.standard_normal((3, 4, 2))
+    z[0, 0, 0] = 0
+
+    def loss(z: Any) -> Any:
+        return (np.abs(product(z) * (1 + 2j) + 1) ** 2).sum()
+
+    with np.errstate(all="ignore"):
+        for given in (z, z[:1], np.array([[[np.inf + 1j, 2.0]]])):
+            np.testing.assert_allclose(pb.compile(product)(given), product(given), rtol=1e-12)
+    gradient = pb.grad(loss)(z)
+    for found in (pb.compile(pb.grad(loss))(z), pb.grad(pb.compile(loss))(z)):
+        np.testing.assert_allclose(found, gradient, rtol=1e-10, atol=1e-11)
+    assert pb.compile(product).explain(z, as_data=True).forward[0].host_calls == ()
