@@ -35,11 +35,13 @@ MATRICES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sort": (np.sort, lambda x: np.sort(x)),
     "argsort": (np.argsort, lambda x: np.argsort(x)),
-    "stable argsort": (lambda x: np.argsort(x, kind="stable"), lambda x: np.argsort(x)),
+    "stable argsort": (
+        lambda x: np.argsort(x, kind="stable"), lambda x: np.argsort(x, kind="stable")
+    ),
     "searchsorted": (lambda x: np.searchsorted(EDGES, x), lambda x: np.searchsorted(EDGES, x)),
     "median": (np.median, lambda x: np.median(x)),
     "quantile": (lambda x: np.quantile(x, 0.3), lambda x: np.quantile(x, 0.3)),
-}
+}  # fmt: skip
 
 
 def microseconds(function: Callable[[Any], Any], given: np.ndarray) -> float:

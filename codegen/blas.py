@@ -22,9 +22,11 @@ from llvmlite import ir
 
 from ..tracer.forks import new_lock, run_after_fork
 from ..tracer.lapack import address_of, cython_module
+from ..tracer.ops.complex_matrices import product_of_pairs
 
 SYMBOL_PREFIX = "pullback_blas_"
 ROUTINES = {"float32": "sgemm", "float64": "dgemm"}
+OF_PAIRS = {"float32": "cgemm", "float64": "zgemm"}
 SMALL_RESULT = 2**13
 """Elements up to which a result is computed some rows at a time ..."""
 MULTIPLIED_WHERE_IT_LIES = 2**19
@@ -47,6 +49,23 @@ def gemm(alpha: float, a: np.ndarray, b: np.ndarray, beta: float, out: np.ndarra
     >>> gemm(1.0, x, w.T, 0.0, out)
     """
     product = alpha * (a @ b)
+    out[...] = product if beta == 0 else product + beta * out
+
+
+def gemm_of_pairs(
+    alpha: float, adjoint_a: bool, adjoint_b: bool, a: np.ndarray, b: np.ndarray, beta: float, out: np.ndarray
+) -> None:
+    """out = alpha * a @ b + beta * out of complex matrices, of the adjoint of those that are said to be it.
+
+    Their last dimension has the real and the imaginary part; with beta 0 it does not matter what `out` holds.
+
+    Args:
+        a, b: shapes (n, k, 2) and (k, m, 2), adjoints (k, n, 2) and (m, k, 2); rows are contiguous.
+        out: shape (n, m, 2).
+
+    >>> gemm_of_pairs(1.0, False, True, x, w, 0.0, out)
+    """
+    product = alpha * product_of_pairs(a, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
     out[...] = product if beta == 0 else product + beta * out
 
 
@@ -103,6 +122,58 @@ def define(module: ir.Module, dtype: str) -> ir.Function:
     builder.position_at_end(done)
     builder.ret_void()
     return function
+
+
+def define_of_pairs(module: ir.Module, dtype: str) -> ir.Function:
+    """The function `gemm_of_pairs` of a dtype in an LLVM module.
+
+    Its arguments: alpha, whether a and b are adjoints, beta, and of a, b and out the address of the data, the
+    numbers of rows and columns, and the bytes from row to row.
+    """
+    name = f"pullback_gemm_of_pairs_{dtype}"
+    if name in module.globals:
+        return module.globals[name]
+    element, flag = ELEMENTS[dtype], ir.IntType(1)
+    matrix = [element.as_pointer(), *[_INT64] * 3]
+    kind = ir.FunctionType(ir.VoidType(), [element, flag, flag, element, *matrix, *matrix, *matrix])
+    function = ir.Function(module, kind, name)
+    function.linkage = "linkonce_odr"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    alpha, *are_adjoint, beta = function.args[:4]
+    a, b, out = (function.args[first : first + 4] for first in (4, 8, 12))
+    summed = builder.select(are_adjoint[0], a[1], a[2])
+    letters = [builder.select(one, _INT8(ord("C")), _INT8(ord("N"))) for one in are_adjoint]
+    first, second, rows, columns, count, *steps = (
+        address(builder, one)
+        for one in (
+            *letters,
+            *(builder.trunc(one, _INT32) for one in (*out[1:3], summed)),
+            *(_pairs_between_rows(builder, one, 16 if dtype == "float64" else 8) for one in (a, b, out)),
+        )
+    )
+    scale, kept = (_complex(builder, one) for one in (alpha, beta))
+    arguments = [
+        second, first, columns, rows, count, scale, b[0], steps[1], a[0], steps[0], kept, out[0], steps[2],
+    ]  # fmt: skip
+    routine_type = ir.FunctionType(ir.VoidType(), [one.type for one in arguments])
+    routine = ir.Function(module, routine_type, f"{SYMBOL_PREFIX}{OF_PAIRS[dtype]}")
+    builder.call(routine, arguments)
+    builder.ret_void()
+    return function
+
+
+def _pairs_between_rows(builder: ir.IRBuilder, matrix: list[ir.Value], size: int) -> ir.Value:
+    _, _, columns, stride = matrix
+    step = builder.sdiv(stride, _INT64(size))
+    least = builder.select(builder.icmp_signed(">", columns, _INT64(1)), columns, _INT64(1))
+    return builder.trunc(builder.select(builder.icmp_signed("<", step, least), least, step), _INT32)
+
+
+def _complex(builder: ir.IRBuilder, real: ir.Value) -> ir.Value:
+    slot = builder.alloca(real.type, 2)
+    builder.store(real, slot)
+    builder.store(real.type(0.0), builder.gep(slot, [_INT32(1)]))
+    return slot
 
 
 def _summed_at_once(builder: ir.IRBuilder, extent: ir.Value, elements: ir.Value) -> ir.Value:

@@ -10,10 +10,10 @@ from pullback.tracer.graph import Node
 from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import WholeCall
 
-from . import complex_decompositions, decompositions, matrices, ordering
+from . import complex_decompositions, complex_matrices, decompositions, matrices, ordering
 from .ir.statements import Library, Section
 
-MODULES = (ordering, matrices, decompositions, complex_decompositions)
+MODULES = (ordering, matrices, complex_matrices, decompositions, complex_decompositions)
 FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
     function for module in MODULES for function in module.FUNCTIONS
 )

@@ -47,6 +47,25 @@ BLAS = """
 }
 GEMM(cblas_dgemm, double)
 GEMM(cblas_sgemm, float)
+#define GEMM_OF_PAIRS(NAME, T) void NAME(int order, int ta, int tb, int m, int n, int k, const void *alpha, \\
+    const void *a, int sa, const void *b, int sb, const void *beta, void *c, int sc) \\
+{ \\
+    for (int i = 0; i < m; i++) for (int j = 0; j < n; j++) { \\
+        T re = 0, im = 0; \\
+        for (int l = 0; l < k; l++) { \\
+            const T *x = (const T *)a + 2 * (ta == 111 ? (ptrdiff_t)i * sa + l : (ptrdiff_t)l * sa + i); \\
+            const T *y = (const T *)b + 2 * (tb == 111 ? (ptrdiff_t)l * sb + j : (ptrdiff_t)j * sb + l); \\
+            T p = ta == 111 ? x[1] : -x[1], q = tb == 111 ? y[1] : -y[1]; \\
+            re += x[0] * y[0] - p * q; \\
+            im += x[0] * q + p * y[0]; \\
+        } \\
+        T *z = (T *)c + 2 * ((ptrdiff_t)i * sc + j), keep = *(const T *)beta; \\
+        z[0] = *(const T *)alpha * re + (keep == 0 ? 0 : keep * z[0]); \\
+        z[1] = *(const T *)alpha * im + (keep == 0 ? 0 : keep * z[1]); \\
+    } \\
+}
+GEMM_OF_PAIRS(cblas_zgemm, double)
+GEMM_OF_PAIRS(cblas_cgemm, float)
 """
 """A CBLAS, as far as programs need one."""
 

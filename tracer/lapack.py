@@ -74,16 +74,16 @@ class Routine:
 
     def of_each(self, count: int, *given: Any) -> None:
         """Call it for so many matrices: each array holds one after the other."""
-        extents = tuple([one for name, one in zip(self.parameters, given) if name in EXTENTS])
-        arrays = {name: one for name, one in zip(self.parameters, given) if name not in EXTENTS}
-        _prepared(self, real_dtype(arrays[CHECKED].dtype).name, extents)(count, arrays)
+        extents = tuple([one for one in given if type(one) is int])
+        arrays = dict([pair for pair in zip(self.parameters, given) if type(pair[1]) is not int])
+        _prepared(self, arrays[CHECKED].itemsize, arrays[CHECKED].dtype.kind, extents)(count, arrays)
 
 
 class _Prepared:
     """A routine for matrices of one dtype and size: what is the same in all its calls."""
 
-    def __init__(self, routine: Routine, dtype: str, extents: tuple[int, ...]) -> None:
-        tokens = routine.tokens
+    def __init__(self, routine: Routine, itemsize: int, kind: str, extents: tuple[int, ...]) -> None:
+        tokens, dtype = routine.tokens, real_dtype(np.dtype(f"{kind}{itemsize}")).name
         self.function = _callable(routine.symbol(dtype), len(tokens))
         names = [one for one in routine.parameters if one in EXTENTS]
         numbers = {
@@ -107,9 +107,11 @@ class _Prepared:
     def __call__(self, count: int, arrays: dict[str, np.ndarray]) -> None:
         """For each of so many matrices in arrays; of failure tells nan."""
         info, room = ctypes.c_int(), np.empty(self.room, np.uint8)
-        places = self.fixed | {name: one.__array_interface__["data"][0] for name, one in arrays.items()}
-        begin = room.__array_interface__["data"][0]
-        places |= {name: begin + place for name, place in self.places.items()}
+        places, begin = self.fixed.copy(), _address(room)
+        for name, one in arrays.items():
+            places[name] = _address(one)
+        for name, place in self.places.items():
+            places[name] = begin + place
         places["info"] = ctypes.addressof(info)
         steps = [(name, one.nbytes // count) for name, one in arrays.items()] if count > 1 else []
         for place in range(count):
@@ -118,6 +120,10 @@ class _Prepared:
                 arrays[CHECKED].reshape(count, -1)[place, 0] = math.nan
             for name, step in steps:
                 places[name] += step
+
+
+def _address(array: Any) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(array))
 
 
 _prepared = functools.lru_cache(maxsize=1024)(_Prepared)

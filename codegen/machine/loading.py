@@ -114,7 +114,7 @@ def _code_behind() -> list[Path]:
     folder = Path(__file__).parents[1]
     called = (
         "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions",
-        "complex_decompositions", "../tracer/lapack",
+        "complex_decompositions", "complex_matrices", "../tracer/lapack",
     )  # fmt: skip
     own = ("compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))

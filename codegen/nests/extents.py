@@ -362,7 +362,22 @@ def _decomposition_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
     *batch, rows, columns, parts = operands[0]
     if len(node.shape) < len(operands[0]):
         return (*batch, fresh(node.shape[-2]), columns)
+    if len(node.shape) == len(operands[0]):
+        return (*batch, rows if node.shape[-3] == node.shape[-2] else fresh(node.shape[-3]), columns, parts)
     return (*batch, fresh(node.shape[-4]), rows, columns, parts)
+
+
+def _product_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
+    (*batch, rows, summed, parts), (*others, again, columns, _) = operands
+    rows, summed = (summed, rows) if node.attributes["adjoint_a"] else (rows, summed)
+    again, columns = (columns, again) if node.attributes["adjoint_b"] else (again, columns)
+    unify(summed, again)
+    return (*map(unify, batch, others), rows, columns, parts)
+
+
+def _solution_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
+    (*batch, _, size, _), (*others, rows, columns, parts) = operands
+    return (*map(unify, batch, others), unify(size, rows), columns, parts)
 
 
 def _unify_indices(indices: list[Symbols]) -> Symbols:
@@ -443,6 +458,10 @@ _RULES: dict[str, Rule] = {
     "foreign": _fresh,
     "draw": _fresh,
     "on_pairs": _fresh,
+    "product_of_pairs": _product_of_pairs,
+    "eliminated_pairs": _decomposition_of_pairs,
+    "eliminated_pairs_solution": _solution_of_pairs,
+    "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
     "least_squares": _fresh,
     "sylvester": _sides,

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pullback.tracer.graph import Node
+from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
+from pullback.tracer.ops import movement as m
 
 
 class Pair(NamedTuple):
@@ -43,6 +45,22 @@ def _zeros(part: Node | None) -> Node:
     return e.zeros_like(part)
 
 
+def as_pairs(a: Pair) -> Node:
+    """The parts side by side, as in memory."""
+    return c.stack(a.real, a.imag, dim=a.real.ndim)
+
+
+def parts_of_pairs(x: Node) -> Pair:
+    """What lies side by side."""
+    zeros, stops = (0,) * (x.ndim - 1), x.shape[:-1]
+    parts = [
+        m.slice_(x, starts=(*zeros, place), stops=(*stops, place + 1), steps=(1,) * len(x.shape))
+        for place in (0, 1)
+    ]
+    re, im = (m.reshape(one, shape=stops) for one in parts)
+    return Pair(re, im)
+
+
 Value = Node | Pair
 
 
@@ -61,4 +79,4 @@ def flat(values: Iterable[Value]) -> tuple[Node, ...]:
     return tuple(part for value in values for part in parts_of(value))
 
 
-__all__ = ["Pair", "Value", "flat", "parts_of", "whole"]
+__all__ = ["Pair", "Value", "as_pairs", "flat", "parts_of", "parts_of_pairs", "whole"]

@@ -33,8 +33,9 @@ from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
+from .complex_calls import product_by_call, solution_by_calls, triangular_solution_by_call
 from .complex_products import product, running_product
-from .pairs import Pair, Value
+from .pairs import Pair, Value, as_pairs, parts_of_pairs
 from .split_bodies import BodySplitter, Values, whole_inputs
 
 
@@ -369,14 +370,20 @@ def _called(node: Node, *operands: Value) -> Value:
     """By LAPACK, or Python, which compute with complex numbers: those of an array of pairs, where it lies."""
     pairs = tuple(place for place, one in enumerate((*node.operands, node)) if one.dtype.kind == "c")
     arrays = [
-        _as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
+        as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
         for place, (one, value) in enumerate(zip(node.operands, operands))
     ]
     options = tuple(sorted(node.attributes.items()))
     attributes = {"of": node.operator.name, "pairs": pairs, "options": options}
     operator = BY_CALLS.get(node.operator.name, on_pairs)
     found = make_node(operator, tuple(arrays), attributes, name=node.name or node.operator.noun)
-    return _parts_of(found) if node.dtype.kind == "c" else found
+    return parts_of_pairs(found) if node.dtype.kind == "c" else found
+
+
+def _contracted(node: Node, a: Value, b: Value) -> Pair:
+    subscripts, a, b = node.attributes["subscripts"], _pair(a), _pair(b)
+    found = product_by_call(subscripts, a, b)
+    return found or _product(a, b, lambda x, y: contract(x, y, subscripts=subscripts))
 
 
 def _constant_of(value: complex, spec: Spec) -> Pair:
@@ -404,21 +411,6 @@ def _in_dtype(a: Node, dtype: object) -> Node:
     return a if a.dtype == dtype else e.convert(a, dtype=dtype)
 
 
-def _as_pairs(a: Pair) -> Node:
-    """The parts side by side, as in memory."""
-    return c.stack(a.real, a.imag, dim=a.real.ndim)
-
-
-def _parts_of(x: Node) -> Pair:
-    zeros, stops = (0,) * (x.ndim - 1), x.shape[:-1]
-    parts = [
-        m.slice_(x, starts=(*zeros, place), stops=(*stops, place + 1), steps=(1,) * len(x.shape))
-        for place in (0, 1)
-    ]
-    re, im = (m.reshape(one, shape=stops) for one in parts)
-    return Pair(re, im)
-
-
 def _norm(node: Node, a: Value) -> Node:
     """Of order 2 that of all parts; of others that of the sizes."""
     a, dims = _pair(a), node.attributes["dims"]
@@ -428,7 +420,7 @@ def _norm(node: Node, a: Value) -> Node:
 
 
 def _norm_of_parts(a: Pair, dims: tuple[int, ...], keepdim: bool, shape: tuple[int, ...]) -> Node:
-    found = c.norm(_as_pairs(a), dims=(*dims, a.real.ndim), keepdim=keepdim, order=2.0)
+    found = c.norm(as_pairs(a), dims=(*dims, a.real.ndim), keepdim=keepdim, order=2.0)
     return m.reshape(found, shape=shape)
 
 
@@ -527,8 +519,8 @@ RULES: dict[str, Rule] = {
     "unit_like": lambda node, a: Pair(make_node(node.operator, (_pair(a).real,), {}), None),
     "real": lambda node, a: _pair(a).real, "imag": lambda node, a: _pair(a).imag,
     "conjugate": _of(_conjugate), "absolute": _of(_size), "sgn": _of(_direction),
-    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _of(_as_pairs),
-    "of_pairs": lambda node, a: _parts_of(_real(a)),
+    "angle": _of(lambda a: e.atan2(a.imag, a.real)), "pairs_of": _of(as_pairs),
+    "of_pairs": lambda node, a: parts_of_pairs(_real(a)),
     "add": _of(lambda a, b: _both(_sum, a, b)), "subtract": _of(lambda a, b: _both(_difference, a, b)),
     "multiply": _of(_times), "divide": _of(_quotient), "reciprocal": _of(_inverse),
     "square": _of(lambda a: _times(a, a)), "power_constant": _power,
@@ -542,8 +534,9 @@ RULES: dict[str, Rule] = {
     "isnan": _either(e.isnan, e.logical_or), "isinf": _either(e.isinf, e.logical_or),
     "isfinite": _either(e.isfinite, e.logical_and),
     "where": lambda node, condition, a, b: _chosen(_real(condition), _pair(a), _pair(b)),
-    "contract": lambda node, a, b: _product(
-        _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
+    "contract": _contracted, "solve": _of(solution_by_calls),
+    "triangular_solve": lambda node, a, b: triangular_solution_by_call(
+        _pair(a), _pair(b), **node.attributes
     ),
     "prod": lambda node, a: product(node, _pair(a), _times),
     "cumprod": lambda node, a: running_product(node, _pair(a), _times),

@@ -53,6 +53,16 @@ REMEDIES = {
     "scipy.fft.": "Outside of transforms use pullback.fft or numpy.fft, which take tensors",
     "scipy.sparse.": "Multiply with the matrix (A @ x, A.T @ x), or use a dense one: its .toarray()",
     "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
+    "scipy.linalg.schur": (
+        "scipy.linalg.eigvals and eigh give eigenvalues with gradients, and expm, sqrtm and logm functions "
+        "of a matrix"
+    ),
+    "scipy.linalg.hessenberg": "scipy.linalg.qr and eigvals take tensors",
+    "scipy.linalg.ldl": (
+        "scipy.linalg.cholesky takes tensors where the matrix is definite, and solve, with assume_a='sym', "
+        "where it is not"
+    ),
+    "_banded": "scipy.linalg.solveh_banded, which solves with the bands themselves, takes tensors",
     "scipy.linalg.": (
         "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
         "logm and solve_sylvester take tensors"

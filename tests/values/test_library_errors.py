@@ -50,6 +50,12 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: scipy.interpolate.KroghInterpolator(ONES.cumsum(), x)(0.5), "Krogh", "CubicSpline"),
     (lambda x: scipy.signal.resample_poly(x, 2, 1)[-1], "scipy.signal.resample_poly", "convolve"),
     (lambda x: scipy.linalg.schur(np.outer(x, x))[0].sum(), "scipy.linalg.schur", "sqrtm"),
+    (lambda x: scipy.linalg.ldl(np.outer(x, x))[0].sum(), "scipy.linalg.ldl", "assume_a='sym'"),
+    (lambda x: scipy.linalg.cholesky_banded(x[None]).sum(), "scipy.linalg.cholesky_banded", "solveh_banded"),
+    (
+        lambda x: scipy.linalg.cho_solve_banded((x[None], True), np.ones(len(x))).sum(),
+        "scipy.linalg.cho_solve_banded", "solveh_banded",
+    ),
     (lambda x: scipy.sparse.diags([x], [0]).sum(), "scipy.sparse.diags", "toarray"),
     (lambda x: np.fromiter(x, float).sum() * x[0], "numpy.fromiter", "numpy.array"),
     (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),

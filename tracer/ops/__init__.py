@@ -2,6 +2,7 @@
 
 from . import (
     bessel,
+    complex_matrices,
     complex_parts,
     composite,
     contraction,
@@ -28,6 +29,7 @@ from . import (
 
 __all__ = [
     "bessel",
+    "complex_matrices",
     "complex_parts",
     "composite",
     "contraction",

@@ -140,3 +140,8 @@ BY_CALLS: dict[str, Operator] = {
     if isinstance(one, Operator) and one.call is not None and one.call.of_pairs
 }  # fmt: skip
 """By the name of an operator on complex numbers the same for those that generated code has a function of."""
+BY_CALLS["cholesky"] = _declare_on_pairs(
+    "cholesky_on_pairs", "decomposition", noun="factor",
+    call=WholeCall(("factor_hermitian",), dims=3, refusal=("linalg.cholesky", "positive definite")),
+)  # fmt: skip
+

@@ -428,7 +428,7 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     half = lower_half(adjoint(inside))
     symmetric = half + adjoint(half)
     total = of_q + product(q, symmetric)
-    return adjoint(solve(r, adjoint(total)) if is_complex(r) else _solved_above(r, transposed(total)))
+    return adjoint(_solved_above(r, adjoint(total)))
 
 
 qr = matrix(

@@ -30,8 +30,10 @@ _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 VECTOR_MATH = "pullback.codegen.vector_math"
 OF_WHOLES = tuple(
     f"pullback.codegen.{module}"
-    for module in ("ordering", "matrices", "decompositions", "complex_decompositions")
-)
+    for module in (
+        "ordering", "matrices", "complex_matrices", "decompositions", "complex_decompositions"
+    )
+)  # fmt: skip
 
 Emit = Callable[["Writer", Sequence[Any]], Any]
 
@@ -123,6 +125,23 @@ def _gemm(*given: Kind) -> Call:
         writer.builder.call(blas.define(writer.builder.module, dtype.name), parts)
 
     return Call(NONE, (dtype, a, b, dtype, out), emit)
+
+
+def _gemm_of_pairs(*given: Kind) -> Call:
+    """`blas.gemm_of_pairs` of matrices of one dtype."""
+    *_, a, b, _, out = given
+    if not all(isinstance(one, Array) and one.ndim == 3 and one.dtype == a.dtype for one in (a, b, out)):  # type: ignore[union-attr]
+        raise TypeError(f"gemm_of_pairs is of pairs of one dtype, not of {a}, {b} and {out}")
+    dtype = a.dtype  # type: ignore[union-attr]
+
+    def emit(writer: Writer, values: Sequence[Any]) -> None:
+        *numbers, a, b, beta, out = values
+        parts: list[ir.Value] = [*numbers, beta]
+        for one in (a, b, out):
+            parts += [one.data, *one.shape[:2], one.strides[0]]
+        writer.builder.call(blas.define_of_pairs(writer.builder.module, dtype.name), parts)
+
+    return Call(NONE, (dtype, BOOL, BOOL, a, b, dtype, out), emit)
 
 
 def _lapack(routine: Routine, *given: Kind) -> Call:
@@ -262,6 +281,7 @@ def _reshape(array: Kind, shape: Kind) -> Call:
 _OWN: dict[Any, Callable[..., Call]] = {
     min: functools.partial(_of_integers, "<"), max: functools.partial(_of_integers, ">"),
     abs: _magnitude, slice: _slice, choose: _choice, np.reshape: _reshape, blas.gemm: _gemm,
+    blas.gemm_of_pairs: _gemm_of_pairs,
     **{OF_INTEGERS[name]: functools.partial(_ufunc_of_integers, combine) for name, combine in (
         ("gcd", operations.gcd), ("bitwise_left_shift", operations.left_shift),
         ("bitwise_right_shift", operations.right_shift),

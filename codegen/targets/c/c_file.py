@@ -23,6 +23,7 @@ from .c_names import Names, type_name
 from .vector_math import Definitions
 
 BLAS = {"float64": "cblas_dgemm", "float32": "cblas_sgemm"}
+BLAS_OF_PAIRS = {"float64": "cblas_zgemm", "float32": "cblas_cgemm"}
 NO_MEMORY, MORE_ROWS = -1, -2
 FLAGS = "cc -std=c11 -O3 -fwrapv -ffp-contract=off -c; link with -lm"
 
@@ -166,6 +167,8 @@ class _File:
         common = (dtype.name, type_name(dtype))
         if instance.function == "gemm":
             return str(template.gemm(*common, BLAS[dtype.name]))
+        if instance.function == "gemm_of_pairs":
+            return str(template.gemm_of_pairs(*common, BLAS_OF_PAIRS[dtype.name]))
         if instance.function in ROUTINES:
             return _lapack(ROUTINES[instance.function], instance)
         if any(instance.function == one.__name__ for one in sorting.FUNCTIONS):
