@@ -186,8 +186,9 @@ from pullback.runtime.solvers.implicit import implicit
 from pullback.runtime.solvers.initial_values import odeint, solve_ivp
 from pullback.runtime.solvers.linear import linear_solve
 from pullback.runtime.solvers.minimisation import least_squares, minimize
-from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, quad, simpson
+from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, nquad, quad, tplquad
 from pullback.runtime.solvers.roots import bisect, brentq, fixed_point, root, root_scalar
+from pullback.runtime.solvers.samples import cumulative_simpson, romb, simpson
 from pullback.runtime.solvers.sparse import splu, spsolve
 from pullback.runtime.solvers import scipy_names as _scipy_names  # noqa: F401  (scipy.optimize and its kin)
 from pullback.runtime.methods.public import publish as _publish
@@ -297,9 +298,9 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _declared.__all__
 __all__ += [
-    "bisect", "brentq", "dblquad", "fixed_point", "fixed_quad", "implicit", "least_squares", "linear_solve",
-    "minimize", "odeint", "quad", "root", "root_scalar", "simpson", "solve_ivp", "splu",
-    "spsolve",
+    "bisect", "brentq", "cumulative_simpson", "dblquad", "fixed_point", "fixed_quad", "implicit",
+    "least_squares", "linear_solve", "minimize", "nquad", "odeint", "quad", "romb", "root", "root_scalar",
+    "simpson", "solve_ivp", "splu", "spsolve", "tplquad",
 ]  # fmt: skip
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",

@@ -52,8 +52,8 @@ def _trace(function: CompiledFunction, arguments: tuple[Any, ...]) -> Traced:
             f"{origin.place}  {origin.text}\n  Which way {function.name} takes depends on values here, of "
             "which each part of the data has others. Keep what decides in the graph, as with where()."
         )
-    if traced.drawn or traced.written:
-        what = "draws random numbers" if traced.drawn else "writes into its arguments"
+    if traced.streams or traced.written:
+        what = "draws random numbers" if traced.streams else "writes into its arguments"
         raise SeparationError(f"{function.name} {what}, which is not the same on parts of the data.")
     graph = traced.graph
     if len(graph.outputs) != 1 or graph.outputs[0].ndim:

@@ -165,18 +165,19 @@ def _scipy_solver(real: Function, function: Function) -> Called:
 @functools.cache
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
-    if module.__name__ == "scipy":
-        names = [name for name in {**SCIPY, **SOLVERS} if name in sys.modules]
-        return _Changed(module, {name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in names})
-    own: dict[str, Any] = {**SCIPY.get(module.__name__, {}), **SOLVERS.get(module.__name__, {})}
-    if not own:
-        return None
-    parts: dict[str, Any] = {name: _scipy_part(module.__name__, getattr(module, name)) for name in own}
+    inside = f"{module.__name__}."
+    names = {name for name in (*SCIPY, *SOLVERS) if name.startswith(inside)}
+    parts = {name.removeprefix(inside).partition(".")[0] for name in names}
+    own: dict[str, Any] = {
+        name: _scipy_module(sys.modules[inside + name]) for name in parts if inside + name in sys.modules
+    }
+    for name in (*SCIPY.get(module.__name__, ()), *SOLVERS.get(module.__name__, ())):
+        own[name] = _scipy_part(module.__name__, getattr(module, name))
     if module.__name__ == "scipy.interpolate":
-        parts |= {name: _interpolant(getattr(module, name)) for name in interpolation.CLASSES}
+        own |= {name: _interpolant(getattr(module, name)) for name in interpolation.CLASSES}
     if module.__name__ == "scipy.stats":
-        parts |= distributions.stand_ins()
-    return _Changed(module, parts)
+        own |= distributions.stand_ins()
+    return _Changed(module, own) if own else None
 
 
 def _interpolant(value: Any) -> Any:
