@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
 from ..functions import PUBLIC, declared
 from ..functions.common import as_dtype, fail, filled
@@ -151,7 +152,9 @@ class Sparse:
             shapes = f"{(rows, columns)} and {tuple(x.shape)}"
             fail(ShapeError, f"a product with a scipy.sparse matrix: the shapes {shapes} do not fit.")
         dtype = np.result_type(self._real.dtype, array_dtype(x))
-        found = _multiplied(self, transposed, of_kind(as_dtype(x, dtype), NumpyTensor))
+        x = of_kind(as_dtype(x, dtype), NumpyTensor)
+        # In a trace sums at positions serve: a rule of its own does not survive in closures of solvers.
+        found = self._elements(transposed).product(x) if is_tracing() else _multiplied(self, transposed, x)
         return of_arrays(found if self._factor is None else found * self._factor)
 
     # --- arithmetic ---------------------------------------------------------------------------------------
