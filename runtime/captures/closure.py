@@ -127,7 +127,7 @@ class _Explorer:
         stand_in = None if isinstance(value, ModuleType) else self.stand_ins.of(value, self.names)
         if stand_in is not None:
             if is_opaque_instance(value):
-                self._guard_content(value, self.reader.root(value), label)
+                self._guard_taken(value, self.reader.root(value), label)
             return StandIn(stand_in)
         variable = self.reader.root(value)
         if is_opaque_instance(value):
@@ -164,7 +164,7 @@ class _Explorer:
         if stand_in is not None:
             reader.guard(f"{variable} is not {reader.constant(value)}")
             if is_opaque_instance(value):
-                self._guard_content(value, variable, label)
+                self._guard_taken(value, variable, label)
             return StandIn(stand_in)
         if isinstance(value, np.ndarray):
             require_plain_array(value, f"{label}, which {self._code_name()} reaches,")
@@ -294,6 +294,15 @@ class _Explorer:
                 self._guard_identity(value, variable)
         self.reader.guard(f"not {self.reader.constant(content)}.is_of({variable})")
         return None
+
+    def _guard_taken(self, value: Any, variable: str, label: str) -> None:
+        """A guard on what a stand-in has taken from an object; of a distribution that is its parameters."""
+        if type(value).__module__.startswith("scipy.stats."):
+            self.streams += [(stream, label) for stream in Content(value).streams]
+            if not hasattr(value, "args"):
+                return
+            value, variable = [value.args, value.kwds], f"[{variable}.args, {variable}.kwds]"
+        self._guard_content(value, variable, label)
 
     def _unreadable(self, value: Any, label: str) -> TraceError:
         name = label.rpartition(".")[2].partition("[")[0]

@@ -77,11 +77,10 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
-        return (
-            one.dtype == other.dtype
-            and one.shape == other.shape
-            and np.array_equal(one, other, equal_nan=one.dtype.kind in "fcmM")
-        )
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return False
+        may_have_nan = one.dtype.kind in "fcmM"  # to look for which takes longer
+        return np.array_equal(one, other) or (may_have_nan and np.array_equal(one, other, equal_nan=True))
     if isinstance(one, tuple) and 0.0 in one:  # which equals -0.0
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, float):

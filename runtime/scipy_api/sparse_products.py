@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ShapeError, UnsupportedError
+from ...tracer.trace import is_tracing
 from ..autograd.custom_rules import custom_vjp
 from ..functions import PUBLIC, declared
 from ..functions.common import as_dtype, fail, filled
@@ -112,12 +113,12 @@ class Sparse:
 
     def _delegated(self, name: str, found: Any) -> Any:
         if not callable(found) or name[0] == "_":
-            return _stood_for(found)
+            return stood_for(found)
 
         def call(*arguments: Any, **options: Any) -> Any:
             if any(map(holds_tensor, (*arguments, *options.values()))):
                 self._refuse(name)
-            return _stood_for(found(*map(_plain, arguments), **options))
+            return stood_for(found(*map(plain_matrix, arguments), **options))
 
         return call
 
@@ -133,14 +134,14 @@ class Sparse:
 
     def __matmul__(self, other: Any) -> Any:
         if not holds_tensor(other) and self._factor is None:
-            return _stood_for(self._real @ _plain(other))
+            return stood_for(self._real @ plain_matrix(other))
         return self._product(other, False)
 
     dot = __matmul__
 
     def __rmatmul__(self, other: Any) -> Any:
         if not holds_tensor(other) and self._factor is None:
-            return _stood_for(_plain(other) @ self._real)
+            return stood_for(plain_matrix(other) @ self._real)
         x = tensor_of(other)
         return self._product(x.T if x.ndim == 2 else x, True).T
 
@@ -151,7 +152,9 @@ class Sparse:
             shapes = f"{(rows, columns)} and {tuple(x.shape)}"
             fail(ShapeError, f"a product with a scipy.sparse matrix: the shapes {shapes} do not fit.")
         dtype = np.result_type(self._real.dtype, array_dtype(x))
-        found = _multiplied(self, transposed, of_kind(as_dtype(x, dtype), NumpyTensor))
+        x = of_kind(as_dtype(x, dtype), NumpyTensor)
+        # In a trace sums at positions serve: a rule of its own does not survive in closures of solvers.
+        found = self._elements(transposed).product(x) if is_tracing() else _multiplied(self, transposed, x)
         return of_arrays(found if self._factor is None else found * self._factor)
 
     # --- arithmetic ---------------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ class Sparse:
         if isinstance(other, Tensor) and not other.ndim:
             return Sparse(self._real, other if self._factor is None else self._factor * other)
         if self._factor is None and not holds_tensor(other):
-            return _stood_for(self._real * _plain(other))
+            return stood_for(self._real * plain_matrix(other))
         if isinstance(other, int | float | complex):
             return Sparse(self._real * other, self._factor)
         is_matrix = hasattr(type(self._real), "getrow")  # of which * is a product of matrices
@@ -189,7 +192,7 @@ def _of_two(name: str) -> Callable[[Sparse, Any], Any]:
     def method(self: Sparse, other: Any) -> Any:
         if self._factor is not None or holds_tensor(other):
             self._refuse(name)
-        return _stood_for(getattr(self._real, name)(_plain(other)))
+        return stood_for(getattr(self._real, name)(plain_matrix(other)))
 
     return method
 
@@ -198,11 +201,13 @@ for _name in ("__add__", "__radd__", "__sub__", "__rsub__", "__pow__", "__getite
     setattr(Sparse, _name, _of_two(_name))
 
 
-def _stood_for(value: Any) -> Any:
+def stood_for(value: Any) -> Any:
+    """What stands for a sparse matrix of SciPy's; anything else as it is."""
     return Sparse(value) if is_sparse(value) else value
 
 
-def _plain(value: Any) -> Any:
+def plain_matrix(value: Any) -> Any:
+    """SciPy's matrix, for what stands for it; anything else as it is."""
     return value._real if type(value) is Sparse and value._factor is None else value
 
 

@@ -45,7 +45,7 @@ def require(value: Tensor, holds: Any, failure: Failure, *known: Any) -> Tensor:
 
     def run(array: np.ndarray, truth: np.ndarray, *numbers: np.ndarray) -> list[np.ndarray]:
         if not truth.all():
-            raise failure(*(one.item() for one in numbers))
+            raise failure(*(np.asarray(one).item() for one in numbers))
         return [array]
 
     if not is_tracing():

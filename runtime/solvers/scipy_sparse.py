@@ -12,9 +12,11 @@ from ..functions import PUBLIC
 from ..functions.common import fail
 from ..functions.stopping import stop_gradient
 from ..scipy_api.scipy_functions import SOLVERS
+from ..scipy_api.sparse_products import plain_matrix
 from ..tape.apply import of_kind, standing_for
 from ..tensors.conversion import joined
 from ..tensors.creation import zeros
+from ..values.foreign import is_sparse
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary
 from .linear import linear_solve
@@ -24,15 +26,12 @@ from .sparse import SparseFactor, splu
 Function = Callable[..., Any]
 
 
-def _is_sparse(matrix: Any) -> bool:
-    return type(matrix).__module__.startswith("scipy.sparse.") and hasattr(matrix, "tocsr")
-
-
 def product_with(matrix: Any) -> Function:
     """The product of a matrix with a vector: of an array, a sparse matrix, or SciPy's `LinearOperator`."""
     if hasattr(matrix, "_matvec"):
         return lambda x: matrix._matvec(x)
-    if not _is_sparse(matrix):
+    matrix = plain_matrix(matrix)
+    if not is_sparse(matrix):
         return lambda x: matrix @ x
     entries = matrix.tocoo()
     rows, columns, values = (
@@ -86,7 +85,8 @@ def _splu(real: Function, A: Any, *given: Any, **options: Any) -> SparseFactor:
 
 
 def _factors(name: str, matrix: Any) -> SparseFactor:
-    if not _is_sparse(matrix) or isinstance(matrix.tocsr().data, Tensor):
+    matrix = plain_matrix(matrix)
+    if not is_sparse(matrix) or isinstance(matrix.tocsr().data, Tensor):
         fail(
             ArgumentError,
             f"scipy.sparse.linalg.{name}: A is a {type(matrix).__name__}; expected a sparse matrix of plain "

@@ -229,6 +229,16 @@ def test_frozen_distributions() -> None:
         np.testing.assert_allclose(gradients[1], difference(function, [x, scale], 1, 1e-4), rtol=1e-8)
 
 
+def test_parameters_of_a_frozen_distribution_that_change_are_read_anew() -> None:
+    place = np.array([0.3, 1.1])
+    frozen = stats.norm(place, 1.2)
+    function = pb.compile(lambda x: frozen.logpdf(x).sum())
+    x = np.array([0.1, 0.4])
+    for _ in range(2):
+        np.testing.assert_allclose(function(x), stats.norm.logpdf(x, place, 1.2).sum(), rtol=1e-12)
+        place += 1.0
+
+
 def test_distributions_of_vectors() -> None:
     x = RNG.standard_normal((4, 3))
     root = RNG.standard_normal((3, 3))

@@ -91,6 +91,14 @@ def test_matrices_as_arguments_and_in_batches() -> None:
     np.testing.assert_allclose(pb.compile(pb.vmap(lambda x: A @ x))(COLUMNS.T), (A @ COLUMNS).T)
 
 
+def test_products_in_what_a_solver_is_given() -> None:
+    matrix = sparse.csr_array(3 * np.eye(4) + np.eye(4, k=1))
+    wanted = np.linalg.solve(matrix.toarray().T, np.ones(4))
+    for transform in (lambda one: one, pb.compile):
+        loss = transform(lambda b: pb.linear_solve(lambda v: matrix @ v, b).sum())
+        np.testing.assert_allclose(pb.grad(loss)(np.arange(4.0)), wanted, rtol=1e-6)
+
+
 def test_what_is_asked_of_a_matrix_is_scipys() -> None:
     def function(x: Any) -> Any:
         assert sparse.issparse(A)
