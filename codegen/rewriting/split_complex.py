@@ -17,7 +17,7 @@ from pullback.tracer.operator import OPERATORS
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.complex_parts import PARTS_OF, on_pairs
+from pullback.tracer.ops.complex_parts import BY_CALLS, PARTS_OF, on_pairs
 from pullback.tracer.ops.contraction import contract
 from pullback.tracer.ops.control import (
     DERIVATIVES,
@@ -365,7 +365,7 @@ def _partwise(node: Node, *operands: Value) -> Pair:
 
 
 def _called(node: Node, *operands: Value) -> Value:
-    """By Python, which computes with complex numbers: those of an array of pairs, where it lies."""
+    """By LAPACK, or Python, which compute with complex numbers: those of an array of pairs, where it lies."""
     pairs = tuple(place for place, one in enumerate((*node.operands, node)) if one.dtype.kind == "c")
     arrays = [
         _as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
@@ -373,7 +373,8 @@ def _called(node: Node, *operands: Value) -> Value:
     ]
     options = tuple(sorted(node.attributes.items()))
     attributes = {"of": node.operator.name, "pairs": pairs, "options": options}
-    found = make_node(on_pairs, tuple(arrays), attributes, name=node.name or node.operator.noun)
+    operator = BY_CALLS.get(node.operator.name, on_pairs)
+    found = make_node(operator, tuple(arrays), attributes, name=node.name or node.operator.noun)
     return _parts_of(found) if node.dtype.kind == "c" else found
 
 

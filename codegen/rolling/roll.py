@@ -15,6 +15,7 @@ from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import has_loops
 from pullback.tracer.verify import checked
 
+from ..drawn_once import draws_itself
 from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
@@ -158,6 +159,8 @@ def _with_last_step(loop: StepsOfLoop, sequence: list[Node]) -> StepsOfLoop:
             made.append(node)
             found += 1
             index += 1
+        elif draws_itself(expected):
+            return loop
         else:
             made.append(expected)
     if 2 * found <= period:

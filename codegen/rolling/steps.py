@@ -14,6 +14,7 @@ import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.loop import is_loop
+from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
@@ -323,6 +324,8 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
     start, period = stretch.start, stretch.period
     places = [place.get(node, -1) for node in nodes]
     if all(found < start for found in places):
+        if _are_equal(nodes):
+            return Fixed(first)
         if not can_stack(nodes):
             raise CannotRoll(f"each step takes another value from outside, as {_name(first)}")
         return Row(tuple(nodes))
@@ -350,6 +353,12 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
     if any(found >= start for found in places[:lag]) or any(one.spec != nodes[lag].spec for one in inits):
         raise _Shorter(1, len(nodes) - 1, "its first steps differ from each other")
     return Carried(offset - distance + lag * period, lag, inits)
+
+
+def _are_equal(nodes: Sequence[Node]) -> bool:
+    """Whether values compute the same: each step may make one anew, and passes put them in front of all."""
+    first = identity_of(nodes[0])
+    return not any(node.is_input for node in nodes) and all(identity_of(node) == first for node in nodes)
 
 
 def same_constant(one: Node, other: Node) -> bool:

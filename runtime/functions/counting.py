@@ -174,7 +174,7 @@ def histogram(
 
     Args:
         bins: the number of equal bins, or their edges in order.
-        range: the ends of the bins; the smallest and the largest element by default.
+        range: the ends of the bins; by default the smallest and the largest element, 0 and 1 of none.
 
     Example:
         >>> histogram(tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0)).hist
@@ -184,7 +184,7 @@ def histogram(
     if isinstance(bins, Tensor):
         edges = values_of(bins, "histogram").astype(values.dtype)
     else:
-        first, last = range or (0.0, 0.0)
+        first, last = range or (0.0, 0.0 if values.size else 1.0)
         low, high = _bounds(values, first, last, "histogram")
         edges = np.linspace(low, high, bins + 1).astype(values.dtype)
     weights = None if weight is None else values_of(weight, "histogram").reshape(-1)

@@ -190,8 +190,8 @@ def histogram2d(
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """The order by the last key, among equal ones by the one before, and so on."""
     rows = [tensor_of(one) for one in keys]
-    order = FUNCTIONS[np.argsort](rows[0], axis)
+    order = FUNCTIONS[np.argsort](rows[0], axis, "stable")
     for row in rows[1:]:
         chosen = selection.take_along_dim(row, order, axis)
-        order = selection.take_along_dim(order, FUNCTIONS[np.argsort](chosen, axis), axis)
+        order = selection.take_along_dim(order, FUNCTIONS[np.argsort](chosen, axis, "stable"), axis)
     return order

@@ -21,6 +21,9 @@ from ..numpy_api.values import averaged, floats, promoted
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from .convolutions import CONVOLUTIONS
+from .filters import FILTERS
+from .interpolation import FUNCTIONS as INTERPOLATION
 from .scipy_linalg import OF_MATRICES
 
 # --- scipy.special ------------------------------------------------------------------------------------------
@@ -78,6 +81,8 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "scipy.linalg": OF_MATRICES,
     "scipy.fft": OF_SCIPY,
+    "scipy.interpolate": INTERPOLATION,
+    "scipy.signal": {**CONVOLUTIONS, **FILTERS},
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),
     },

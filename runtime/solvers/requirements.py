@@ -44,8 +44,8 @@ def require(value: Tensor, holds: Any, failure: Failure, *known: Any) -> Tensor:
     operands = [standing_for(stop_gradient(one)) for one in (value, holds, *known)]
 
     def run(array: np.ndarray, truth: np.ndarray, *numbers: np.ndarray) -> list[np.ndarray]:
-        if not truth.all():
-            raise failure(*(one.item() for one in numbers))
+        if not np.all(truth):
+            raise failure(*(np.asarray(one).item() for one in numbers))
         return [array]
 
     if not is_tracing():

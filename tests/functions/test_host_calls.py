@@ -20,6 +20,7 @@ from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.tracer.operator import OPERATORS, operators
+from pullback.tracer.ops import bessel, polynomials
 from pullback.tracer.ops import matrix_equations as equations
 
 RNG = np.random.default_rng(0)
@@ -44,6 +45,16 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         lambda x: x.scatter_reduce(0, pb.tensor([[0, 1, 0], [1, 1, 0]]), x[2:], "prod"),
         X,
     ),
+    "airy_ai": (pb.special.airy_ai, X),
+    "airy_ai_slope": (bessel.airy_ai_slope, X),
+    "gegenbauer": (lambda x: polynomials.gegenbauer(x, pb.full_like(x, 3.0), alpha=2.0), X),
+    "laguerre": (lambda x: polynomials.laguerre(x, pb.full_like(x, 3.0), alpha=1.0), X),
+    "chebyshev_polynomial_t": (lambda x: pb.special.chebyshev_polynomial_t(x, 4), X),
+    "chebyshev_polynomial_u": (lambda x: pb.special.chebyshev_polynomial_u(x, 4), X),
+    "hermite_polynomial_h": (lambda x: pb.special.hermite_polynomial_h(x, 4), X),
+    "hermite_polynomial_he": (lambda x: pb.special.hermite_polynomial_he(x, 4), X),
+    "laguerre_polynomial_l": (lambda x: pb.special.laguerre_polynomial_l(x, 4), X),
+    "legendre_polynomial_p": (lambda x: pb.special.legendre_polynomial_p(x, 4), X),
     "fft": (lambda x: abs(pb.fft.fft(x * (1 + 1j), dim=0)), POSITIVE),
     "rfft": (lambda x: abs(pb.fft.rfft(x, n=4)), POSITIVE),
     "irfft": (lambda x: pb.fft.irfft(x * (1 - 1j), n=3), X),
@@ -113,7 +124,7 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 OWN_TESTS = {
-    "foreign",  # tests/gradients/test_custom_rules.py
+    "foreign", "draw",  # tests/gradients/test_custom_rules.py, tests/functions/test_draws_in_code.py
     "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
 }
 OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}

@@ -100,6 +100,7 @@ def of_scipy() -> Callable[[Any], Any]:
 DRAWING = [
     global_functions, generator_in_closure, bound_method, legacy_state, default_argument,
     by_a_computed_name, default_of_a_helper, attribute, of_python, of_python_in_closure, in_a_list,
+    of_a_distribution, of_scipy,
 ]  # fmt: skip
 
 
@@ -111,16 +112,6 @@ def test_the_stream_is_plain_pythons(make: Callable[[], Callable[[Any], Any]]) -
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose([compiled(X) for _ in range(3)], expected)
-
-
-@pytest.mark.parametrize("make", [of_a_distribution, of_scipy])
-def test_streams_that_libraries_draw_from_unnoticed(make: Callable[[], Callable[[Any], Any]]) -> None:
-    plain = make()
-    expected = [plain(X) for _ in range(3)]
-    compiled = pb.compile(make())
-    with pytest.warns(UserWarning, match="runs uncompiled: .* draws random numbers from") as noted:
-        np.testing.assert_allclose([compiled(X) for _ in range(3)], expected)
-    assert len(noted) == 1
 
 
 def in_each_step(x: Any, rng: Any) -> Any:
@@ -274,17 +265,6 @@ def test_a_stream_is_what_it_is() -> None:
         return x * rng.normal()
 
     np.testing.assert_allclose(pb.compile(function)(X), X * np.random.default_rng(0).normal())
-
-
-def test_a_branch_that_draws_runs_uncompiled() -> None:
-    def branched(x: Any, rng: Any) -> Any:
-        return pb.cond(x.sum() > 0, lambda y: y * rng.normal(), lambda y: y, pb.tensor(x))
-
-    plain, rng = np.random.default_rng(0), np.random.default_rng(0)
-    compiled = pb.compile(lambda x: branched(x, rng))
-    with pytest.warns(UserWarning, match="runs uncompiled"):
-        found = [compiled(x).numpy() for x in (X, -X, X)]
-    np.testing.assert_allclose(found, [branched(x, plain).numpy() for x in (X, -X, X)])
 
 
 @pytest.mark.parametrize(

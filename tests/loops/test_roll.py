@@ -422,3 +422,36 @@ def test_arrays_that_each_step_makes_anew_are_one_constant(derive: Any) -> None:
     np.testing.assert_allclose(compiled(a), derive(steps)(a), rtol=1e-12)
     assert "captured_2" not in compiled.source()
     assert "rolled: 40 steps" in compiled.explain()
+
+
+def test_equal_values_that_each_step_makes_of_nothing_are_one() -> None:
+    """The triangles that `eigh` reads take positions; passes leave those in front of what they make anew."""
+
+    def steps(a: Any) -> Any:
+        x = a + 0.0
+        total = 0.0
+        for _ in range(12):
+            values, vectors = np.linalg.eigh(0.5 * (x + x.T))
+            x = 0.5 * (vectors / (1.0 + values**2)) @ vectors.T @ a
+            total = total + values.sum()
+        return total + np.abs(np.linalg.eigvals(x)).sum()
+
+    a = np.cos(np.arange(9.0)).reshape(3, 3) + np.diag([1.0, 2.0, 3.0])
+    compiled = pb.compile(pb.value_and_grad(steps))
+    value, gradient = compiled(a)
+    expected, expected_gradient = pb.value_and_grad(steps)(a)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8)
+    assert "rolled: 12 steps" in compiled.explain()
+
+
+def test_inputs_of_one_shape_are_not_one_value() -> None:
+    def steps(x: Any, *matrices: Any) -> Any:
+        for matrix in matrices:
+            for _ in range(2):
+                x = np.tanh(matrix @ x) + np.sin(matrix @ x) * np.cos(x) - 0.1 * x * np.exp(-x * x)
+        return x.sum()
+
+    matrices = [np.cos(np.arange(9.0) + k).reshape(3, 3) for k in range(12)]
+    x = np.array([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(pb.compile(steps)(x, *matrices), steps(x, *matrices), rtol=1e-12)

@@ -1,6 +1,7 @@
-"""Bessel functions, by SciPy: of integer order, and of any.
+"""Bessel functions, by SciPy: of integer order, and of any; and Airy's.
 
-Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), 10.6 (J and Y), 10.29 (I and K).
+Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), 10.6 (J and Y), 10.29 (I and K),
+9.2 (Ai).
 None is known in closed form with respect to the order.
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 
 from ..operator import Array, Operator
 from .elementwise import sign
+from .lazy import scipy_special
 from .special import eager, no_rule
 
 Derivative = Callable[[Array, Array, Array], Array]
@@ -79,4 +81,12 @@ scaled_modified_bessel_k0 = _of_argument(
 scaled_modified_bessel_k1 = _of_argument(
     "scaled_modified_bessel_k1", "k1e", "exp(x) K_1(x)",
     vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k0(x) - y / x)},
+)  # fmt: skip
+airy_ai = eager(
+    "airy_ai", numpy=lambda x: scipy_special().airy(x)[0], torch="special.airy_ai", domain=(-3.0, 3.0),
+    vjp={"x": lambda g, x: g * airy_ai_slope(x)}, doc="the Airy function Ai",
+)  # fmt: skip
+airy_ai_slope = eager(
+    "airy_ai_slope", numpy=lambda x: scipy_special().airy(x)[1], domain=(-3.0, 3.0),
+    vjp={"x": lambda g, x: g * x * airy_ai(x)}, doc="the derivative of the Airy function Ai",
 )  # fmt: skip

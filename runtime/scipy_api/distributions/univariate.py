@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
-from ....tracer.errors import ArgumentError, UnsupportedError
+from ....tracer.errors import ArgumentError
 from ...functions.common import fail
-from ...numpy_api.values import floats, of_arrays
-from ...tensors.conversion import holds_tensor
+from ...numpy_api.values import floats
+from ..objects import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
 from .elements import exp, floor, isfinite, log, where
+from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 
@@ -29,50 +29,11 @@ def _is_infinite(bound: Bound) -> bool:
     return not callable(bound) and math.isinf(bound)
 
 
-def for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method where a Tensor is among its arguments, with results of NumPy's kind; else SciPy's own."""
-
-    @functools.wraps(method)
-    def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        if any(map(holds_tensor, (*arguments, *options.values()))):
-            return of_arrays(method(self, *arguments, **options))
-        return getattr(self._real, method.__name__)(*arguments, **options)
-
-    return call
-
-
-class Refusing:
-    """What stands for one of SciPy's distributions: what it does not have is SciPy's, on plain arrays."""
-
-    _name: str
-    _real: Any
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        return self._refusing(name, found) if callable(found) and name[0] != "_" else found
-
-    def _refusing(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(method)
-        def call(*arguments: Any, **options: Any) -> Any:
-            if any(map(holds_tensor, (*arguments, *options.values()))):
-                self._refuse(name)
-            return method(*arguments, **options)
-
-        return call
-
-    def _refuse(self, method: str) -> Any:
-        fail(
-            UnsupportedError,
-            f"scipy.stats.{self._name}.{method} is not supported on a Tensor. Write it with supported "
-            "functions, or, where no gradient is needed, call it on plain arrays.",
-        )
-
-
-class Distribution(Refusing):
+class Distribution(Distributed):
     """One of SciPy's univariate distributions, for Tensors as well; called, it is frozen."""
 
     def __init__(self, name: str, real: Any) -> None:
-        self._name, self._real, self._declared = name, real, DECLARATIONS[name]
+        self._name, self._real, self._declared = f"scipy.stats.{name}", real, DECLARATIONS[name]
         shapes = [one.strip() for one in (real.shapes or "").split(",") if one.strip()]
         self._shapes = shapes
         self._parameters = [*shapes, "loc"] if self._declared.of_integers else [*shapes, "loc", "scale"]
@@ -218,7 +179,7 @@ class Distribution(Refusing):
             found = [*given, *options, *("?" for _ in arguments[len(names) :])]
             fail(
                 ArgumentError,
-                f"scipy.stats.{self._name}.{method} takes the parameters {', '.join(names)}, of which "
+                f"{self._name}.{method} takes the parameters {', '.join(names)}, of which "
                 f"{', '.join(self._shapes) or 'none'} must be given; found {', '.join(found) or 'none'}.",
             )
         return given | options
@@ -248,7 +209,7 @@ class Distribution(Refusing):
 METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"))
 
 
-class Frozen(Refusing):
+class Frozen(Distributed):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
     def __init__(
@@ -261,9 +222,16 @@ class Frozen(Refusing):
         if name in METHODS:
             method = getattr(self._distribution, name)
             return lambda x: method(x, *self.args, **self.kwds)
-        if any(map(holds_tensor, (*self.args, *self.kwds.values()))):
+        if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
+
+    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
+        """Random numbers; the first argument is their number."""
+        if self._plain is not None:
+            return super().rvs(*arguments, random_state=random_state, **options)
+        options |= {"size": arguments[0]} if arguments else {}
+        return self._distribution.rvs(*self.args, random_state=random_state, **self.kwds, **options)
 
     @property
     def _real(self) -> Any:
