@@ -1,7 +1,7 @@
 """Complex values as pairs of real ones, before derivatives are taken: what follows knows real numbers alone.
 
 The derivative by the parts of a complex variable is PyTorch's gradient of it, so no rule is needed here. What
-has no form in parts (Fourier transforms, decompositions, running products) Python computes, of pairs.
+has no form in parts (Fourier transforms, decompositions) Python computes, of pairs.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
+from .complex_products import product, running_product
 from .pairs import Pair, Value
 from .split_bodies import BodySplitter, Values, whole_inputs
 
@@ -544,6 +545,8 @@ RULES: dict[str, Rule] = {
     "contract": lambda node, a, b: _product(
         _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
     ),
+    "prod": lambda node, a: product(node, _pair(a), _times),
+    "cumprod": lambda node, a: running_product(node, _pair(a), _times),
     "norm": _norm, "var": _variance, "std": _deviation, "logsumexp": _log_of_sum_of_exp,
     "jacobian": _jacobian, "gradient": _along_given, "tangent": _along_given,
 }  # fmt: skip

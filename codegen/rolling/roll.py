@@ -22,6 +22,8 @@ from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
 from .steps import (
     FEWEST_IF_KNOWN,
+    FEWEST_LONG_STEPS,
+    FEWEST_NODES_OF_LONG,
     FEWEST_NODES_SAVED,
     FEWEST_STEPS,
     Carried,
@@ -72,10 +74,11 @@ def _roll_once(
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
     last_use = _last_uses(graph, sequence)
-    for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED, ragged):
+    for stretch in find_stretches(sequence, _fewest_steps, FEWEST_NODES_SAVED, ragged):
         if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
             continue
-        parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= FEWEST_STEPS]
+        fewest = _fewest_steps(stretch.period)
+        parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= fewest]
         if not parts:
             uneven = "it reads or writes at places that do not advance by a constant"
             refused[_refusal(stretch, sequence, uneven)] = None
@@ -110,6 +113,11 @@ def _roll_once(
             loops.remove(reason.loop)
             refused[_refusal(reason.loop.stretch, sequence, reason)] = None
     return None
+
+
+def _fewest_steps(period: int) -> int:
+    """How many steps of so many operations a loop has at least; operations may be loops of more."""
+    return FEWEST_LONG_STEPS if period >= FEWEST_NODES_OF_LONG else FEWEST_STEPS
 
 
 def _last_uses(graph: Graph, sequence: Sequence[Node]) -> dict[Node, int]:

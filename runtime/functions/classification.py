@@ -198,6 +198,14 @@ def linear_cross_entropy(
     sizes = (*x.shape[:-1], *rows.shape[:-1])
     flat = reshape_to(rows, (math.prod(rows.shape[:-1]), rows.shape[-1]))
     bias = None if linear_bias is None else reshape_to(linear_bias, (flat.shape[0],))
+    if x.ndim not in (1, 2) or rows.ndim < 2 or (x.ndim == 1 and rows.ndim > 2):
+        fail(
+            ShapeError,
+            "linear_cross_entropy(): input is (features,) or (n, features), of which the latter alone goes "
+            f"with a linear_weight of more dimensions than 2: found {tuple(x.shape)} and {tuple(rows.shape)}",
+        )
+    if ignore_index is not None and target.is_floating_point():
+        fail(ArgumentError, "linear_cross_entropy(): probabilities as target have no ignore_index")
     scores = reshape_to(linear(x, flat, bias), sizes)
     excluded = EXCLUDED if ignore_index is None else ignore_index
     return cross_entropy(scores, target, weight, excluded, reduction, label_smoothing)

@@ -179,7 +179,7 @@ def _sections(sos: Any, function: str, *others: Any) -> list[Tensor]:
             ShapeError,
             f"scipy.signal.{function}: sos must have the shape (sections, 6), found {tuple(sections.shape)}.",
         )
-    return [sections, *rest]
+    return [sections / sections[:, 3:4], *rest]
 
 
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError
+from ...tracer.errors import ArgumentError, DTypeError
 from ..tape.apply import wrap
 from ..values import dtypes
 from ..values.tensor import Tensor
@@ -24,6 +24,8 @@ def _window(name: str, shape: Shape, length: int, periodic: bool, dtype: Any, re
     if length < 0:
         raise ArgumentError(f"{name} requires non-negative window_length, got window_length={length}")
     kind = dtype_or(dtype, dtypes.default_float(), name)
+    if kind.kind != "f":
+        raise DTypeError(f"{name} expects a floating point dtype, got {dtypes.of(kind)}")
     values = shape(length + (periodic and length > 1))[:length]
     return finished(wrap(values.astype(kind)), requires_grad)
 

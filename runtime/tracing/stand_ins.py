@@ -165,10 +165,8 @@ def _scipy_solver(real: Function, function: Function) -> Called:
 @functools.cache
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
-    if module.__name__ == "scipy.stats":
-        return _Changed(module, distributions.stand_ins())
     inside = f"{module.__name__}."
-    names = {name for name in (*SCIPY, *SOLVERS, "scipy.stats") if name.startswith(inside)}
+    names = {name for name in (*SCIPY, *SOLVERS) if name.startswith(inside)}
     parts = {name.removeprefix(inside).partition(".")[0] for name in names}
     own: dict[str, Any] = {
         name: _scipy_module(sys.modules[inside + name]) for name in parts if inside + name in sys.modules
@@ -177,6 +175,8 @@ def _scipy_module(module: ModuleType) -> ModuleType | None:
         own[name] = _scipy_part(module.__name__, getattr(module, name))
     if module.__name__ == "scipy.interpolate":
         own |= {name: _interpolant(getattr(module, name)) for name in interpolation.CLASSES}
+    if module.__name__ == "scipy.stats":
+        own |= distributions.stand_ins()
     return _Changed(module, own) if own else None
 
 

@@ -430,3 +430,36 @@ def test_the_documentation_lists_them() -> None:
     calls = {one.name: "ComplexCall" if one.name in OF_COMPLEX else "HostCall" for one in called_from_code()}
     wanted = [(one.name, one.fills or f'{calls[one.name]}("{one.name}")') for one in called_from_code()]
     assert listed == wanted
+
+
+COUNTED: list[Callable[[Any], Any]] = [
+    lambda x: pb.histc(x, 4, 0.0, 3.0),
+    lambda x: pb.histc(x, 3),
+    lambda x: pb.histogram(x, 4),
+    lambda x: pb.histogram(x, 4, range=(0.0, 3.0), density=True),
+    lambda x: pb.histogram(x, pb.tensor([0.0, 1.0, 3.0], dtype=x.dtype), weight=2 * x),
+    lambda x: pb.unique(x.reshape(-1, 2), dim=0, return_inverse=True, return_counts=True),
+    lambda x: pb.unique(x.reshape(2, -1), dim=1, return_inverse=True, return_counts=True),
+    lambda x: pb.unique_consecutive(x.reshape(-1, 2), dim=0, return_inverse=True, return_counts=True),
+    lambda x: np.unique(x.numpy().reshape(-1, 2), True, True, True, axis=0),
+    lambda x: np.unique(x.numpy().reshape(3, 2, 2), axis=0),
+]
+
+
+@pytest.mark.parametrize("number", range(len(COUNTED)))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_counted(number: int, dtype: Any) -> None:
+    function = COUNTED[number]
+    compiled = pb.compile(function)
+    rng = np.random.default_rng(number)
+    for x in (*rng.integers(0, 4, (2, 12)).astype(dtype), np.full(12, 2, dtype)):
+        found, expected = compiled(pb.tensor(x)), function(pb.tensor(x))
+        for one, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected))):
+            assert type(one) is type(other) and one.dtype == other.dtype
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6)
+
+
+def test_bins_of_data_that_is_not_finite_are_refused() -> None:
+    for function in (pb.histc, pb.compile(lambda x: pb.histc(x))):
+        with pytest.raises(pb.errors.ArgumentError, match="not finite"):
+            function(pb.tensor([1.0, np.nan]))

@@ -88,6 +88,9 @@ def test_windows_that_there_are_not() -> None:
     ):  # fmt: skip
         with pytest.raises(pb.errors.ArgumentError, match="signal.windows"):
             call()
+    for call in (lambda: windows.hann(3, dtype=pb.int64), lambda: pb.hann_window(3, dtype=pb.complex64)):
+        with pytest.raises(pb.errors.DTypeError, match="expects a floating point dtype"):
+            call()
 
 
 def test_multinomial() -> None:

@@ -19,10 +19,10 @@ Derivative = Callable[[Array, Array, Array], Array]
 """(order, argument, value) -> the derivative with respect to the argument."""
 
 
-def _of_order(name: str, derivative: Derivative, doc: str, scipy: str = "") -> Operator:
+def _of_order(name: str, derivative: Derivative, doc: str) -> Operator:
     """A function of an order v and an argument x."""
     return eager(
-        name, "v x", numpy=name, domain=(0.3, 3.0), scipy=scipy or name, doc=doc,
+        name, "v x", numpy=name, domain=(0.3, 3.0), scipy=name, doc=doc,
         vjp={"v": lambda: no_rule(name, "order"), "x": lambda g, v, x, y: g * derivative(v, x, y)},
     )  # fmt: skip
 
@@ -39,7 +39,7 @@ jv = _of_order(
 )  # fmt: skip
 yv = _of_order(
     "yv", lambda v, x, y: 0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x)),
-    "the Bessel function of the second kind Y_v", "yv yn",
+    "the Bessel function of the second kind Y_v",
 )  # fmt: skip
 iv = _of_order(
     "iv", lambda v, x, y: 0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)), "the modified Bessel function I_v"
@@ -49,7 +49,7 @@ ive = _of_order(
 )
 kv = _of_order(
     "kv", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)),
-    "the modified Bessel function K_v", "kv kn",
+    "the modified Bessel function K_v",
 )  # fmt: skip
 kve = _of_order("kve", lambda v, x, y: y - 0.5 * (kve(v - 1.0, x) + kve(v + 1.0, x)), "exp(x) K_v(x)")
 

@@ -10,15 +10,26 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
+
 from ....tracer.errors import ArgumentError
+from ....tracer.trace import is_tracing
+from ...autograd.foreign_calls import call_python
+from ...functions import PUBLIC
 from ...functions.common import fail
+from ...functions.stopping import stop_gradient
+from ...functions.structures import spec_of_tensor
 from ...numpy_api.values import floats
+from ...tape.apply import standing_for
+from ...tensors.conversion import tensor_of
+from ...values.tensor import make
+from ...values.value_kinds import Auxiliary
 from ..objects import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
-from .elements import exp, floor, isfinite, log, where
+from .elements import exp, floor, isfinite, log, sqrt, where
 from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
@@ -97,6 +108,41 @@ class Distribution(Distributed):
         """The value above which the probability is q."""
         return self._quantile("isf", declaration.upper_quantile, (1, 0), q, arguments, options)
 
+    @for_tensors
+    def median(self, *arguments: Any, **options: Any) -> Any:
+        """The value up to which the probability is a half."""
+        return self._quantile("median", declaration.quantile, (0, 1), 0.5, arguments, options)
+
+    @for_tensors
+    def interval(self, confidence: Any, *arguments: Any, **options: Any) -> Any:
+        """The ends between which so much lies, and as much below as above."""
+        rest = 0.5 * (1.0 - tensor_of(confidence))
+        return self.ppf(rest, *arguments, **options), self.ppf(1.0 - rest, *arguments, **options)
+
+    @for_tensors
+    def mean(self, *arguments: Any, **options: Any) -> Any:
+        """The mean."""
+        loc, scale, found = self._property("mean", self._declared.mean, arguments, options)
+        return found * scale + loc
+
+    @for_tensors
+    def var(self, *arguments: Any, **options: Any) -> Any:
+        """The variance."""
+        _, scale, found = self._property("var", self._declared.variance, arguments, options)
+        return found * scale * scale
+
+    @for_tensors
+    def std(self, *arguments: Any, **options: Any) -> Any:
+        """The standard deviation."""
+        _, scale, found = self._property("std", self._declared.variance, arguments, options)
+        return sqrt(found) * scale
+
+    @for_tensors
+    def entropy(self, *arguments: Any, **options: Any) -> Any:
+        """The differential entropy; of integers, that of their probabilities."""
+        _, scale, found = self._property("entropy", self._declared.entropy, arguments, options)
+        return found if self._declared.of_integers else found + log(scale)
+
     # --- how ----------------------------------------------------------------------------------------------
 
     def _log_density(self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -142,16 +188,47 @@ class Distribution(Distributed):
     ) -> Any:
         """Of a probability; at 0 and 1 it is an end of the support."""
         declared = self._declared
-        if declared.quantile is None:
+        if not declared.has_cumulative:
             self._refuse(method)
         q, loc, scale, *shapes = self._promoted(method, q, arguments, options)
-        support = self._support(shapes)
+        low, high = self._support(shapes)
+        support = low - declared.of_integers, high  # below the least integer there is nothing
         at_zero, at_one = (support[one] for one in ends)
         is_inside = (q > 0.0) & (q < 1.0)
-        found = function(declared, where(is_inside, q, 0.5), *shapes)
+        safe = where(is_inside, q, 0.5)
+        if declared.quantile is None:
+            found = self._searched("isf" if ends[0] else "ppf", safe, shapes)
+        else:
+            found = function(declared, safe, *shapes)
         found = where(q == 0.0, at_zero, where(q == 1.0, at_one, found))
         valid = self._valid(shapes, scale) & (q >= 0.0) & (q <= 1.0)
         return where(valid, found * scale + loc, math.nan)
+
+    def _searched(self, method: str, q: Any, shapes: list[Any]) -> Any:
+        """A quantile that SciPy searches for, by Python's call in code as well."""
+        operands = [standing_for(stop_gradient(one)) for one in PUBLIC["broadcast_tensors"](q, *shapes)]
+        spec = spec_of_tensor(operands[0])
+
+        def run(*arrays: np.ndarray) -> list[np.ndarray]:
+            return [np.asarray(getattr(self._real, method)(*arrays), spec.dtype)]
+
+        if is_tracing():
+            (found,) = call_python(self, method, f"{self._name}.{method}", run, operands, [spec])
+        else:
+            found = make(run(*(one.payload for one in operands))[0], Auxiliary)
+        if self._declared.of_integers:
+            return found
+        return declaration.with_derivatives(self._declared, found, q, method == "isf", *shapes)
+
+    def _property(
+        self, method: str, value: Bound | None, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Any, Any, Any]:
+        """Loc, scale, and a property of the standard form; nan for parameters that there are not."""
+        if value is None:
+            return self._refuse(method)
+        _, loc, scale, *shapes = self._promoted(method, 0.0, arguments, options)
+        found, _ = floats(self._bound(value, shapes), scale)
+        return loc, scale, where(self._valid(shapes, scale), found, math.nan)
 
     def _standardised(
         self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -206,9 +283,6 @@ class Distribution(Distributed):
         return functools.reduce(lambda a, b: a & b, self._declared.valid(*shapes), scale > 0.0)
 
 
-METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"))
-
-
 class Frozen(Distributed):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
@@ -219,9 +293,9 @@ class Frozen(Distributed):
         self.args, self.kwds = arguments, options
 
     def __getattr__(self, name: str) -> Any:
-        if name in METHODS:
+        if name[0] != "_" and hasattr(type(self._distribution), name):
             method = getattr(self._distribution, name)
-            return lambda x: method(x, *self.args, **self.kwds)
+            return lambda *given: method(*given, *self.args, **self.kwds)
         if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
