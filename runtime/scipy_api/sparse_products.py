@@ -211,6 +211,11 @@ def plain_matrix(value: Any) -> Any:
     return value._real if type(value) is Sparse and value._factor is None else value
 
 
+def parts_of(matrix: Any) -> tuple[Any, Any]:
+    """SciPy's matrix, and the factor that it is multiplied with or None, of what may stand for one."""
+    return (matrix._real, matrix._factor) if type(matrix) is Sparse else (matrix, None)
+
+
 def _product_of(matrix: Sparse, transposed: bool, x: Any) -> Any:
     return of_arrays(matrix._elements(transposed).product(tensor_of(x)))
 

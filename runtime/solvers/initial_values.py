@@ -56,8 +56,8 @@ def solve_ivp(
         fun: from a time and values to the rates at which these change, of the same structure.
         t_span: the first and the last time; both have gradients.
         y0: the first values: a number, an array or a tensor, or nested containers of them.
-        method: "RK45", "RK23" or "DOP853"; "Radau" for stiff problems; "LSODA" begins with "DOP853" and
-            goes on with "Radau" where the problem turns out to be stiff: its steps are not those of SciPy.
+        method: "RK45", "RK23" or "DOP853"; "Radau" or "BDF" for stiff problems; "LSODA" begins with "DOP853"
+            and goes on with "Radau" where the problem turns out to be stiff: not by the steps of SciPy's.
         t_eval: the times whose values are wanted, in order; they have gradients. Without them each step's,
             which are as many as values say; a compiled function that asks for more of them than the last
             (`t[-1]`, `y[..., -1]`) runs uncompiled.

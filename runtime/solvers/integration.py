@@ -13,7 +13,7 @@ from ..functions.control_flow import scan, while_loop
 from ..functions.stopping import stop_gradient
 from ..values.tensor import Tensor
 from .requirements import Failure, require
-from .runge_kutta import RungeKutta, factor_of, first_step, smallest_step
+from .runge_kutta import RungeKutta, first_step, smallest_step
 
 Rates = Callable[[Any, Tensor], Tensor]
 
@@ -83,11 +83,10 @@ class Integration:
         plain_y, plain_slope = stop_gradient(y), stop_gradient(slope)
         rtol, atol = self._tolerances
         interval = (self.last - self.first).abs()
-        memory = self.method.first_memory(plain_slope)
         length = (
             first_step(
                 self._fun, t, plain_y, plain_slope, self.direction, interval,
-                self.method.order(memory), rtol, atol, self._max_step,
+                self.method.order, rtol, atol, self._max_step,
             )
             if h0 is None
             else interval * 0.0 + h0
@@ -95,6 +94,8 @@ class Integration:
         never = interval < 0
         slopes = (slope, *[slope * 0.0] * self.method.stages)
         one = interval * 0.0 + 1.0
+        h = self._moved_length(t, t + self.direction * length, self.direction * length)
+        memory = self.method.first_memory(y, slope, h)
         return State(
             t, y, slope, length, never, t, y, one, slopes, memory, memory, ~never, where(never, 1, 0)
         )
@@ -117,11 +118,15 @@ class Integration:
         after = where(self.direction * (after - self.last) > 0, self.last, after)
         h = where(is_alive, after - t, self.direction)
         y, slopes = self._attempted(t, h, after, state.y, state.slope, state.memory)
-        error = self._error(t, state.y, y, slopes, h, state.memory)
+        before, now, *plain_slopes = (stop_gradient(one) for one in (state.y, y, *slopes))
+        rtol, atol = self._tolerances
+        scale = atol + before.abs().maximum(now.abs()) * rtol
+        error = stop_gradient(
+            self.method.error(self._fun, t, before, plain_slopes, h, scale, state.memory)
+        )
         is_taken = (error < 1) & is_alive
-        factor = factor_of(error, self.method.order(state.memory), state.was_rejected)
-        memory = self.method.memory_after(
-            state.memory, stop_gradient(state.y), stop_gradient(y), [stop_gradient(one) for one in slopes], h
+        memory, factor = self.method.after_step(
+            state.memory, before, now, slopes, h, error, scale, state.was_rejected
         )
         return State(
             where(is_taken, after, t),
@@ -140,18 +145,12 @@ class Integration:
         )
 
     def _step(self, t: Tensor, h: Tensor, after: Tensor, y: Tensor, slope: Tensor, memory: Any) -> Any:
-        here, there = self.moved(t), self.moved(after)
-        length = h + ((there - after) - (here - t))
-        return self.method.step(self._fun, here, y, slope, length, memory)
+        length = self._moved_length(t, after, h)
+        return self.method.step(self._fun, self.moved(t), y, slope, length, memory)
 
-    def _error(
-        self, t: Tensor, before: Tensor, after: Tensor, slopes: tuple[Tensor, ...], h: Tensor, memory: Any
-    ) -> Tensor:
-        rtol, atol = self._tolerances
-        one, other = stop_gradient(before), stop_gradient(after)
-        scale = atol + one.abs().maximum(other.abs()) * rtol
-        plain_slopes = [stop_gradient(one) for one in slopes]
-        return stop_gradient(self.method.error(self._fun, t, one, plain_slopes, h, scale, memory))
+    def _moved_length(self, t: Tensor, after: Tensor, h: Tensor) -> Tensor:
+        """The length of a step between two times, with its derivative by the ends."""
+        return h + ((self.moved(after) - after) - (self.moved(t) - t))
 
     def at(self, state: State, t: Tensor) -> Tensor:
         """The value at a time of the last step."""

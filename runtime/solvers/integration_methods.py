@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .bdf import Bdf
 from .radau import Radau
 from .runge_kutta import Dop853, RungeKutta
 from .switching import Switching
@@ -13,5 +14,6 @@ METHODS: dict[str, Callable[[str], RungeKutta]] = {
     "RK45": RungeKutta,
     "DOP853": Dop853,
     "Radau": Radau,
+    "BDF": Bdf,
     "LSODA": Switching,
 }

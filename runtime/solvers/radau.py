@@ -48,7 +48,7 @@ class Radau(RungeKutta):
         self.name = name
         self.stages = 4
         self.counts_evaluations = False
-        self._order = 3
+        self.order = 3
         self._nodes = table.C
         powers = np.arange(1, 4)
         moments = table.C[:, None] ** powers / powers
@@ -63,7 +63,7 @@ class Radau(RungeKutta):
         def residual(added: Tensor) -> Tensor:
             return self._residual(fun, t, y, h, added)
 
-        equation = Equation(stages, residual, lambda same: same, _by_newton, by_elimination)
+        equation = Equation(stages, residual, lambda same: same, by_newton, by_elimination)
         found = solution_of(equation, cat([stop_gradient(slope * h) * float(node) for node in self._nodes]))
         added = [found[size * place : size * (place + 1)] for place in range(3)]
         after = y + added[-1]
@@ -103,7 +103,7 @@ class Radau(RungeKutta):
         return y + total
 
 
-def _by_newton(function: OfVector, start: Tensor) -> Tensor:
+def by_newton(function: OfVector, start: Tensor) -> Tensor:
     """Newton's iteration with the Jacobian where it begins; whoever asks looks whether it has converged."""
     matrix = jacobian(function)(start)
     is_finite = matrix.abs().sum() < np.inf

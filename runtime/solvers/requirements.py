@@ -44,7 +44,7 @@ def require(value: Tensor, holds: Any, failure: Failure, *known: Any) -> Tensor:
     operands = [standing_for(stop_gradient(one)) for one in (value, holds, *known)]
 
     def run(array: np.ndarray, truth: np.ndarray, *numbers: np.ndarray) -> list[np.ndarray]:
-        if not truth.all():
+        if not np.all(truth):
             raise failure(*(np.asarray(one).item() for one in numbers))
         return [array]
 

@@ -40,6 +40,7 @@ class RungeKutta:
 
     Attributes:
         stages: the evaluations of a step; the last is the first of the next step.
+        order: that of the estimate of errors of the first step.
         counts_evaluations: whether each step takes so many.
 
     What a method knows of the steps before is its memory, a tuple of tensors, which its steps are given.
@@ -52,22 +53,19 @@ class RungeKutta:
         self.name = name
         self.stages = int(table.n_stages)
         self.counts_evaluations = True
-        self._order = int(table.error_estimator_order)
+        self.order = int(table.error_estimator_order)
         self._rows, self._nodes, self._weights = table.A, table.C, table.B
         self._table = table
 
-    def order(self, memory: Any) -> Any:
-        """That of the estimate of errors."""
-        return self._order
-
-    def first_memory(self, slope: Tensor) -> tuple[Tensor, ...]:
+    def first_memory(self, y: Tensor, slope: Tensor, h: Tensor) -> tuple[Tensor, ...]:
         return ()
 
-    def memory_after(
-        self, memory: Any, y: Tensor, after: Tensor, slopes: Sequence[Tensor], h: Tensor
-    ) -> tuple[Tensor, ...]:
-        """What is known after a step that is taken; it has no gradient."""
-        return ()
+    def after_step(
+        self, memory: Any, y: Tensor, after: Tensor, slopes: Sequence[Tensor], h: Tensor, error: Tensor,
+        scale: Tensor, was_rejected: Tensor,
+    ) -> tuple[tuple[Tensor, ...], Tensor]:  # fmt: skip
+        """The memory after a step if it is taken, and by how much the length of the next one changes."""
+        return (), factor_of(error, self.order, was_rejected)
 
     def step(
         self, fun: Derivative, t: Any, y: Tensor, slope: Tensor, h: Any, memory: Any

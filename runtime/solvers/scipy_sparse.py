@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
-from ..functions import PUBLIC
 from ..functions.common import fail
 from ..functions.stopping import stop_gradient
+from ..numpy_api.values import of_arrays
 from ..scipy_api.scipy_functions import SOLVERS
-from ..scipy_api.sparse_products import plain_matrix
-from ..tape.apply import of_kind, standing_for
-from ..tensors.conversion import joined
-from ..tensors.creation import zeros
+from ..scipy_api.sparse_products import Elements, parts_of
+from ..tensors.conversion import joined, tensor_of
 from ..values.foreign import is_sparse
-from ..values.tensor import Tensor
-from ..values.value_kinds import Auxiliary
 from .linear import linear_solve
 from .scipy_calls import refuse
 from .sparse import SparseFactor, splu
@@ -28,23 +24,13 @@ Function = Callable[..., Any]
 
 def product_with(matrix: Any) -> Function:
     """The product of a matrix with a vector: of an array, a sparse matrix, or SciPy's `LinearOperator`."""
-    if hasattr(matrix, "_matvec"):
-        return lambda x: matrix._matvec(x)
-    matrix = plain_matrix(matrix)
-    if not is_sparse(matrix):
+    real, factor = parts_of(matrix)
+    if hasattr(real, "_matvec"):
+        return lambda x: real._matvec(x)
+    if not is_sparse(real):
         return lambda x: matrix @ x
-    entries = matrix.tocoo()
-    rows, columns, values = (
-        of_kind(standing_for(np.asarray(one)), Auxiliary)
-        for one in (entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data)
-    )
-
-    def product(x: Any) -> Any:
-        vector = of_kind(standing_for(x), Auxiliary)
-        found = zeros(matrix.shape[0], dtype=vector.dtype)
-        return PUBLIC["index_add"](found, 0, rows, values * vector[columns])
-
-    return product
+    elements = Elements.of(real.tocsr())
+    return lambda x: of_arrays(elements.product(tensor_of(x))) * (1.0 if factor is None else factor)
 
 
 def _iterative(name: str) -> Function:
@@ -53,7 +39,7 @@ def _iterative(name: str) -> Function:
         maxiter: int | None = None, M: Any = None, **options: Any,
     ) -> tuple[Any, int]:  # fmt: skip
         refuse(f"scipy.sparse.linalg.{name}", options)
-        shape = tuple(np.shape(A))
+        shape = tuple(np.shape(parts_of(A)[0]))
         if len(shape) != 2 or shape != (np.size(b),) * 2:
             fail(
                 ShapeError,
@@ -73,7 +59,8 @@ def _iterative(name: str) -> Function:
 
 def spsolve(real: Function, A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
     """The factors are made once, where this is traced."""
-    return _factors("spsolve", A).solve(b)
+    matrix, factor = parts_of(A)
+    return _factors("spsolve", matrix).solve(b if factor is None else b / factor)
 
 
 def factorized(real: Function, A: Any) -> Function:
@@ -85,14 +72,14 @@ def _splu(real: Function, A: Any, *given: Any, **options: Any) -> SparseFactor:
 
 
 def _factors(name: str, matrix: Any) -> SparseFactor:
-    matrix = plain_matrix(matrix)
-    if not is_sparse(matrix) or isinstance(matrix.tocsr().data, Tensor):
+    plain, factor = parts_of(matrix)
+    if not is_sparse(plain) or factor is not None:
         fail(
             ArgumentError,
-            f"scipy.sparse.linalg.{name}: A is a {type(matrix).__name__}; expected a sparse matrix of plain "
+            f"scipy.sparse.linalg.{name}: A is a {type(plain).__name__}; expected a sparse matrix of plain "
             "numbers. Where its values are traced, give them to pullback.spsolve(data, indices, indptr, b).",
         )
-    return splu(matrix)
+    return splu(plain)
 
 
 SOLVERS["scipy.sparse.linalg"] = {

@@ -12,9 +12,10 @@ from typing import Any
 
 from ..functions.choices import cond
 from ..functions.comparison import where
+from ..functions.stopping import stop_gradient
 from ..values.tensor import Tensor
 from .radau import Radau
-from .runge_kutta import Derivative, Dop853, RungeKutta, combined
+from .runge_kutta import Derivative, Dop853, RungeKutta, combined, factor_of
 
 STABLE = 6.1
 """Where the region of stability of the explicit method ends, on the negative real axis."""
@@ -30,22 +31,23 @@ class Switching(RungeKutta):
         self.name = name
         self.stages = self._explicit.stages
         self.counts_evaluations = False
+        self.order = self._explicit.order
 
-    def order(self, memory: Any) -> Any:
-        return where(_is_stiff(memory), self._implicit.order(()), self._explicit.order(()))
-
-    def first_memory(self, slope: Tensor) -> tuple[Tensor, ...]:
+    def first_memory(self, y: Tensor, slope: Tensor, h: Tensor) -> tuple[Tensor, ...]:
         return (slope.sum() * 0.0,)
 
-    def memory_after(
-        self, memory: Any, y: Tensor, after: Tensor, slopes: Sequence[Tensor], h: Tensor
-    ) -> tuple[Tensor, ...]:
-        *before, last, end = slopes
+    def after_step(
+        self, memory: Any, y: Tensor, after: Tensor, slopes: Sequence[Tensor], h: Tensor, error: Tensor,
+        scale: Tensor, was_rejected: Tensor,
+    ) -> tuple[tuple[Tensor, ...], Tensor]:  # fmt: skip
+        *before, last, end = (stop_gradient(one) for one in slopes)
         moved = after - (y + h * combined(self._explicit.last_row, before))
         change = end - last
         is_at_border = h * h * (change * change).sum() > STABLE**2 * (moved * moved).sum()
         count = where(is_at_border, memory[0] + 1.0, (memory[0] - 1.0).clamp(min=0.0))
-        return (where(_is_stiff(memory), memory[0], count),)
+        is_stiff = _is_stiff(memory)
+        order = where(is_stiff, self._implicit.order, self._explicit.order)
+        return (where(is_stiff, memory[0], count),), factor_of(error, order, was_rejected)
 
     def step(
         self, fun: Derivative, t: Any, y: Tensor, slope: Tensor, h: Any, memory: Any

@@ -37,6 +37,7 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
     "gmres": lambda a: sparse.linalg.gmres(MATRIX, right(a), **EXACT)[0],
     "bicgstab from elsewhere": lambda a: linalg.bicgstab(MATRIX, right(a), np.ones(SIZE), **EXACT)[0],
     "cg of an operator": lambda a: scipy.sparse.linalg.cg(operator(a), right(a), rtol=0.0, atol=1e-12)[0],
+    "spsolve of a multiple": lambda a: linalg.spsolve(a * MATRIX, right(a)),
     "spsolve": lambda a: linalg.spsolve(MATRIX, right(a)),
     "splu": lambda a: linalg.splu(MATRIX.tocsc()).solve(right(a), "T"),
     "factorized": lambda a: linalg.factorized(MATRIX.tocsc())(right(a)),
