@@ -11,13 +11,15 @@ import numpy as np
 from ...tracer.errors import ArgumentError, EagerOnlyError, UnsupportedError
 from ...tracer.trace import is_tracing
 from ..functions.checkpointing import checkpoint as checkpointed
+from ..functions.choices import cond
 from ..functions.common import fail
 from ..functions.comparison import where
-from ..functions.control_flow import scan, while_loop
+from ..functions.control_flow import while_loop
 from ..functions.joining import stack
 from ..functions.movement import movedim
 from ..functions.stopping import stop_gradient
 from ..tape.apply import of_kind, standing_for
+from ..tensors.creation import arange
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, NumpyScalar, plain
@@ -243,6 +245,7 @@ def solve_ivp(
     unknowns = Unknowns(y0, "solve_ivp", "y0")
     first, last = (_time(one, unknowns.dtype) for one in t_span)
     start = vector_of_values(y0, unknowns.dtype)
+    rtol, atol = (stop_gradient(_time(one, unknowns.dtype)) for one in (rtol, atol))
 
     def begun(rates: Rates, y: Tensor, first: Tensor, last: Tensor) -> tuple[_Integration, _State]:
         integration = _Integration(
@@ -260,14 +263,40 @@ def solve_ivp(
 
 
 def _values_at(integration: _Integration, state: _State, times: Tensor) -> tuple[_State, Tensor]:
-    """The values at some times, one a row."""
+    """The values at some times, one a row.
 
-    def reach(state: _State, t: Tensor) -> tuple[_State, Tensor]:
-        state = integration.until(state, stop_gradient(t))
-        return state, integration.at(state, t)
+    Steps and times take turns in one loop. A loop of steps for each time would be run again by the backward
+    pass, where other rounding may choose other steps, which do not fit those that the values come from.
+    """
+    count = times.shape[0]
+    ends, places = stop_gradient(times), arange(count)[:, None]
 
-    state, values = scan(reach, state, times)
-    return state, integration.required(values, state)
+    def goes_on(progress: _Progress) -> Any:
+        return (progress.reached < count) & progress.state.is_alive
+
+    def turn(progress: _Progress) -> Any:
+        way = integration.direction * (progress.state.t - ends[progress.reached])
+        return cond(way >= 0, noted, moved, progress)
+
+    def moved(progress: _Progress) -> _Progress:
+        return progress._replace(state=integration._attempt(progress.state))
+
+    def noted(progress: _Progress) -> _Progress:
+        state, rows, reached = progress
+        value = integration.at(state, times[reached])
+        return _Progress(state, where(places == reached, value, rows), reached + 1)
+
+    none = state.y * 0.0 + 0.0 * times[:, None]
+    state, rows, _ = while_loop(goes_on, turn, _Progress(state, none, 0)) if count else (state, none, 0)
+    return state, integration.required(rows, state)
+
+
+class _Progress(NamedTuple):
+    """How far an integration is: its state, the rows of values, and how many times have been reached."""
+
+    state: _State
+    rows: Tensor
+    reached: Any
 
 
 def _by_adjoint_equation(
