@@ -13,20 +13,18 @@ from __future__ import annotations
 import numpy as np
 from numpy import int64
 
-from ..tracer.lapack import SMALL, SMALL_TRIANGLE
+from ..tracer.lapack import ROUTINES, SMALL, SMALL_TRIANGLE
 from .blas import gemm
-from .lapack import (
-    eigenvalues,
-    eigenvectors,
-    orthonormal_rows,
-    reflections,
-    singular_values,
-    singular_vectors,
-    singular_vectors_in_place,
-)
 from .matrices import copy, eliminate_rows
 from .vector_math import sqrt
 
+eigenvectors = ROUTINES["eigenvectors"]
+eigenvalues = ROUTINES["eigenvalues"]
+singular_vectors = ROUTINES["singular_vectors"]
+singular_vectors_in_place = ROUTINES["singular_vectors_in_place"]
+singular_values = ROUTINES["singular_values"]
+reflections = ROUTINES["reflections"]
+orthonormal_rows = ROUTINES["orthonormal_rows"]
 LEAST_SQUARE, LARGEST_SQUARE = 1e-200, 1e200
 """Sums of squares between which no step of the loops underflows or overflows."""
 MOST_SWEEPS = 60

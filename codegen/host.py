@@ -16,9 +16,10 @@ import numpy as np
 from ..tracer.graph import Node
 from ..tracer.operator import OPERATORS, Operator
 from ..tracer.ops.complex_parts import on_pairs
-from ..tracer.ops.foreign import FOREIGN, ForeignFunction, foreign
+from ..tracer.ops.foreign import FOREIGN, ForeignFunction, draw, foreign
 from ..tracer.ops.movement import of_pairs
 from ..tracer.quiet import Quiet
+from .fourier import OWN
 
 FAMILY = "eager"
 """Of operators that have no form in code."""
@@ -70,7 +71,7 @@ class HostCall:
     @staticmethod
     def of(node: Node) -> HostCall:
         """What a node is computed by."""
-        if node.operator is foreign:
+        if node.operator in (draw, foreign):
             return ForeignCall(node.attributes["function"].name)
         if node.operator is on_pairs:
             whole, pairs, options = (node.attributes[name] for name in ("of", "pairs", "options"))
@@ -131,10 +132,7 @@ class ComplexCall(HostCall):
 
 
 class ForeignCall(HostCall):
-    """A function of the user's, which it finds by its name.
-
-    Operands are copied for it: what it keeps is not the memory of a program.
-    """
+    """A function of the user's, which it finds by its name."""
 
     __slots__ = ()
 
@@ -143,7 +141,7 @@ class ForeignCall(HostCall):
         self.attributes = {"function": FOREIGN[name]}
         self.pairs = ()
         self.symbol = f"{SYMBOL_PREFIX}{foreign.name}_{name}"
-        self.run = _functions.setdefault(self.symbol, _filling_from_copies(FOREIGN[name], self.symbol))
+        self.run = _functions.setdefault(self.symbol, _filling_by(FOREIGN[name], self.symbol))
 
     @property
     def public_name(self) -> str:
@@ -176,11 +174,11 @@ def _imported(path: str) -> Filling:
     return function
 
 
-def _filling_from_copies(function: ForeignFunction, symbol: str) -> Filling:
+def _filling_by(function: ForeignFunction, symbol: str) -> Filling:
     def fill(*arrays: np.ndarray) -> None:
         *operands, out = arrays
         try:
-            out[...] = function(*[one.copy() for one in operands]).reshape(out.shape)
+            out[...] = function(*operands)
         except Exception as error:
             raise Raised(symbol) from error
 
@@ -192,7 +190,7 @@ def _filling(operator: Operator, attributes: dict[str, Any], symbol: str) -> Fil
         *operands, out = arrays
         out[...] = operator.evaluate(*operands, **attributes)
 
-    write = operator.into or copied
+    write = OWN.get(operator.name) or operator.into or copied
 
     def fill(*arrays: np.ndarray) -> None:
         try:

@@ -8,21 +8,12 @@ from typing import Any
 from llvmlite import binding as llvm
 from llvmlite import ir
 
-from ..tracer.lapack import CHECKED, EXTENTS, INTEGERS, LETTERS, ROUTINES, Routine, address_of
+from ..tracer.lapack import CHECKED, ELEMENT, EXTENTS, INTEGERS, Routine, address_of
 from .blas import ELEMENTS, address
 
 SYMBOL_PREFIX = "pullback_lapack_"
 _INT8, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _VOID, _BYTES = ir.VoidType(), _INT8.as_pointer()
-
-eigenvectors = ROUTINES["eigenvectors"]
-eigenvalues = ROUTINES["eigenvalues"]
-singular_vectors = ROUTINES["singular_vectors"]
-singular_vectors_in_place = ROUTINES["singular_vectors_in_place"]
-singular_values = ROUTINES["singular_values"]
-reflections = ROUTINES["reflections"]
-orthonormal_rows = ROUTINES["orthonormal_rows"]
-
 
 def define(module: ir.Module, routine: Routine, dtype: str) -> ir.Function:
     """The function of a routine and a dtype in an LLVM module.
@@ -40,12 +31,11 @@ def define(module: ir.Module, routine: Routine, dtype: str) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     given = dict(zip(routine.parameters, function.args))
     slots: dict[str, Any] = {one: _slot(builder, one, given) for one in routine.tokens}
-    unknown = _INT32(-1)
-    slots |= {one: address(builder, unknown) for one in ("lwork", "liwork")}
-    slots |= {"work": address(builder, element(0.0)), "iwork": address(builder, _INT32(0))}
-    slots["info"] = address(builder, _INT32(0))
+    slots |= {one: address(builder, _INT32(-1)) for one in ("lwork", "lrwork", "liwork")}
+    slots |= {one: builder.alloca(element, 2) for one in ("work", "rwork")}
+    slots |= {one: address(builder, _INT32(0)) for one in ("iwork", "info")}
     kind = ir.FunctionType(_VOID, [slots[one].type for one in routine.tokens])
-    called = _external(module, kind, f"{SYMBOL_PREFIX}{LETTERS[dtype]}{routine.function}")
+    called = _external(module, kind, f"{SYMBOL_PREFIX}{routine.symbol(dtype)}")
 
     def call() -> None:
         builder.call(called, [slots[one] for one in routine.tokens])
@@ -56,13 +46,16 @@ def define(module: ir.Module, routine: Routine, dtype: str) -> ir.Function:
     least = builder.mul(given["n"], _INT64(INTEGERS))
     integers = builder.sext(builder.load(slots["iwork"]), _INT64)
     integers = builder.select(builder.icmp_signed("<", integers, least), least, integers)
-    builder.store(builder.trunc(size, _INT32), slots["lwork"])
-    builder.store(builder.trunc(integers, _INT32), slots["liwork"])
-    in_bytes = builder.mul(size, _INT64(8))  # enough for either dtype, and integers begin where they may
+    reals = _reals_of(builder, given) if routine.is_complex else _INT64(0)
+    for one, length in (("lwork", size), ("lrwork", reals), ("liwork", integers)):
+        builder.store(builder.trunc(length, _INT32), slots[one])
+    sizes = [builder.mul(one, _INT64(ELEMENT)) for one in (size, reals)]
+    in_bytes = builder.add(*sizes)  # integers begin where numbers of any dtype end
     room = builder.add(in_bytes, builder.mul(integers, _INT64(4)))
     allocate = _external(module, ir.FunctionType(_BYTES, [_INT64]), "malloc")
     memory = builder.call(allocate, [room])
     slots["work"] = builder.bitcast(memory, element.as_pointer())
+    slots["rwork"] = builder.bitcast(builder.gep(memory, sizes[:1]), element.as_pointer())
     slots["iwork"] = builder.bitcast(builder.gep(memory, [in_bytes]), _INT32.as_pointer())
     builder.store(_INT32(1), slots["info"])  # unless it is called
     with builder.if_then(builder.icmp_unsigned("!=", memory, _BYTES(None))):
@@ -72,6 +65,13 @@ def define(module: ir.Module, routine: Routine, dtype: str) -> ir.Function:
         builder.store(element(float("nan")), given[CHECKED])
     builder.ret_void()
     return function
+
+
+def _reals_of(builder: ir.IRBuilder, given: dict[str, ir.Value]) -> ir.Value:
+    """As `reals_of`, of matrices that have no more columns than rows."""
+    least, most = given["n"], given.get("m", given["n"])
+    factors = builder.add(builder.mul(_INT64(5), least), builder.mul(_INT64(2), most))
+    return builder.add(builder.mul(least, builder.add(factors, _INT64(8))), _INT64(1))
 
 
 def _slot(builder: ir.IRBuilder, token: str, given: dict[str, ir.Value]) -> ir.Value | None:

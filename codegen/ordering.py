@@ -9,6 +9,8 @@ from .sorting import order, sort
 LONG, NEAR = 4096, 128
 """In rows longer than this so many places behind the last one are searched first: what is looked for may be
 in order."""
+AT_ONCE = 256
+"""Neighbours in order that are compared without a branch before equal ones are looked for."""
 
 
 def sort_integers(keys: np.ndarray, out: np.ndarray) -> None:
@@ -50,6 +52,18 @@ def sort_floats(keys: np.ndarray, out: np.ndarray) -> None:
                 first += 1
 
 
+def order_positions(keys: np.ndarray, out: np.ndarray) -> None:
+    """The positions that sort the keys into `out`: nan comes last, equal keys in NumPy's order.
+
+    Args: as of `sort_positions`.
+
+    >>> order_positions(x[i], order[i])
+    """
+    for place in range(keys.shape[0]):
+        out[place] = place
+    order(keys, out)
+
+
 def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
     """The positions that sort the keys into `out`: equal keys stay in order, nan comes last.
 
@@ -59,17 +73,25 @@ def sort_positions(keys: np.ndarray, out: np.ndarray) -> None:
 
     >>> sort_positions(x[i], order[i])
     """
-    for place in range(keys.shape[0]):
-        out[place] = place
-    order(keys, out)
-    begin = 0
-    for place in range(1, keys.shape[0]):
-        one = keys[out[begin]]
-        other = keys[out[place]]
-        if one != other and (one == one or other == other):
-            if place - begin > 1:
-                sort(out[begin:place])
-            begin = place
+    order_positions(keys, out)
+    begin = 0  # of equal keys, or of nan
+    for start in range(1, keys.shape[0], AT_ONCE):
+        stop = min(start + AT_ONCE, keys.shape[0])
+        ties = 0
+        for place in range(start, stop):
+            ties += 0 if keys[out[place - 1]] < keys[out[place]] else 1
+        if ties == 0:
+            if start - begin > 1:
+                sort(out[begin:start])
+            begin = stop - 1
+        else:
+            for place in range(start, stop):
+                one = keys[out[begin]]
+                other = keys[out[place]]
+                if one != other and (one == one or other == other):
+                    if place - begin > 1:
+                        sort(out[begin:place])
+                    begin = place
     sort(out[begin:])
 
 
@@ -130,5 +152,5 @@ def search_right(ordered: np.ndarray, wanted: np.ndarray, out: np.ndarray) -> No
         out[place] = first if one == one else ordered.shape[0]
 
 
-FUNCTIONS = (sort_integers, sort_floats, sort_positions, search_left, search_right)
+FUNCTIONS = (sort_integers, sort_floats, order_positions, sort_positions, search_left, search_right)
 """Those that generated code calls."""

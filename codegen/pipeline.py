@@ -10,6 +10,7 @@ from pullback.tracer.verify import checked
 
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
+from .drawn_once import draws, refuse_second_draw, require_drawn_once
 from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
@@ -25,7 +26,7 @@ from .rewriting.online import sum_online
 from .rewriting.quotients import share_reciprocals
 from .rewriting.simplify import Simplifier, expand_composites, expand_ruled
 from .rewriting.stacks import stack_products
-from .rewriting.sums import join_padded_terms
+from .rewriting.sums import join_padded_terms, join_totals
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place
 from .rolling.bodies import (
@@ -67,6 +68,7 @@ def optimise(graph: Graph) -> Graph:
         associate,
         lower_contractions,
         simplify,
+        join_totals,
         unroll_small_dimensions,
         simplify,
         share_reciprocals,
@@ -111,7 +113,9 @@ def name_the_last(graph: Graph) -> Graph:
 def build_forward(graph: Graph, options: Options = DEFAULT_OPTIONS) -> Program:
     """One function for the graph's outputs."""
     rolled = roll(graph)
-    return Program(finish(optimise(rolled.graph)), options, title=f"{graph.name}", notes=rolled.notes)
+    finished = finish(optimise(rolled.graph))
+    require_drawn_once(finished)
+    return Program(finished, options, title=f"{graph.name}", notes=rolled.notes)
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,9 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     forward, backward = (
         finish(run_passes(checked(one, "partition"), prune_loops)) for one in (forward, backward)
     )
+    require_drawn_once(forward)
+    if draws(backward):
+        refuse_second_draw()
     return Pair(
         Program(
             forward,

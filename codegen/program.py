@@ -23,6 +23,7 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
+from .drawn_once import streams_of
 from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
@@ -139,12 +140,18 @@ class Program:
     @cached_property
     def runner(self) -> Runner:
         """What a call runs; asked for the first time, it is compiled."""
-        kernels = self._compiled_kernels()
+        kernels = self._kernels
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
         return self._explaining(make_runner(self.lowered, self._plan, kernels))
 
-    def _compiled_kernels(self) -> list[Kernel]:
+    @property
+    def entries(self) -> list[str]:
+        """The names of its machine code in the cache, once it is compiled."""
+        return [machine.entry_of(one) for one in self.__dict__.get("_kernels", ())]
+
+    @cached_property
+    def _kernels(self) -> list[Kernel]:
         program = self.lowered
         if not program.kernels:
             return []
@@ -187,7 +194,7 @@ class Program:
         error = raised.__cause__
         assert error is not None
         called = (one for one in self._plan.tree.roots if isinstance(one, Host))
-        nodes = (one.node for one in called if HostCall.of(one.node).symbol == raised.symbol)
+        nodes = (one.called for one in called if HostCall.of(one.called).symbol == raised.symbol)
         places = dict.fromkeys(f"{node.origin.place}  {node.origin.text}" for node in nodes)
         error.add_note(f"{self.graph.name}: in a call of Python, at {', or '.join(places)}")
         return error
@@ -195,10 +202,10 @@ class Program:
     def _without_result(self, number: int) -> LinearAlgebraError:
         """What is wrong where a call in the code has no result."""
         node = next(one for one, place in self._plan.tree.may_fail.items() if place == number)
-        refusal = call_of(node).refusal
-        assert refusal is not None
-        name, wanted = refusal
-        batch = node.operands[0].shape[:-2]
+        call = call_of(node)
+        assert call.refusal is not None
+        name, wanted = call.refusal
+        batch = node.operands[0].shape[: -call.dims]
         which = f"A matrix of the batch of shape {batch}" if batch else "The matrix"
         return LinearAlgebraError(
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
@@ -335,7 +342,7 @@ class Room:
 
 def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
-    room = Room(program.counts)
+    room, streams = Room(program.counts), streams_of(plan.graph)
 
     def with_rows() -> Runner:
         return _staged_runner(program, plan, kernels, _allocated(program, room.rows))
@@ -343,12 +350,15 @@ def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Ru
     current = [with_rows()]
 
     def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        before = [(one, one.get_state()) for one in streams]
         while True:
             try:
                 return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
                 current[0] = with_rows()
+                for stream, state in before:
+                    stream.set_state(state)
 
     return run
 

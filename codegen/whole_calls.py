@@ -10,10 +10,10 @@ from pullback.tracer.graph import Node
 from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import WholeCall
 
-from . import decompositions, matrices, ordering
+from . import complex_decompositions, decompositions, matrices, ordering
 from .ir.statements import Library, Section
 
-MODULES = (ordering, matrices, decompositions)
+MODULES = (ordering, matrices, decompositions, complex_decompositions)
 FUNCTIONS: tuple[Callable[..., None], ...] = tuple(
     function for module in MODULES for function in module.FUNCTIONS
 )
@@ -21,7 +21,7 @@ NAMES_OF_MODULES = {
     module.__name__: {function.__name__ for function in module.FUNCTIONS} for module in MODULES
 }
 BY_NAME = {function.__name__: function for function in FUNCTIONS}
-MULTIPLYING = frozenset(one.__name__ for one in (*matrices.FUNCTIONS, *decompositions.FUNCTIONS))
+MULTIPLYING = frozenset(BY_NAME).difference(one.__name__ for one in ordering.FUNCTIONS)
 """Functions that call BLAS or LAPACK ..."""
 BY_LOOPS = frozenset(one.__name__ for one in decompositions.FUNCTIONS)
 """... and those of them that don't for small matrices, or for so small ones that these take no threads."""
@@ -45,7 +45,8 @@ def call_of(node: Node) -> WholeCall:
 
 
 def operations_of_call(node: Node) -> int:
-    return node.spec.size * call_of(node).steps(node.operands[0].shape[-1])
+    call = call_of(node)
+    return node.spec.size * call.steps(node.operands[0].shape[-max(call.dims - 1, 1)])
 
 
 def function_of(node: Node) -> FunctionType:

@@ -24,11 +24,12 @@ from pullback.runtime.values.dtypes import (
 from pullback.runtime.values.tensor import Device as device, Size, TorchTensor as Tensor, is_tensor
 from pullback.runtime.tensors.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
-    ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, full,
-    full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like,
+    ShortTensor, arange, as_tensor, asarray, empty, empty_like, empty_permuted, empty_strided, eye,
+    from_numpy, full, full_like, linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros,
+    zeros_like,
 )  # fmt: skip
 from pullback.runtime.tensors.creation import range_ as range
-from pullback.runtime.methods.memory_methods import from_dlpack
+from pullback.runtime.methods.memory_methods import from_dlpack, resize_as_
 from pullback.runtime.tensors.settings import (
     are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
     get_num_interop_threads, load, save, set_default_device, set_default_tensor_type, set_flush_denormal,
@@ -161,6 +162,8 @@ from pullback.runtime.functions.resampling import (
     channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle,
 )  # fmt: skip
 from pullback.runtime.functions.embedding import embedding, embedding_bag
+from pullback.runtime.functions.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from pullback.runtime.functions.segments import segment_reduce
 from pullback.runtime.functions.distances import cdist, pairwise_distance, pdist
 from pullback.runtime.functions.noise import (
     alpha_dropout, dropout, feature_alpha_dropout, feature_dropout, rrelu,
@@ -173,7 +176,9 @@ from pullback.runtime.functions.control_flow import fori_loop, map, scan, while_
 from pullback.runtime.functions.choices import cond, switch
 from pullback.runtime.functions.checkpointing import checkpoint
 from pullback.runtime.functions.stopping import stop_gradient
+from pullback.runtime.dispatch.ahead import ArraySpec, TensorSpec
 from pullback.runtime.dispatch.compiled import compile
+from pullback.tracer.recompilation import fail_on_recompile
 from pullback.runtime.autograd.custom_rules import custom_jvp, custom_vjp, defjvp, defvjp, primitive
 from pullback.runtime.tape.anomaly import is_anomaly_enabled
 from pullback.runtime.transforms.batching import vmap
@@ -181,8 +186,9 @@ from pullback.runtime.solvers.implicit import implicit
 from pullback.runtime.solvers.initial_values import odeint, solve_ivp
 from pullback.runtime.solvers.linear import linear_solve
 from pullback.runtime.solvers.minimisation import least_squares, minimize
-from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, quad, simpson
+from pullback.runtime.solvers.quadrature import dblquad, fixed_quad, nquad, quad, tplquad
 from pullback.runtime.solvers.roots import bisect, brentq, fixed_point, root, root_scalar
+from pullback.runtime.solvers.samples import cumulative_simpson, romb, simpson
 from pullback.runtime.solvers.sparse import splu, spsolve
 from pullback.runtime.solvers import scipy_names as _scipy_names  # noqa: F401  (scipy.optimize and its kin)
 from pullback.runtime.methods.public import publish as _publish
@@ -190,7 +196,9 @@ from pullback.runtime.transforms.transforms import grad, hessian, jacobian, jvp,
 from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
-from . import autograd, errors, fft, func, linalg, nn, random, special, testing
+from . import (
+    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
+)  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
 _publish(globals(), __name__)
@@ -206,16 +214,28 @@ strided, contiguous_format, preserve_format, channels_last = (
 
 _paused_collection.__exit__()
 
+
+def __getattr__(name: str) -> object:
+    """`pullback.dask`, which most programs do without, is loaded when it is asked for."""
+    if name != "dask":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("pullback.dask")
+
+
 __all__ = [
     "__version__", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
     "adjoint", "alias_copy", "allclose", "aminmax", "angle", "arange",
-    "are_deterministic_algorithms_enabled", "argsort", "argwhere", "as_strided", "as_strided_copy",
+    "are_deterministic_algorithms_enabled", "ArraySpec", "argsort", "argwhere", "as_strided",
+    "as_strided_copy",
     "as_strided_scatter", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "autograd",
     "avg_pool1d", "baddbmm", "bartlett_window", "batch_norm", "bernoulli", "bilinear",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "bincount", "binomial", "bitwise_and",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "blackman_window", "block_diag", "bmm", "bool", "BoolTensor", "broadcast_shapes", "broadcast_tensors",
-    "broadcast_to", "bucketize", "ByteTensor", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble",
+    "broadcast_to", "bucketize", "ByteTensor", "cache", "can_cast", "cartesian_prod", "cat", "cdist",
+    "cdouble",
     "celu", "cfloat", "chain_matmul", "CharTensor", "checkpoint", "cholesky", "cholesky_inverse",
     "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack",
     "combinations", "compile", "complex", "complex128", "complex64", "concat", "concatenate", "cond",
@@ -224,8 +244,9 @@ __all__ = [
     "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
     "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
     "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
-    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_strided",
-    "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye", "fft", "fill", "finfo",
+    "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_permuted",
+    "empty_strided", "enable_grad", "equal", "errors", "expand", "expand_as", "expand_copy", "eye",
+    "fail_on_recompile", "fft", "fill", "finfo",
     "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power",
     "FloatTensor", "fmax", "fmin", "fmod", "fori_loop", "frac", "frexp", "from_dlpack", "from_numpy",
     "full", "full_like", "func", "gather", "gaussian_nll_loss", "gcd", "gelu", "Generator", "geqrf", "ger",
@@ -241,7 +262,7 @@ __all__ = [
     "jacobian", "jvp", "kaiser_window", "kl_div", "kron", "kthvalue", "l1_loss", "layer_norm", "lcm",
     "ldexp", "leaky_relu", "lerp", "linalg", "linear", "linspace", "load", "log_softmax", "logaddexp2",
     "logcumsumexp", "logdet", "logit", "logsigmoid", "logspace", "logsumexp", "long", "LongTensor", "lu",
-    "lu_solve", "lu_unpack", "manual_seed", "map", "masked_fill", "masked_scatter", "masked_select",
+    "lu_solve", "lu_unpack", "manual_seed", "map", "masked", "masked_fill", "masked_scatter", "masked_select",
     "matmul", "matrix_exp", "matrix_norm", "matrix_power", "max", "max_pool1d", "max_pool2d", "mean",
     "median", "meshgrid", "min", "mish", "mm", "mode", "moveaxis", "movedim", "mse_loss", "msort",
     "multi_dot", "multinomial", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile",
@@ -252,18 +273,20 @@ __all__ = [
     "polar", "polygamma", "positive", "pow", "prelu", "primitive", "printoptions", "promote_types", "put",
     "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random", "randperm", "range", "ravel", "real", "relu", "relu6", "remainder", "renorm", "repeat",
-    "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "result_type",
+    "repeat_interleave", "reshape", "reshape_as", "resize_as_", "resolve_conj", "resolve_neg", "result_type",
     "rms_norm", "roll", "rot90", "round", "row_stack", "rsub", "save", "scalar_tensor", "scan", "scatter",
     "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_copy", "select_scatter",
     "selu", "set_default_device", "set_default_dtype", "set_default_tensor_type",
     "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads",
     "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "ShortTensor", "sign",
-    "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss", "soft_margin_loss",
+    "signal", "signbit", "silu", "sinc", "Size", "slice_scatter", "slogdet", "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax", "softmin", "softplus", "softsign", "sort", "special", "split", "split_with_sizes",
     "split_with_sizes_copy", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean",
     "stft", "stop_gradient", "sub", "subtract", "sum_to_size", "svd", "svd_lowrank", "swapaxes",
     "swapdims", "switch",
     "t", "t_copy", "take", "take_along_dim", "tanhshrink", "Tensor", "tensor", "tensor_split", "tensordot",
+    "TensorSpec",
     "testing", "threshold", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz",
     "triangular_solve", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "type_as",
     "typename", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten",
@@ -275,15 +298,17 @@ __all__ = [
 ]  # fmt: skip
 __all__ += _declared.__all__
 __all__ += [
-    "bisect", "brentq", "dblquad", "fixed_point", "fixed_quad", "implicit", "least_squares", "linear_solve",
-    "minimize", "odeint", "quad", "root", "root_scalar", "simpson", "solve_ivp", "splu",
-    "spsolve",
+    "bisect", "brentq", "cumulative_simpson", "dblquad", "fixed_point", "fixed_quad", "implicit",
+    "least_squares", "linear_solve", "minimize", "nquad", "odeint", "quad", "romb", "root", "root_scalar",
+    "simpson", "solve_ivp", "splu", "spsolve", "tplquad",
 ]  # fmt: skip
 __all__ += [
     "adaptive_max_pool1d", "alpha_dropout", "celu_", "channel_shuffle", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "ctc_loss", "embedding",
-    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "hardshrink",
-    "instance_norm", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle", "pairwise_distance",
-    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rrelu", "rrelu_", "selu_", "softshrink",
+    "embedding_bag", "feature_alpha_dropout", "feature_dropout", "group_norm", "gru_cell",
+    "hardshrink", "instance_norm", "lstm_cell", "margin_ranking_loss", "max_pool3d", "native_channel_shuffle",
+    "pairwise_distance",
+    "pdist", "pixel_shuffle", "pixel_unshuffle", "relu_", "rnn_relu_cell", "rnn_tanh_cell", "rrelu",
+    "rrelu_", "segment_reduce", "selu_", "softshrink",
     "threshold_", "triplet_margin_loss",
 ]  # fmt: skip

@@ -83,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
 
     cache = commands.add_parser("cache", help="show where compiled code is kept, and how much")
     cache.add_argument("--clear", action="store_true", help="remove it")
+    cache.add_argument("--export", metavar="FILE", help="write it to a file, for machines like this one")
+    cache.add_argument("--load", metavar="FILE", help="take over such a file: only if you trust it")
     cache.set_defaults(run=_cache)
     return parser
 
@@ -201,12 +203,19 @@ def _bind(function: Callable[..., object], path: str, shapes: list[_Shape]) -> i
 
 
 def _cache(options: argparse.Namespace) -> None:
-    from .codegen.machine import store
+    from .codegen.machine import exchange, store
 
     print(f"{store.folder()}: {store.count()} files, {store.size() / 1e6:.1f} MB")
     if options.clear:
         store.clear()
         print("Cleared.")
+    try:
+        if options.load:
+            print(f"Loaded {exchange.load(options.load)} pieces of machine code.")
+        if options.export:
+            print(f"Exported {exchange.export(options.export)} pieces of machine code.")
+    except (PullbackError, OSError) as error:
+        raise _UsageError(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from pullback.tracer.errors import (
     ArgumentError,
+    CacheFileError,
     CompilationError,
     ConvergenceError,
     DimensionError,
@@ -14,6 +15,8 @@ from pullback.tracer.errors import (
     MutationError,
     OutputError,
     PullbackError,
+    RecompileError,
+    SeparationError,
     ShapeError,
     TraceError,
     UnsupportedError,
@@ -21,6 +24,7 @@ from pullback.tracer.errors import (
 
 __all__ = [
     "ArgumentError",
+    "CacheFileError",
     "CompilationError",
     "ConvergenceError",
     "DTypeError",
@@ -33,6 +37,8 @@ __all__ = [
     "MutationError",
     "OutputError",
     "PullbackError",
+    "RecompileError",
+    "SeparationError",
     "ShapeError",
     "TraceError",
     "UnsupportedError",

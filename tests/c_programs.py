@@ -54,9 +54,10 @@ GEMM(cblas_sgemm, float)
 def lapacke() -> str:
     """A LAPACKE, as far as programs need one, of SciPy's functions."""
     lines = []
-    for letter, kind in (("d", "double"), ("s", "float")):
-        for one in {one.function: one for one in ROUTINES.values()}.values():
-            tokens = one.tokens
+    routines = {(one.function, one.is_complex): one for one in ROUTINES.values()}
+    for dtype, kind in (("float64", "double"), ("float32", "float")):
+        for one in routines.values():
+            tokens, symbol = one.tokens, one.symbol(dtype)
             names = [f"a{place}" for place in range(len(tokens))]
             kinds = [
                 "char " if token.isupper() else "int " if token in EXTENTS else f"{kind} *"
@@ -67,22 +68,28 @@ def lapacke() -> str:
             given = [
                 ("&" if token.isupper() or token in EXTENTS else "") + names[place]
                 if place in own
-                else {"work": "work", "iwork": "iwork"}.get(token, f"&{token}")
+                else token
+                if token in ("work", "rwork", "iwork")
+                else f"&{token}"
                 for place, token in enumerate(tokens)
             ]
             last = names[max(place for place, token in enumerate(tokens) if token in EXTENTS)]
+            first = names[min(place for place, token in enumerate(tokens) if token in EXTENTS)]
             lines.append(
-                f"int LAPACKE_{letter}{one.function}(int order, {parameters})\n{{\n"
-                f"    void (*call)() = (void (*)()){address_of('cython_lapack', letter + one.function)}ULL;\n"
-                f"    {kind} asked, *work = &asked;\n"
-                f"    int integers = 0, *iwork = &integers, lwork = -1, liwork = -1, info = 0;\n"
+                f"int LAPACKE_{symbol}(int order, {parameters})\n{{\n"
+                f"    void (*call)() = (void (*)()){address_of('cython_lapack', symbol)}ULL;\n"
+                f"    {kind} asked[2], reals[2], *work = asked, *rwork = reals;\n"
+                f"    int integers = 0, *iwork = &integers;\n"
+                f"    int lwork = -1, lrwork = -1, liwork = -1, info = 0;\n"
                 f"    call({', '.join(given)});\n"
-                f"    lwork = (int)asked + 1;\n"
+                f"    lwork = (int)asked[0] + 1;\n"
+                f"    lrwork = {last} * (5 * {last} + 2 * {first} + 8) + 1;\n"
                 f"    liwork = integers + 8 * {last};\n"
-                f"    work = malloc(lwork * sizeof(*work));\n"
+                f"    work = malloc(lwork * sizeof(asked));\n"
+                f"    rwork = malloc(lrwork * sizeof(*rwork));\n"
                 f"    iwork = malloc(liwork * sizeof(int));\n"
                 f"    call({', '.join(given)});\n"
-                f"    free(work);\n    free(iwork);\n    return info;\n}}\n"
+                f"    free(work);\n    free(rwork);\n    free(iwork);\n    return info;\n}}\n"
             )
     return "".join(lines)
 

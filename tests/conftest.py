@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -67,6 +68,16 @@ def uncompiled() -> Iterator[None]:
     from uncompiled import uncompiled
 
     with uncompiled():
+        yield
+
+
+@pytest.fixture
+def partly_compiled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Of the cases of a test a part runs as machine code, and most of them by interpreters (`extent.py`)."""
+    from extent import machine_code
+
+    has_cases = hasattr(request.node, "callspec")
+    with machine_code(request.node.name) if has_cases else nullcontext():
         yield
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
 
 from uncompiled import uncompiled
 
 VARIABLE = "PULLBACK_TEST_WHOLE"
 """What the option sets, so that the processes of xdist inherit it."""
 WHOLE = VARIABLE in os.environ
+Way = TypeVar("Way")
 
 
 def examples(count: int) -> int:
@@ -19,8 +22,21 @@ def examples(count: int) -> int:
 
 
 def machine_code(case: object, one_in: int = 4) -> AbstractContextManager[None]:
-    """Where the generated code of a case is compiled; of most cases, the interpreter runs it.
+    """Where the generated code of a case is compiled; of most cases, the interpreter runs it."""
+    return nullcontext() if is_drawn(case, one_in) else uncompiled()
 
-    Which are compiled is drawn by their names: the same ones in every run.
-    """
-    return nullcontext() if WHOLE or zlib.crc32(str(case).encode()) % one_in == 0 else uncompiled()
+
+def is_drawn(case: object, one_in: int) -> bool:
+    """Whether a case is one of those that every run takes, one in so many, drawn by their names."""
+    return WHOLE or _number_of(case) % one_in == 0
+
+
+def some_of(ways: Sequence[Way], case: object, count: int = 1) -> list[Way]:
+    """In which of the ways a case is tested: so many that follow one another, drawn by its name."""
+    first, count = _number_of(case), min(count, len(ways))
+    return list(ways) if WHOLE else [ways[(first + more) % len(ways)] for more in range(count)]
+
+
+def _number_of(case: object) -> int:
+    """The same one in every run."""
+    return zlib.crc32(str(case).encode())

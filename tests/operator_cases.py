@@ -586,7 +586,7 @@ def _search(name: str, extreme: np.ufunc) -> Row:
     return Row(name, _first_of(extreme), cases, dtypes=EVERYTHING, ulps=0, no_rule=POSITION)
 
 
-def _sorted_positions(x: np.ndarray) -> np.ndarray:
+def _sorted_positions(x: np.ndarray, stable: bool = True) -> np.ndarray:
     """By Python's sort, nan as a number above all others."""
     result = np.empty(x.shape, np.int64)
     for place in np.ndindex(x.shape[:-1]):
@@ -655,7 +655,7 @@ REDUCTIONS = (
     Row(
         "sorted_positions",
         _sorted_positions,
-        ROWS_TO_SORT,
+        tuple(Case(one.shapes, {"stable": True}) for one in ROWS_TO_SORT),
         dtypes=NUMBERS,
         ulps=0,
         no_rule=POSITION,

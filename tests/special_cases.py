@@ -76,6 +76,11 @@ ROWS: dict[str, tuple[tuple[Range, ...], str]] = {
     "bdtrc": (((0, 4), (5, 8), (0.2, 0.8)), "ood"),
     "nbdtr": (((0, 4), (2, 5), (0.2, 0.8)), "ood"),
     "nbdtrc": (((0, 4), (2, 5), (0.2, 0.8)), "ood"),
+    "chdtri": (((0.8, 4.0), (0.2, 0.8)), "dd"),
+    "gdtrix": (((0.5, 2.0), (0.5, 3.0), (0.2, 0.8)), "ddd"),
+    "fdtri": (((1.0, 4.0), (1.0, 4.0), (0.2, 0.8)), "ddd"),
+    "jve": (((0, 4), (0.3, 6.0)), "od"),
+    "yve": (((0, 4), (0.3, 6.0)), "od"),
     "exp10": (((-1.0, 1.0),), "d"),
     "cosm1": (((-1.0, 1.0),), "d"),
     "sindg": (((-90.0, 90.0),), "d"),
@@ -94,5 +99,10 @@ POLYNOMIALS: dict[str, tuple[float, ...]] = {
     "eval_genlaguerre": (0.7,),
     "eval_gegenbauer": (0.7,),
     "eval_jacobi": (0.7, -0.3),
+    "eval_sh_legendre": (),
+    "eval_sh_chebyt": (),
+    "eval_sh_chebyu": (),
+    "eval_chebyc": (),
+    "eval_chebys": (),
 }
 """Of a degree, the parameters given, and x."""

@@ -63,4 +63,5 @@ def uncompiled() -> Iterator[None]:
 
 def counts(x: Any) -> Any:
     """How many elements are 0, 1 and 2, by a function that is not compiled."""
-    return pb.histc(1.0 * x, 3, 0, 2)
+    places = [pb.nonzero_static(x == number, size=x.shape[0], fill_value=-1) for number in range(3)]
+    return pb.stack([1.0 * (one >= 0).sum() for one in places])

@@ -55,6 +55,7 @@ class ConcreteValues:
 
         Raises:
             DimensionError: on the way to it, an index is out of range.
+            NotDrawnError: it depends on random numbers that code will draw.
         """
         node = self.plain(node)
         missing = _missing(node, self._known)

@@ -66,6 +66,18 @@ class CompilationError(PullbackError, RuntimeError):
     """Machine code could not be made of generated source; the message names the file."""
 
 
+class RecompileError(PullbackError, RuntimeError):
+    """A trace or a compilation inside of `fail_on_recompile`."""
+
+
+class SeparationError(PullbackError, ValueError):
+    """A function that is to be a sum over rows of data, and is none."""
+
+
+class CacheFileError(PullbackError, RuntimeError, ValueError):
+    """A file of exported machine code that is damaged, or was made for another machine or version."""
+
+
 class LinearAlgebraError(PullbackError, RuntimeError, np.linalg.LinAlgError):
     """A matrix that has not what is asked for: singular, not positive definite, without convergence."""
 

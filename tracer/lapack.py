@@ -21,9 +21,13 @@ from typing import Any
 
 import numpy as np
 
-LETTERS = {"float32": "s", "float64": "d"}
+from .spec import real_dtype
+
+LETTERS = {"float32": "sc", "float64": "dz"}
+"""By dtype those of real numbers, and of complex ones whose parts they are."""
 EXTENTS = ("m", "n")
-WORKSPACE = ("work", "lwork", "iwork", "liwork")
+OF_COMPLEX = ("rwork", "lrwork")
+WORKSPACE = ("work", "lwork", "iwork", "liwork", *OF_COMPLEX)
 CHECKED = "w"
 SMALL = 6
 """Columns up to which a decomposition by loops in generated code takes no longer than LAPACK's ..."""
@@ -44,10 +48,12 @@ class Routine:
     name: str
     function: str
     text: str
+    is_complex: bool = False
+    """Whether matrices are of complex numbers, in generated code pairs of real ones. Values are real."""
 
-    @property
+    @cached_property
     def tokens(self) -> list[str]:
-        return self.text.split()
+        return [one for one in self.text.split() if self.is_complex or one not in OF_COMPLEX]
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -58,6 +64,10 @@ class Routine:
             if one.islower() and one not in WORKSPACE and one != "info"
         ]
 
+    def symbol(self, dtype: str) -> str:
+        """What LAPACK calls it, for the dtype of real numbers."""
+        return LETTERS[dtype][self.is_complex] + self.function
+
     def __call__(self, *given: Any) -> None:
         """Call it for one matrix: integers for extents, arrays whose elements lie side by side."""
         self.of_each(1, *given)
@@ -66,7 +76,7 @@ class Routine:
         """Call it for so many matrices: each array holds one after the other."""
         extents = tuple([one for name, one in zip(self.parameters, given) if name in EXTENTS])
         arrays = {name: one for name, one in zip(self.parameters, given) if name not in EXTENTS}
-        _prepared(self, arrays[CHECKED].dtype.name, extents)(count, arrays)
+        _prepared(self, real_dtype(arrays[CHECKED].dtype).name, extents)(count, arrays)
 
 
 class _Prepared:
@@ -74,28 +84,33 @@ class _Prepared:
 
     def __init__(self, routine: Routine, dtype: str, extents: tuple[int, ...]) -> None:
         tokens = routine.tokens
-        self.function = _callable(LETTERS[dtype] + routine.function, len(tokens))
+        self.function = _callable(routine.symbol(dtype), len(tokens))
         names = [one for one in routine.parameters if one in EXTENTS]
-        numbers = {**dict(zip(names, extents)), "lwork": -1, "liwork": -1, "iwork": 0, "info": 0}
+        numbers = {
+            **dict(zip(names, extents)), "lwork": -1, "liwork": -1, "lrwork": -1, "iwork": 0, "info": 0
+        }  # fmt: skip
         integers = {name: ctypes.c_int(one) for name, one in numbers.items()}
         letters = {one: ctypes.c_char(one.encode()) for one in tokens if one.isupper()}
         self.kept = integers | letters
         self.fixed = {name: ctypes.addressof(one) for name, one in self.kept.items()}
-        asked = np.zeros(1, dtype)
-        self.function(*[self.fixed.get(one, asked.ctypes.data) for one in tokens])  # how much workspace
-        integers["lwork"].value = enough(int(asked[0]))
+        asked = {name: np.zeros(2, dtype) for name in tokens if name not in self.fixed}
+        places = self.fixed | {name: one.ctypes.data for name, one in asked.items()}
+        self.function(*[places[one] for one in tokens])  # which says how much workspace it needs
+        integers["lwork"].value = enough(int(asked["work"][0]))
+        integers["lrwork"].value = reals_of(*extents) if routine.is_complex else 0
         integers["liwork"].value = max(integers["iwork"].value, INTEGERS * numbers["n"])
-        self.work = 8 * integers["lwork"].value
-        self.room = self.work + 4 * integers["liwork"].value
+        sizes = (ELEMENT * integers["lwork"].value, ELEMENT * integers["lrwork"].value)
+        self.places = {"work": 0, "rwork": sizes[0], "iwork": sum(sizes)}
+        self.room = sum(sizes) + 4 * integers["liwork"].value
         self.tokens = tokens
 
     def __call__(self, count: int, arrays: dict[str, np.ndarray]) -> None:
         """For each of so many matrices in arrays; of failure tells nan."""
         info, room = ctypes.c_int(), np.empty(self.room, np.uint8)
         places = self.fixed | {name: one.__array_interface__["data"][0] for name, one in arrays.items()}
+        begin = room.__array_interface__["data"][0]
+        places |= {name: begin + place for name, place in self.places.items()}
         places["info"] = ctypes.addressof(info)
-        places["work"] = room.__array_interface__["data"][0]
-        places["iwork"] = places["work"] + self.work
         steps = [(name, one.nbytes // count) for name, one in arrays.items()] if count > 1 else []
         for place in range(count):
             self.function(*[places[one] for one in self.tokens])
@@ -106,6 +121,8 @@ class _Prepared:
 
 
 _prepared = functools.lru_cache(maxsize=1024)(_Prepared)
+ELEMENT = 16
+"""Bytes that are enough for a number of any dtype."""
 
 
 def enough(size: int) -> int:
@@ -113,19 +130,33 @@ def enough(size: int) -> int:
     return size + (size >> 20) + 1
 
 
-WITH_VECTORS = "V L n a n w work lwork iwork liwork info"
-TALL = "m n a m w u m v n work lwork iwork info"
+def reals_of(*extents: int) -> int:
+    """How many real numbers of workspace are enough for complex matrices, of which LAPACK's guide says it."""
+    most, least = max(extents), min(extents)
+    return least * (5 * least + 2 * most + 8) + 1
+
+
+def _of_both(name: str, function: str, of_complex: str, text: str) -> tuple[Routine, Routine]:
+    """A routine for real matrices, and that for complex ones."""
+    return Routine(name, function, text), Routine(f"complex_{name}", of_complex, text, True)
+
+
+WITH_VECTORS = "V L n a n w work lwork rwork lrwork iwork liwork info"
+TALL = "m n a m w u m v n work lwork rwork iwork info"
 ROUTINES = {
     one.name: one
-    for one in (
-        Routine("eigenvectors", "syevd", WITH_VECTORS),
-        Routine("eigenvalues", "syevd", WITH_VECTORS.replace("V", "N")),
-        Routine("singular_vectors", "gesdd", f"S {TALL}"),
-        Routine("singular_vectors_in_place", "gesdd", "O m n a m w a m v n work lwork iwork info"),
-        Routine("singular_values", "gesdd", "N m n a m w a m a n work lwork iwork info"),
-        Routine("reflections", "gelqf", "n m a n w work lwork info"),
-        Routine("orthonormal_rows", "orglq", "n m n a n w work lwork info"),
+    for pair in (
+        _of_both("eigenvectors", "syevd", "heevd", WITH_VECTORS),
+        _of_both("eigenvalues", "syevd", "heevd", WITH_VECTORS.replace("V", "N")),
+        _of_both("singular_vectors", "gesdd", "gesdd", f"S {TALL}"),
+        _of_both(
+            "singular_vectors_in_place", "gesdd", "gesdd", "O m n a m w a m v n work lwork rwork iwork info"
+        ),
+        _of_both("singular_values", "gesdd", "gesdd", "N m n a m w a m a n work lwork rwork iwork info"),
+        _of_both("reflections", "gelqf", "gelqf", "n m a n w work lwork info"),
+        _of_both("orthonormal_rows", "orglq", "unglq", "n m n a n w work lwork info"),
     )
+    for one in pair
 }
 
 

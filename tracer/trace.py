@@ -122,6 +122,7 @@ FEWEST_SERVED = 4
 """Parts that one copy of an array must have served before another copy is made of it."""
 
 
+NO_DRAWS = np.zeros((), INT64)
 FEWEST_STACKED = 4
 """Draws of one shape and dtype that are rows of one input."""
 OWN_REFERENCES = 2
@@ -142,7 +143,7 @@ class Trace:
 
     def __init__(self, name: str, differentiable: bool = False, answers: Sequence[np.ndarray] = ()) -> None:
         self.name = name
-        self.differentiable = differentiable
+        self.differentiable = self.records = differentiable
         self.values = ConcreteValues()
         """Of the call that is being traced; where no input has been given a value, there are none."""
         self.guards: list[Guard] = []
@@ -156,6 +157,10 @@ class Trace:
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
         """What is drawn anew in each call: the function that draws, and the input nodes of what it gives."""
+        self.counts: list[Node | None] = [None]
+        """Of the function, then of each body under way, the count of draws of code's (`draw_order.py`)."""
+        self.drawn_by_code: dict[Stream, Any] = {}
+        """The streams that code draws from, and their state before it does."""
         self.numbers: dict[Node, str] = {}
         """The inputs that are Python's numbers, with their names: their exact values are no guards."""
         self.lost_numbers = lost_numbers.LostNumbers()
@@ -243,6 +248,11 @@ class Trace:
         """
         self.streams.setdefault(stream, stream.get_state())
         (node,) = self._enter_drawn((draw(),), lambda: (draw(),))
+        return node
+
+    def capture_count(self) -> Node:
+        """The input node that the first draw of code takes: no draw yet."""
+        (node,) = self._enter_drawn((NO_DRAWS,), lambda: (NO_DRAWS,))
         return node
 
     def _enter_drawn(

@@ -91,6 +91,8 @@ class Machine:
     """Nanoseconds to store a number in one nest and to load it in another, where it stays near meanwhile."""
     memory_bandwidth: float = 20.0
     """Bytes of memory that are read or written in a nanosecond."""
+    planning: float = 4_000.0
+    """Nanoseconds for which Python plans a call."""
     gemm: Gemm = Gemm()
     loops: Loops = Loops()
 
@@ -142,6 +144,10 @@ class Machine:
 
     def stays_until_backward(self, nbytes: int) -> bool:
         """Whether a saved value is still in the cache of its core when the backward function reads it."""
+        return nbytes <= self.second_level
+
+    def stays_in_core(self, nbytes: int) -> bool:
+        """Whether what is walked again and again stays in the caches of a core."""
         return nbytes <= self.second_level
 
     @property
@@ -224,6 +230,12 @@ class Machine:
     def nanoseconds_alone(self, multiplications: int) -> float:
         """What products take in loops that do not vectorise."""
         return multiplications * self.loops.alone
+
+    # --- calls of Python ------------------------------------------------------------------------------------
+
+    def is_worth_preparing(self, nanoseconds: float) -> bool:
+        """Whether a call of Python does enough work to plan it, and to hand it over to code of its own."""
+        return nanoseconds >= self.planning
 
     # --- threads --------------------------------------------------------------------------------------------
 

@@ -18,11 +18,12 @@ import numpy as np
 from llvmlite import binding as llvm
 
 from ...tracer.errors import CompilationError
+from ...tracer.recompilation import refuse_recompilation
 from ...tracer.uninterrupted import uninterrupted
 from .. import blas, lapack, sorting
-from . import host_entry, store
+from . import exchange, host_entry, store
 from .kernel_types import DEFAULT_OPTIONS, ArrayType, CompileOptions, ScalarType, given_arguments
-from .loading import SHARE, built_in, engine, environment, hash_of
+from .loading import SHARE, built_in, engine, entry_hash
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Statistics:
 
 statistics = Statistics()
 _compiled: dict[tuple[Any, ...], Callable[..., Any]] = {}
+_entries: dict[Callable[..., Any], str] = {}
 
 
 def compile_function(
@@ -81,7 +83,7 @@ def _compile_once(
 def _load_or_compile(
     module: ModuleType, name: str, argument_types: tuple[ArrayType | ScalarType, ...], options: CompileOptions
 ) -> Callable[..., Any]:
-    digest = hash_of(
+    digest = entry_hash(
         module.__name__,
         name,
         argument_types,
@@ -89,18 +91,25 @@ def _load_or_compile(
         options.vector_width,
         sorted(options.brief_loops),
         options.sharing,
-        environment(),
     )
     symbol = f"pullback_{name}_{digest}"
     entry = f"{Path(module.__file__ or '').stem}.{name}.{digest}"
-    code = store.read(entry)
+    code = exchange.find(entry)
     if code is None:
+        refuse_recompilation(lambda: f"{name}() of {module.__file__} has no machine code yet")
         code = _compile(module, name, argument_types, options, symbol)
         store.write(entry, code)
         statistics.compilations += 1
     else:
         statistics.disk_hits += 1
-    return _load(code, symbol, name, given_arguments(argument_types, options.sharing))
+    function = _load(code, symbol, name, given_arguments(argument_types, options.sharing))
+    _entries[function] = entry
+    return function
+
+
+def entry_of(function: Callable[..., Any]) -> str:
+    """The name under which `store` keeps the machine code of what `compile_function` gave."""
+    return _entries[function]
 
 
 def _compile(

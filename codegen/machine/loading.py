@@ -86,9 +86,15 @@ def define(symbols: Mapping[str, int]) -> None:
         llvm.add_symbol(symbol, address)
 
 
-def hash_of(*parts: Any) -> str:
-    """All that the machine code depends on, hashed; of the source, the module's name holds the hash."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+def entry_hash(*parts: Any) -> str:
+    """All that machine code depends on, hashed: first the environment, then what is given."""
+    return environment_hash() + hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+@functools.cache
+def environment_hash() -> str:
+    """What the names of all entries begin their hash with that are of use here."""
+    return hashlib.sha256(repr(environment()).encode()).hexdigest()[:16]
 
 
 @functools.cache
@@ -107,7 +113,8 @@ def _code_behind() -> list[Path]:
     """The files whose contents become part of the machine code, or decide what it is."""
     folder = Path(__file__).parents[1]
     called = (
-        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions", "../tracer/lapack"
+        "blas", "lapack", "sorting", "host", "ordering", "matrices", "decompositions",
+        "complex_decompositions", "../tracer/lapack",
     )  # fmt: skip
     own = ("compile", "entry", "host_entry", "kernel_types", "loading", "sharing")
     names = (*called, *(f"machine/{name}" for name in own))
@@ -140,7 +147,7 @@ def load_llvm(
     for key, value in replacements.items():
         source = source.replace(f"<{key}>", str(value))
     define(symbols)
-    entry = f"{name}.{hash_of(source, level, environment())}"
+    entry = f"{name}.{entry_hash(source, level)}"
     code = store.read(entry)
     memory = engine()
     if code is None:

@@ -11,7 +11,6 @@ Source is written for people to read: what is compiled and run is the text in me
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import linecache
 import os
@@ -102,7 +101,6 @@ def _write(path: Path, content: bytes) -> bool:
     """Put `content` at `path`, whole or not at all, readable by the user only; says whether it is there."""
     try:
         private_folder.make(path.parent)
-        _tidy_once(path.parent)
         return private_folder.write(path, content)
     except (OSError, UntrustedError) as error:
         _warn_once(path.parent, error)
@@ -122,10 +120,6 @@ def _read(path: Path) -> bytes | None:
         with contextlib.suppress(OSError):  # a cache that can only be read
             os.utime(path)
     return content
-
-
-# Once in a process for each folder.
-_tidy_once = functools.cache(private_folder.remove_left_over)
 
 
 # --- Source -----------------------------------------------------------------------------------------------
@@ -202,6 +196,11 @@ def write(name: str, content: bytes) -> None:
     path = folder() / f"{name}.bin"
     if _write(path, _header(name, content) + content):
         _limit_size()
+
+
+def names() -> list[str]:
+    """Of all machine code that is kept."""
+    return sorted(path.stem for path, _ in _entries() if path.suffix == ".bin")
 
 
 def _header(name: str, content: bytes) -> bytes:

@@ -349,6 +349,10 @@ class _Pool:
         self._share(self._spin, ctypes.addressof(times), ctypes.sizeof(ctypes.c_int64), count, helpers)
         return time.perf_counter() - start
 
+    def run(self, function: int, parts: ctypes.Array[Any], helpers: int) -> None:
+        size = ctypes.sizeof(parts) // len(parts)
+        self._share(function, ctypes.addressof(parts), size, len(parts), helpers)
+
     def _pauses_in(self, seconds: float) -> int:
         """How often a thread can look for work in that time, on this processor."""
         times = 500
@@ -397,6 +401,14 @@ def time_of_parts(count: int, seconds: float, helpers: int) -> float:
     have_workers(helpers)
     assert _pool is not None
     return _pool.time_of_parts(count, seconds, helpers)
+
+
+def run_parts(function: int, parts: ctypes.Array[Any], threads: int) -> None:
+    """Call the function at an address with that of each part, in so many threads, this one among them."""
+    load()
+    have_workers(threads - 1)
+    assert _pool is not None
+    _pool.run(function, parts, threads - 1)
 
 
 def number() -> int:

@@ -67,7 +67,7 @@ def _statement(root: Root, plan: Plan) -> Statement:
     node = root.node
     choices = root.value is not None and any(isinstance(one, Select) for one in parts(root.value))
     place = node.origin.place if node.origin.line else ""
-    name = HostCall.of(node).public_name if isinstance(root, Host) else node.operator.name
+    name = HostCall.of(root.called).public_name if isinstance(root, Host) else node.operator.name
     return Statement(root.name, name, plan.name_of(node) or None, _reason(root, plan), place, choices)
 
 

@@ -54,12 +54,9 @@ def _is_row_value(one: Compute, axes: set[Axis]) -> bool:
 
 def serial_values(items: list[Item], stored: set[Node]) -> set[Node]:
     """What a loop computes and then adds, one element after another, where the loop is worth several."""
-    found: set[Node] = set()
-    for loop in items:
-        serial = [one for one in loop.items if _is_serial(one)] if isinstance(loop, Loop) else []
-        if serial and _gains_by_vectors(loop):  # type: ignore[arg-type]
-            found |= {one.node for root in serial if (one := _dear_value(root)) is not None}  # type: ignore[arg-type]
-    return found - stored
+    loops = (one for one in items if isinstance(one, Loop) and any(map(_is_serial, one.items)))
+    serial = (root for loop in loops for root in _worth_vectors(loop) if _is_serial(root))
+    return {value.node for root in serial if (value := _dear_value(root)) is not None} - stored
 
 
 def _is_serial(item: Item) -> bool:
@@ -69,19 +66,21 @@ def _is_serial(item: Item) -> bool:
 def _dear_value(root: Root) -> Compute | None:
     """What is added, if it is computed, and dear where it is a term of a running sum."""
     value = root.value
-    is_dear = isinstance(value, Compute) and (root.at_positions or arithmetic(value, set()) >= EXPENSIVE)
-    return value if is_dear else None  # type: ignore[return-value]
+    if not isinstance(value, Compute):
+        return None
+    return value if root.at_positions or arithmetic(value, set()) >= EXPENSIVE else None
 
 
-def _gains_by_vectors(loop: Loop) -> bool:
-    """Whether a loop of statements alone computes so much that vectors pay for the way through memory."""
-    if loop.extent.value < 2 * rows_of_block() or not all(isinstance(item, Root) for item in loop.items):
-        return False
-    if any(isinstance(one, Scan) for one in loop.items) and any(one.writes_over for one in loop.items):  # type: ignore[union-attr]
-        return False
+def _worth_vectors(loop: Loop) -> list[Root]:
+    """The statements of a loop that has nothing else, if their vectors pay for the way through memory."""
+    roots = [one for one in loop.items if isinstance(one, Root)]
+    if loop.extent.value < 2 * rows_of_block() or len(roots) < len(loop.items):
+        return []
+    if any(isinstance(one, Scan) for one in roots) and any(one.writes_over for one in roots):
+        return []
     seen: set[Node] = set()
-    values = [root.value for root in loop.items if isinstance(root, Root) and root.value is not None]
-    return sum(arithmetic(value, seen) for value in values) >= EXPENSIVE
+    effort = sum(arithmetic(root.value, seen) for root in roots if root.value is not None)
+    return roots if effort >= EXPENSIVE else []
 
 
 def split_into_blocks(items: list[Item], roots: list[Root], kept: dict[Node, tuple[int, ...]]) -> list[Item]:
@@ -96,18 +95,17 @@ def _in_blocks(loop: Loop, roots: list[Root], kept: dict[Node, tuple[int, ...]])
     if loop.steps:
         return loop
     if any(map(_is_serial, loop.items)):
-        if _gains_by_vectors(loop):
-            runs = _alternating(loop.items)  # type: ignore[arg-type]
+        runs = _alternating(_worth_vectors(loop))
     elif _gains(loop, roots, kept):
         runs = [list(run) for _, run in groupby(loop.items, key=lambda item: isinstance(item, Loop))]
     return in_blocks_of(loop, runs, roots) if len(runs) > 1 else loop
 
 
-def _alternating(items: list[Root]) -> list[list[Item]]:
+def _alternating(roots: list[Root]) -> list[list[Item]]:
     """What vectors compute and what goes one element after another, in turn, each behind what it reads."""
     places: dict[Node, int] = {}
     runs: dict[int, list[Item]] = {}
-    for one in items:
+    for one in roots:
         behind = max((places.get(load.node, 0) for load in one.reads), default=0)
         place = behind + (behind % 2 != _is_serial(one))
         places[one.node] = max(place, places.get(one.node, 0))

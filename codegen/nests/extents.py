@@ -15,6 +15,7 @@ from typing import Any
 from pullback.tracer.dims import LARGEST_CUT, Dim, Formula, base_of, canonical
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.loop import LoopNode, is_loop
+from pullback.tracer.ops.complex_parts import BY_CALLS
 from pullback.tracer.ops.contraction import split_subscripts
 from pullback.tracer.ops.control import UNKNOWN_LENGTH, loop_result
 from pullback.tracer.ops.creation import iota
@@ -356,6 +357,14 @@ def _decomposition(node: Node, operands: list[Symbols]) -> Symbols:
     return (*batch, fresh(node.shape[-3]), rows, columns)
 
 
+def _decomposition_of_pairs(node: Node, operands: list[Symbols]) -> Symbols:
+    """The same of complex matrices, or real numbers in rows of their length."""
+    *batch, rows, columns, parts = operands[0]
+    if len(node.shape) < len(operands[0]):
+        return (*batch, fresh(node.shape[-2]), columns)
+    return (*batch, fresh(node.shape[-4]), rows, columns, parts)
+
+
 def _unify_indices(indices: list[Symbols]) -> Symbols:
     for other in indices[1:]:
         for first, second in zip(indices[0], other):
@@ -432,7 +441,9 @@ _RULES: dict[str, Rule] = {
     "complex": _broadcast,
     "eager": _broadcast,
     "foreign": _fresh,
+    "draw": _fresh,
     "on_pairs": _fresh,
+    **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
     "least_squares": _fresh,
     "sylvester": _sides,
     "banded_solution": _sides,

@@ -20,6 +20,7 @@ from pullback.tracer.ops.control import loop_result
 from pullback.tracer.ops.windows import PLACE
 
 from ..cost.machine import EXPENSIVE
+from ..host import runs_on_host
 from ..rewriting.calls import matrices_of
 from ..rewriting.unroll import SMALL
 from .delays import delay_in, find_delays
@@ -305,10 +306,11 @@ def _compute_into(
 
 
 def _may_be_row(node: Node, one: StepLoop, outputs: set[Node]) -> bool:
-    """Whether whatever reads a value may read it in a row: BLAS takes it from there."""
+    """Whether whatever reads a value may read it in a row: BLAS, and Python, take it from there."""
     readers = [reader for reader in one.node.body.nodes if node in reader.operands]
     needs_array = any(reader.operator is m.reshape and merges_dimensions(reader) for reader in readers)
-    return node.operator.family == "elementwise" and node not in outputs and not needs_array
+    has_rows = node.operator.family == "elementwise" or (runs_on_host(node) and node.spec.ndim > 0)
+    return has_rows and node not in outputs and not needs_array
 
 
 def _enter_result(

@@ -75,7 +75,7 @@ class Plan:
         self.names = NamePool({stem, *bounds, *(one.name for one in self.buffers.values())}, given)
         """From which functions take the names of their variables, each from a copy."""
         self.extent_names = self._extent_names()
-        called = dict.fromkeys(HostCall.of(one.node) for one in self.tree.roots if isinstance(one, Host))
+        called = dict.fromkeys(HostCall.of(one.called) for one in self.tree.roots if isinstance(one, Host))
         self.host_calls = {one: self.names.take(one.public_name) for one in called}
         """Functions that Python runs, with their names."""
 

@@ -62,8 +62,11 @@ def find_roots(graph: Graph, lowering: Lowering, loops: Mapping[Node, StepLoop])
         elif node in rows and node.operator is gemm:
             storage, row = rows[node]
             result.extend(_roots_of_gemm(node, lowering, storage, (row,)))
+        elif node in rows and runs_on_host(node):
+            storage, row = rows[node]
+            result.append(host_root(node, lowering, storage, (row,)))
         elif node in rows:
-            result.append(_row_root(*rows[node], node, lowering.computed, lowering))
+            result.extend(_row_roots(*rows[node], node, lowering.computed, lowering))
         elif node not in stacks and node in lowering.stored and not node.is_input and node not in early:
             result.extend(_roots_of(node, lowering))
     return first_for_loops(result)
@@ -73,24 +76,26 @@ def _roots_of_loop(loop: StepLoop, lowering: Lowering, loops: Mapping[Node, Step
     """The carries before the first step; then the body, and what is stored of it after each step."""
     for init, history, first in zip(loop.node.node.operands, loop.histories, loop.first):
         if history not in loop.replaced:
-            yield _row_root(history, number(first), init, lowering.element, lowering)
+            yield from _row_roots(history, number(first), init, lowering.element, lowering)
     if loop.node.trips is not None:
         yield _root(StepCount, loop.node.node, (), lowering.element(loop.node.trips, ()), ())
     inside = find_roots(loop.node.body, lowering, loops)
     for value, storage, row in loop.stores:
         if loop.in_storage.get(value) != (storage, row):
-            inside.append(_row_root(storage, row, value, lowering.element, lowering))
+            inside.extend(_row_roots(storage, row, value, lowering.element, lowering))
     for root in inside:
         root.steps = root.steps or loop.loops
         yield root
 
 
-def _row_root(
+def _row_roots(
     storage: Node, row: Index, value: Node, element: Callable[..., Expression], lowering: Lowering
-) -> Root:
-    """A value of the body of a loop, written into a row of its storage."""
-    at = _at(axes := _axes(lowering.extents[value]))
-    return _root(Store, storage, axes, element(value, at), (row, *at))
+) -> Iterator[Root]:
+    """A value of the body of a loop, written into a row of its storage; a concatenation part by part."""
+    for part, offsets in _parts(value, lowering.stored):
+        at = _at(axes := _axes(lowering.extents[part]))
+        written = element(value, at) if part is value else lowering.element(part, at)
+        yield _root(Store, storage, axes, written, (row, *_shifted(at, offsets)))
 
 
 def _axes(symbols: Sequence[Symbol]) -> tuple[Axis, ...]:
@@ -117,7 +122,7 @@ def _roots_of(node: Node, lowering: Lowering) -> Iterator[Root]:
     elif takes_wholes(node):
         yield whole_root(node, lowering)
     elif runs_on_host(node):
-        yield host_root(node, lowering)
+        yield host_root(node, lowering, node)
     elif node.operator in ix.SCATTERS:
         updates, *indices = node.operands
         for part, offsets in _parts(updates, lowering.stored, indices[0].spec.ndim):

@@ -249,17 +249,21 @@ class Call(Root):
         return operations_of_call(self.node)
 
 
+@dataclass(eq=False)
 class Host(Call):
     """Python evaluates an operator that has no form in code, of whole arrays."""
 
     name, reason = "host", "evaluated by Python"
+
+    called: Node = field(kw_only=True)
+    """What is evaluated, into all of `node` or a row of it."""
 
     def may_be_shared(self, axis: Axis | None) -> bool:
         return False
 
     @property
     def operations(self) -> float:
-        return float(self.node.spec.size * TRANSCENDENTAL)
+        return float(self.called.spec.size * TRANSCENDENTAL)
 
 
 @dataclass(eq=False)

@@ -24,11 +24,11 @@ def whole_root(node: Node, lowering: Lowering) -> Call:
     return Call(node, looped, None, target, reads=reads)
 
 
-def host_root(node: Node, lowering: Lowering) -> Host:
-    """The call of what Python evaluates, with arrays as they are."""
+def host_root(node: Node, lowering: Lowering, storage: Node, row: tuple[Index, ...] = ()) -> Host:
+    """The call of what Python evaluates, with arrays as they are, or rows of them."""
     reads = tuple(_read(x, (), lowering) for x in node.operands)
-    target = tuple(map(of_axis, map(Axis, lowering.extents[node])))
-    return Host(node, (), None, target, reads=reads)
+    target = (*row, *map(of_axis, map(Axis, lowering.extents[node])))
+    return Host(storage, (), None, target, reads=reads, called=node)
 
 
 def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
@@ -36,9 +36,9 @@ def dims_taken_whole(roots: Sequence[Root]) -> dict[Node, range]:
     found: dict[Node, range] = {}
     for root in roots:
         if isinstance(root, Host):
-            found[root.node] = range(root.node.spec.ndim)
-            for load, taken in zip(root.reads, root.node.operands):
-                found[load.node] = range(load.node.spec.ndim - taken.spec.ndim, load.node.spec.ndim)
+            arrays = (root.node, *(load.node for load in root.reads))
+            for node, taken in zip(arrays, (root.called, *root.called.operands)):
+                found[node] = range(node.spec.ndim - taken.spec.ndim, node.spec.ndim)
         elif takes_wholes(root.node):
             batch = root.node.operands[0].spec.ndim - call_of(root.node).dims
             for node in (root.node, *(load.node for load in root.reads)):

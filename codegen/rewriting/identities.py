@@ -13,6 +13,8 @@ from pullback.tracer.ops import movement as m
 
 from .simplify import rewrite
 
+MONOIDS = {one.monoid.fold.name: one.monoid for one in operators("reduction") if one.monoid}
+"""By the operator that combines two elements."""
 LONGEST_POWER_CHAIN = 8
 """The largest exponent that is written as products."""
 
@@ -24,23 +26,29 @@ def _same_shape(x: Node, node: Node) -> Node | None:
     return x if x.shape == node.shape else m.expand(x, shape=node.shape)
 
 
-@rewrite("add")
-def _add(node: Node) -> Node | None:
-    a, b = node.operands
-    if a.scalar_value == 0 and not _is_negative_zero(b):
-        return _same_shape(b, node)
-    if b.scalar_value == 0:
-        return _same_shape(a, node)
-    if b.operator is e.negative:
-        return e.subtract(a, b.operands[0])
-    if a.operator is e.negative:
-        return e.subtract(b, a.operands[0])
-    return e.multiply(a, 2) if a is b else None
+@rewrite(*MONOIDS)
+def _with_the_identity(node: Node) -> Node | None:
+    """The element that changes no other, of which a total begins, is not combined with others."""
+    identity = MONOIDS[node.operator.name].identity(node.dtype)
+    for one, other in (node.operands, node.operands[::-1]):
+        if other.scalar_value == identity and not (identity == 0 and _is_negative_zero(one)):
+            return _same_shape(one, node)
+    return None
 
 
 def _is_negative_zero(node: Node) -> bool:
     value = node.scalar_value
     return value == 0 and math.copysign(1.0, float(value or 0.0)) < 0
+
+
+@rewrite("add")
+def _add(node: Node) -> Node | None:
+    a, b = node.operands
+    if b.operator is e.negative:
+        return e.subtract(a, b.operands[0])
+    if a.operator is e.negative:
+        return e.subtract(b, a.operands[0])
+    return e.multiply(a, 2) if a is b else None
 
 
 @rewrite("subtract")
@@ -62,8 +70,6 @@ def _multiply(node: Node) -> Node | None:
     a, b = node.operands
     if a.scalar_value is not None and b.scalar_value is None:
         return e.multiply(b, a)  # constants to the right
-    if b.scalar_value == 1:
-        return _same_shape(a, node)
     if b.scalar_value == -1:
         return _same_shape(-a, node)
     if a.operator is e.negative and b.operator is e.negative:

@@ -1,7 +1,7 @@
 """Complex values as pairs of real ones, before derivatives are taken: what follows knows real numbers alone.
 
 The derivative by the parts of a complex variable is PyTorch's gradient of it, so no rule is needed here. What
-has no form in parts (Fourier transforms, decompositions, running products) Python computes, of pairs.
+has no form in parts (Fourier transforms, decompositions) Python computes, of pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pullback.tracer.operator import OPERATORS
 from pullback.tracer.ops import composite as c
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
-from pullback.tracer.ops.complex_parts import PARTS_OF, on_pairs
+from pullback.tracer.ops.complex_parts import BY_CALLS, PARTS_OF, on_pairs
 from pullback.tracer.ops.contraction import contract
 from pullback.tracer.ops.control import (
     DERIVATIVES,
@@ -33,6 +33,7 @@ from pullback.tracer.ops.reduction import amax, sum_
 from pullback.tracer.origin import located_at
 from pullback.tracer.spec import Spec, broadcast_shapes, real_dtype
 
+from .complex_products import product, running_product
 from .pairs import Pair, Value
 from .split_bodies import BodySplitter, Values, whole_inputs
 
@@ -365,7 +366,7 @@ def _partwise(node: Node, *operands: Value) -> Pair:
 
 
 def _called(node: Node, *operands: Value) -> Value:
-    """By Python, which computes with complex numbers: those of an array of pairs, where it lies."""
+    """By LAPACK, or Python, which compute with complex numbers: those of an array of pairs, where it lies."""
     pairs = tuple(place for place, one in enumerate((*node.operands, node)) if one.dtype.kind == "c")
     arrays = [
         _as_pairs(_pair(value)).named(one.name or "pairs") if place in pairs else _real(value)
@@ -373,7 +374,8 @@ def _called(node: Node, *operands: Value) -> Value:
     ]
     options = tuple(sorted(node.attributes.items()))
     attributes = {"of": node.operator.name, "pairs": pairs, "options": options}
-    found = make_node(on_pairs, tuple(arrays), attributes, name=node.name or node.operator.noun)
+    operator = BY_CALLS.get(node.operator.name, on_pairs)
+    found = make_node(operator, tuple(arrays), attributes, name=node.name or node.operator.noun)
     return _parts_of(found) if node.dtype.kind == "c" else found
 
 
@@ -543,6 +545,8 @@ RULES: dict[str, Rule] = {
     "contract": lambda node, a, b: _product(
         _pair(a), _pair(b), lambda x, y: contract(x, y, subscripts=node.attributes["subscripts"])
     ),
+    "prod": lambda node, a: product(node, _pair(a), _times),
+    "cumprod": lambda node, a: running_product(node, _pair(a), _times),
     "norm": _norm, "var": _variance, "std": _deviation, "logsumexp": _log_of_sum_of_exp,
     "jacobian": _jacobian, "gradient": _along_given, "tangent": _along_given,
 }  # fmt: skip

@@ -2,17 +2,20 @@
 
 Each use of a part contributes a cotangent with zeros around it. Added up as they are, every element would be
 a sum over all uses. So those of the same part are added first, and parts that do not overlap are laid side
-by side, which is a concatenation and no sum at all.
+by side, which is a concatenation and no sum at all. Totals, too, are added before they are summed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pullback.tracer.graph import Graph, Node, constant, rebuild_from, with_operands
+from pullback.tracer.graph import Graph, Node, constant, rebuild, rebuild_from, with_operands
 from pullback.tracer.ops import elementwise as e
 from pullback.tracer.ops import movement as m
+from pullback.tracer.ops import reduction as r
 from pullback.tracer.origin import located_at
 
 from .slices import is_in_zeros, region_inside
@@ -38,6 +41,33 @@ def join_padded_terms(graph: Graph) -> Graph:
         return with_operands(node, operands) if joined is None else joined
 
     return rebuild_from(graph, change)
+
+
+def join_totals(graph: Graph) -> Graph:
+    """In gradients, the sum of two arrays of totals over the same dimensions is one array of totals."""
+    uses = Counter([operand for node in graph.nodes for operand in node.operands] + list(graph.outputs))
+
+    def change(node: Node, operands: tuple[Node, ...]) -> Node:
+        is_sum = node.operator in (e.add, e.subtract) and node.origin.is_backward
+        are_alone = all(uses[one] == 1 for one in node.operands)
+        if is_sum and are_alone and _are_totals_alike(operands):
+            with located_at(node.origin):
+                terms = node.operator(*(one.operands[0] for one in operands))
+                return r.sum_(terms, **operands[0].attributes)
+        return with_operands(node, operands)
+
+    return rebuild(graph, change)
+
+
+def _are_totals_alike(operands: Sequence[Node]) -> bool:
+    one, other = operands
+    return (
+        one.operator is other.operator is r.sum_
+        and one.spec.ndim > 0
+        and one.attributes == other.attributes
+        and one.operands[0].spec == other.operands[0].spec
+        and one.spec.is_float
+    )
 
 
 def inner_sums(graph: Graph) -> set[Node]:

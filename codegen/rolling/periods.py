@@ -48,9 +48,12 @@ class Stretch:
 
 
 def find_stretches(
-    sequence: Sequence[Node], fewest_steps: int, fewest_saved: int, ragged: bool = False
+    sequence: Sequence[Node],
+    fewest_steps: Callable[[int], int],
+    fewest_saved: int,
+    ragged: bool = False,
 ) -> Iterator[Stretch]:
-    """Stretches of at least so many steps that save so many operations, shortest periods first.
+    """Stretches of at least so many steps of a period that save so many operations, shortest periods first.
 
     Those of `ragged` operations may have other extents in each step.
     """
@@ -62,7 +65,7 @@ def find_stretches(
         for start, stop in zip(edges[::2], edges[1::2]):
             steps = (int(stop) - int(start)) // period + 1
             saved = weights[start + (steps - 1) * period] - weights[start]
-            if steps >= fewest_steps and saved >= fewest_saved:
+            if steps >= fewest_steps(period) and saved >= fewest_saved:
                 yield Stretch(int(start), period, steps, (int(stop) - int(start)) % period)
 
 
@@ -169,7 +172,7 @@ def whole_of(node: Node) -> Node:
     return node.operands[0] if node.operator is m.slice_ else node
 
 
-def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:
+def _periods(tokens: np.ndarray, fewest_steps: Callable[[int], int]) -> list[int]:
     """Distances at which enough runs of tokens repeat, short ones first."""
     count = len(tokens) - RUN + 1
     if count < 2:
@@ -184,5 +187,7 @@ def _periods(tokens: np.ndarray, fewest_steps: int) -> list[int]:
         distances = (later - earlier)[runs[later] == runs[earlier]]
         for distance, times in zip(*np.unique(distances, return_counts=True)):
             found[int(distance)] = found.get(int(distance), 0) + int(times)
-    enough = [period for period, times in found.items() if times >= (fewest_steps - 2) * period - RUN]
+    enough = [
+        period for period, times in found.items() if times >= (fewest_steps(period) - 2) * period - RUN
+    ]
     return sorted(enough)[:MOST_PERIODS]

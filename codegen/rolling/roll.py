@@ -15,12 +15,15 @@ from pullback.tracer.graph import Graph, Node, new_node
 from pullback.tracer.loop import has_loops
 from pullback.tracer.verify import checked
 
+from ..drawn_once import draws_itself
 from ..passes import run_passes
 from .bodies import share_loops, tidy_loops
 from .periods import CannotRoll, Stretch, find_shorter, find_stretches, weight
 from .rolled import CannotRollLoop, RolledGraph
 from .steps import (
     FEWEST_IF_KNOWN,
+    FEWEST_LONG_STEPS,
+    FEWEST_NODES_OF_LONG,
     FEWEST_NODES_SAVED,
     FEWEST_STEPS,
     Carried,
@@ -71,10 +74,11 @@ def _roll_once(
     place = {node: index for index, node in enumerate(sequence)}
     chosen: list[StepsOfLoop] = []
     last_use = _last_uses(graph, sequence)
-    for stretch in find_stretches(sequence, FEWEST_STEPS, FEWEST_NODES_SAVED, ragged):
+    for stretch in find_stretches(sequence, _fewest_steps, FEWEST_NODES_SAVED, ragged):
         if any(stretch.start < one.stop and one.start < stretch.stop for one in chosen):
             continue
-        parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= FEWEST_STEPS]
+        fewest = _fewest_steps(stretch.period)
+        parts = [one for one in even_parts(stretch, sequence, place) if one.steps >= fewest]
         if not parts:
             uneven = "it reads or writes at places that do not advance by a constant"
             refused[_refusal(stretch, sequence, uneven)] = None
@@ -109,6 +113,11 @@ def _roll_once(
             loops.remove(reason.loop)
             refused[_refusal(reason.loop.stretch, sequence, reason)] = None
     return None
+
+
+def _fewest_steps(period: int) -> int:
+    """How many steps of so many operations a loop has at least; operations may be loops of more."""
+    return FEWEST_LONG_STEPS if period >= FEWEST_NODES_OF_LONG else FEWEST_STEPS
 
 
 def _last_uses(graph: Graph, sequence: Sequence[Node]) -> dict[Node, int]:
@@ -158,6 +167,8 @@ def _with_last_step(loop: StepsOfLoop, sequence: list[Node]) -> StepsOfLoop:
             made.append(node)
             found += 1
             index += 1
+        elif draws_itself(expected):
+            return loop
         else:
             made.append(expected)
     if 2 * found <= period:

@@ -14,6 +14,7 @@ import numpy as np
 
 from pullback.tracer.graph import Node
 from pullback.tracer.loop import is_loop
+from pullback.tracer.merge import identity_of
 from pullback.tracer.ops import movement as m
 from pullback.tracer.ops.control import loop_result
 
@@ -24,6 +25,10 @@ from .rows import advance_of, advance_of_constants, advances_evenly, can_stack, 
 
 FEWEST_STEPS = 8
 """From which a stretch becomes a loop: fewer are compiled as soon written out, and fuse further."""
+FEWEST_LONG_STEPS = 3
+"""The same of steps that are long ..."""
+FEWEST_NODES_OF_LONG = 100
+"""... which have so many operations, and take no arrays that have to be copied."""
 FEWEST_IF_KNOWN = 2
 """The same where there is a longer loop over the same operations."""
 FEWEST_NODES_SAVED = 48
@@ -97,13 +102,13 @@ class StepsOfLoop:
 
 
 def analysed(
-    stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int], fewest: int = FEWEST_STEPS
+    stretch: Stretch, sequence: Sequence[Node], place: dict[Node, int], fewest: int = FEWEST_LONG_STEPS
 ) -> StepsOfLoop:
     """The loop that a stretch is, perhaps without its first and last steps. Raises CannotRoll."""
     for _ in range(MOST_PEELED + 1):
         try:
             loop = classified(stretch, sequence, place)
-            if fewest == FEWEST_STEPS:
+            if fewest == FEWEST_LONG_STEPS:
                 _require_gain(loop, sequence)
             return loop
         except _Shorter as shorter:
@@ -323,6 +328,8 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
     start, period = stretch.start, stretch.period
     places = [place.get(node, -1) for node in nodes]
     if all(found < start for found in places):
+        if _are_equal(nodes):
+            return Fixed(first)
         if not can_stack(nodes):
             raise CannotRoll(f"each step takes another value from outside, as {_name(first)}")
         return Row(tuple(nodes))
@@ -352,6 +359,12 @@ def _operand(nodes: Sequence[Node], offset: int, stretch: Stretch, place: dict[N
     return Carried(offset - distance + lag * period, lag, inits)
 
 
+def _are_equal(nodes: Sequence[Node]) -> bool:
+    """Whether values compute the same: each step may make one anew, and passes put them in front of all."""
+    first = identity_of(nodes[0])
+    return not any(node.is_input for node in nodes) and all(identity_of(node) == first for node in nodes)
+
+
 def same_constant(one: Node, other: Node) -> bool:
     return one.attributes["value"] == other.attributes["value"] and one.spec == other.spec
 
@@ -362,13 +375,15 @@ def _require_gain(loop: StepsOfLoop, sequence: Sequence[Node]) -> None:
     inside = [
         sequence[stretch.start + offset] for offset in range(stretch.period) if offset not in loop.invariant
     ]
-    saved = (stretch.steps - 1) * sum(map(weight, inside))
-    if saved < FEWEST_NODES_SAVED or stretch.steps < FEWEST_STEPS:
-        raise CannotRoll("it is short")
+    each = sum(map(weight, inside))
+    saved = (stretch.steps - 1) * each
     copied = {
         one.nodes for row in loop.operands for one in row if isinstance(one, Row) and is_copied(one.nodes)
     }
-    if sum(map(weight, inside)) < FEWEST_NODES_FOR_COPY * len(copied):
+    is_long = each >= FEWEST_NODES_OF_LONG and stretch.steps >= FEWEST_LONG_STEPS and not copied
+    if saved < FEWEST_NODES_SAVED or (stretch.steps < FEWEST_STEPS and not is_long):
+        raise CannotRoll("it is short")
+    if each < FEWEST_NODES_FOR_COPY * len(copied):
         raise CannotRoll("each step takes other arrays, and does little with them")
     writes = any(sequence[stretch.start + offset].operator is not m.slice_ for offset in loop.windows)
     if all(node.operator.family == "movement" for node in inside) and not writes:

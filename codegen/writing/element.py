@@ -190,10 +190,10 @@ class ElementWriter(IndexWriter):
         return choice if None in answers else choice.inside
 
     def _simplified(self, expression: Compute) -> Expression:
-        """A number for an operator on numbers, and the other term of a sum with 0."""
+        """A number for an operator on elements that are numbers, and the other term of a sum with 0."""
         operands, operator = [*map(self.chosen, expression.operands)], expression.node.operator
         numbers = [one for one in operands if isinstance(one, Literal) and formula_of(one.value) is None]
-        if operands and len(numbers) == len(operands):
+        if operands and len(numbers) == len(operands) and operator.scalar is not None:
             values = (np.asarray(one.value, one.dtype) for one in numbers)
             with np.errstate(all="ignore"):
                 result = np.asarray(operator.evaluate(*values, **expression.node.attributes))

@@ -97,12 +97,12 @@ class LibraryWriter(RootWriter):
 
     def _host(self, root: Host, scope: Scope) -> ir.Host:
         """`erfinv(x, result)`; a number is an array without dimensions, or with one if among others."""
-        node, function = root.node, HostCall.of(root.node)
+        node, function = root.called, HostCall.of(root.called)
         operands = tuple(
             self._array_of(read.node, read.indices[: len(read.indices) - x.spec.ndim], scope)
             for x, read in zip(node.operands, root.reads)
         )
-        out = self._part(node, (), scope)
+        out = self._part(root.node, root.target[: len(root.target) - node.spec.ndim], scope)
         if not node.spec.ndim and any(one.places for one in operands):
             out = replace(out, shape=(ir.number(1),))
         return ir.Host(self.arrays.host_calls[function], function, (*operands, out), (node.origin,))

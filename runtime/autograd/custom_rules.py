@@ -25,7 +25,7 @@ from ..values.nodes import targets_behind
 from ..values.tensor import Tensor, make
 from .autograd import pull_back
 from .ruled_calls import call_ruled
-from .rules import RuledCall
+from .rules import RuledCall, are_plain
 
 Function = Callable[..., Any]
 
@@ -34,6 +34,7 @@ class _WithRule(HasParts):
     """A function that is called as it is, and differentiated by a rule."""
 
     parts: ClassVar[tuple[str, ...]] = ("function", "_rule")
+    _rule: Any = None
 
     def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
         if not callable(function):
@@ -55,6 +56,8 @@ class _WithRule(HasParts):
         return self if instance is None else MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._rule is not None and not (kwargs or self.nondiff_argnums) and are_plain(args):
+            return self.function(*args)
         return call_ruled(self._call(self._positional(args, kwargs)))
 
     def _call(self, args: tuple[Any, ...]) -> RuledCall:
@@ -150,7 +153,6 @@ class custom_vjp(_WithRule):
 
     def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
         super().__init__(function, nondiff_argnums)
-        self._rule: tuple[Function, Function] | None = None
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rule: see `custom_vjp`."""
@@ -207,7 +209,6 @@ class custom_jvp(_WithRule):
 
     def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
         super().__init__(function, nondiff_argnums)
-        self._rule: Function | None = None
 
     def defjvp(self, jvp: Function) -> Function:
         """Give the rule: see `custom_jvp`. Also a decorator."""
@@ -346,6 +347,8 @@ class primitive(_WithRule):
         self._jvps: dict[int, Function | str | None] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if are_plain(args):
+            return self.function(*args, **kwargs)
         return call_ruled(self._with_keywords(args, kwargs))
 
     def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RuledCall:

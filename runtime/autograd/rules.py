@@ -16,6 +16,12 @@ from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, PythonNumber
 
 Function = Callable[..., Any]
+_PLAIN = frozenset((np.ndarray, np.float64, np.float32, float, int))
+
+
+def are_plain(arguments: Sequence[Any]) -> bool:
+    """Whether it is plain at a glance that nobody traces or records a call; there are other such calls."""
+    return _PLAIN.issuperset(map(type, arguments))
 
 
 @dataclass(frozen=True, eq=False)

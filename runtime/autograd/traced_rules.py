@@ -27,7 +27,7 @@ from ..tape.bodies import BodyInput, TracedBody, trace_body
 from ..tape.ruled import apply_ruled
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor, make
-from ..values.value_kinds import kind_of_value, plain
+from ..values.value_kinds import kind_of_value
 from .foreign_calls import call_python, outside_of_traces, sample_of
 from .rules import RuledCall, fitted, is_continuous, kind_in_rule, refuse_outside, values_of
 
@@ -128,35 +128,37 @@ class TracedCall:
 
     def _forward_by_python(self, tensors: list[Tensor], reason: Exception) -> tuple[Any, Any]:
         """The same, where the function is not traced: Python calls it with arrays, and it gives arrays."""
-        kinds = [type(one) for one in tensors]
-        outside = self.call.outside()
+        kinds = tuple(map(type, tensors))
+        forward = self.call.outside().forward
+        is_flat = len(self.places) == len(self.leaves) == len(self.call.arguments)
 
-        def run(*arrays: np.ndarray) -> _Returned:
-            values = self._with([_plain(array, kind) for array, kind in zip(arrays, kinds)])
-            return _Returned(self.call, values, *outside.forward(*unflatten(self.structure, values)))
+        def called(values: Sequence[Any]) -> tuple[Sequence[Any], Any, Any]:
+            if is_flat:
+                return values, *forward(*values)
+            leaves = self._with(values)
+            return leaves, *forward(*unflatten(self.structure, leaves))
+
+        def sampled(*values: Any) -> _Returned:
+            return _Returned(self.call, *called(values))
 
         try:
-            sample = outside_of_traces(run, *self._samples)
+            sample = outside_of_traces(sampled, *self._samples)
         except Exception as error:
             raise error from reason
+
+        def run(*values: Any) -> list[Any]:
+            return sample.again(*called(values))
+
         made = call_python(
             self.call.owner,
-            ("forward", sample.form, self.structure, tuple(kinds), self._fixed()),
+            ("forward", sample.form, self.structure, kinds, self._fixed()),
             self.call.name,
-            lambda *arrays: list(map(self._array, run(*arrays).values(sample.form))),
+            run,
             tensors,
-            [spec_of(self._array(one)) for one in sample.values(sample.form)],
+            [spec_of(np.asarray(one)) for one in sample.values(sample.form)],
         )
-        kinded = [of_kind(one, kind_of_value(value)) for one, value in zip(made, sample.values(sample.form))]
+        kinded = [of_kind(one, kind) for one, kind in zip(made, sample.kinds)]
         return sample.restored(kinded, self._with(tensors))
-
-    def _array(self, leaf: Any) -> np.ndarray:
-        """What foreign code gave, as an array."""
-        if not isinstance(leaf, Tensor):
-            return np.asarray(leaf)
-        if leaf.requires_grad:
-            refuse_outside(self.call)
-        return leaf.payload
 
     def _fixed(self, *more: Any) -> tuple[Any, ...]:
         """What tells calls apart besides their arrays."""
@@ -215,14 +217,14 @@ class TracedCall:
         outside = self.call.outside()
         specs = [spec_of_tensor(self.leaves[place]) for place in wanted]
 
-        def run(*arrays: np.ndarray) -> list[np.ndarray]:
-            waiting = iter([_plain(array, kind) for array, kind in zip(arrays, kinds)])
+        def run(*given_values: Any) -> list[Any]:
+            waiting = iter(given_values)
             values = [next(waiting) if isinstance(leaf, Tensor) else leaf for leaf in given]
             found = self._pulled(
                 outside, values[: len(residuals)], list(map(standing_for, values[len(residuals) :]))
             )
             return [
-                np.zeros(tuple(map(int, spec.shape)), spec.dtype) if one is None else self._array(one)
+                np.zeros(tuple(map(int, spec.shape)), spec.dtype) if one is None else _array(self.call, one)
                 for one, spec in zip((found[place] for place in wanted), specs)
             ]
 
@@ -279,12 +281,6 @@ def _attempt() -> Iterator[None]:
         raise
 
 
-def _plain(array: np.ndarray, kind: type[Tensor]) -> Any:
-    """What foreign code is given for an array; it must not write into it."""
-    array.flags.writeable = False
-    return plain(make(array, kind))
-
-
 def _identity_of(value: Any) -> Any:
     """What equal values share for which calls are alike; of what may change nothing else has it."""
     if isinstance(value, str | bytes | bool | int | float | complex | type | None):
@@ -324,6 +320,28 @@ class _Returned:
                 places[id(leaf)] = ("value", place)
         self.form = (self._structure, tuple(sources))
         """Where each leaf is from; what is neither an argument nor a value is the same in all calls."""
+        self._types = _types(result, residuals)
+        self._is_flat = sum(map(len, self._types)) == len(self._leaves)
+        self._own = [place for place, source in enumerate(sources) if source == ("value", place)]
+        self.kinds = [kind_of_value(self._leaves[place]) for place in self._own]
+        self._are_tensors = any(isinstance(self._leaves[place], Tensor) for place in self._own)
+        self._known = [(place, *one) for place, one in enumerate(sources) if one and place not in self._own]
+
+    def again(self, arguments: Sequence[Any], result: Any, residuals: Any) -> list[Any]:
+        """The values of another call, of the same form, as arrays and numbers.
+
+        Raises:
+            OutputError: its form is another.
+        """
+        if self._is_flat and _types(result, residuals) == self._types:
+            leaves = (*_parts(result), *_parts(residuals))
+            for place, kind, number in self._known:
+                if leaves[place] is not (arguments if kind == "argument" else leaves)[number]:
+                    break
+            else:
+                found = [leaves[place] for place in self._own]
+                return [_array(self._call, one) for one in found] if self._are_tensors else found
+        return _Returned(self._call, arguments, result, residuals).values(self.form)
 
     def values(self, form: Any) -> list[Any]:
         """The values, each once.
@@ -336,7 +354,7 @@ class _Returned:
                 f"{self._call.name} gave results and residuals of another form than in the trace: which of "
                 "them are its arguments, and which None, must not depend on values. Return copies."
             )
-        return [leaf for place, leaf in enumerate(self._leaves) if self.form[1][place] == ("value", place)]
+        return [_array(self._call, self._leaves[place]) for place in self._own]
 
     def restored(self, values: Sequence[Any], arguments: Sequence[Any]) -> Any:
         """The same structure with other values and arguments."""
@@ -350,6 +368,24 @@ class _Returned:
             else:
                 found.append((arguments if source[0] == "argument" else found)[source[1]])
         return unflatten(self._structure, found)
+
+
+def _array(call: RuledCall, leaf: Any) -> Any:
+    """What foreign code gave, as an array or a number."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    if leaf.requires_grad:
+        refuse_outside(call)
+    return leaf.payload
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if type(value) is tuple else (value,)
+
+
+def _types(result: Any, residuals: Any) -> tuple[tuple[type, ...], tuple[type, ...]]:
+    """Those of the leaves, if there are no containers but two tuples."""
+    return tuple(map(type, _parts(result))), tuple(map(type, _parts(residuals)))
 
 
 @dataclass(frozen=True)

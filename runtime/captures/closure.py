@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.errors import TraceError
-from ...tracer.spec import COMPILED
+from ...tracer.spec import SUPPORTED
 from ..bytecode.code_names import names_of, place_of_name
 from ..bytecode.write_instructions import calls_taking_methods, imports, writes_of
 from ..tracing.asked_sizes import SIZED
@@ -126,6 +126,8 @@ class _Explorer:
         """A root is given, not read: its identity needs no guard."""
         stand_in = None if isinstance(value, ModuleType) else self.stand_ins.of(value, self.names)
         if stand_in is not None:
+            if is_opaque_instance(value):
+                self._guard_content(value, self.reader.root(value), label)
             return StandIn(stand_in)
         variable = self.reader.root(value)
         if is_opaque_instance(value):
@@ -162,7 +164,7 @@ class _Explorer:
         if stand_in is not None:
             reader.guard(f"{variable} is not {reader.constant(value)}")
             if is_opaque_instance(value):
-                self.streams += [(stream, label) for stream in Content(value).streams]
+                self._guard_content(value, variable, label)
             return StandIn(stand_in)
         if isinstance(value, np.ndarray):
             require_plain_array(value, f"{label}, which {self._code_name()} reaches,")
@@ -235,7 +237,7 @@ class _Explorer:
             conditions.append(f"{variable}.shape != {tuple(payload.shape)!r}")
             conditions.append(f"{variable}.dtype != {reader.constant(payload.dtype)}")
         reader.guard(" or ".join(conditions))
-        source = Source(value, label)
+        source = Source(value, label, payload.dtype.kind == "c")
         self.sources.append(source)
         reader.captured.append(variable)
         return source
@@ -630,4 +632,4 @@ def _are_code_of_others(one: Any, other: Any) -> bool:
 
 
 def _is_supported(dtype: np.dtype) -> bool:
-    return dtype in COMPILED or dtype.newbyteorder("=") in COMPILED
+    return dtype in SUPPORTED or dtype.newbyteorder("=") in SUPPORTED

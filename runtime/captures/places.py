@@ -37,6 +37,8 @@ class Source:
 
     value: np.ndarray | Tensor
     label: str
+    is_complex: bool = False
+    """Whether it is given to programs as pairs of real numbers."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -17,17 +17,23 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial, wraps
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import EagerOnlyError, TraceError
 from ...tracer.graph import Node
 from ...tracer.origin import at_caller
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Stream, current_trace, is_tracing
-from ..values.tensor import make
-from ..values.value_kinds import kind_of_value, tensors_among
+from ..values.differentiated import are_any_differentiated
+from ..values.flatten import flatten, unflatten
+from ..values.modes import is_recording
+from ..values.refusals import number_refused
+from ..values.tensor import Tensor, make
+from ..values.value_kinds import NumpyTensor, kind_of_value, plain, tensors_among
 from .traced_draws import form_of
 
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
@@ -82,11 +88,15 @@ class Streams:
             now.put_back()
 
 
+class UnnoticedDraw(EagerOnlyError):
+    """A stream that has moved while a function was traced: drawn from by that, or by another thread."""
+
+
 def refuse_moved(streams: Streams, label: str, function: str) -> NoReturn:
     """Put back what a trace has drawn unnoticed from the stream of that label.
 
     Raises:
-        EagerOnlyError: it has drawn. TraceError: it has spawned generators, which can't be put back.
+        UnnoticedDraw: it has drawn. TraceError: it has spawned generators, which can't be put back.
     """
     streams.put_back()
     if streams.moved():
@@ -94,7 +104,7 @@ def refuse_moved(streams: Streams, label: str, function: str) -> NoReturn:
             f"{function} spawns generators of {label} while it is traced, which can't be undone. Spawn "
             "them outside of the compiled function and pass what they give as an argument."
         )
-    raise EagerOnlyError(
+    raise UnnoticedDraw(
         f"{function} draws random numbers from {label}, which compiled code would repeat in every call. "
         f"{REMEDY}."
     )
@@ -161,55 +171,114 @@ def _of_numpy(kind: Any) -> type:
     return type(f"Traced{kind.__name__}", (TracedStream, kind), {"__init__": __init__, **methods})
 
 
-def drawing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a stream; what it gives in a trace is drawn anew in each call, if that is numbers."""
-    stream = getattr(method, "__self__", None)
+def drawing(method: Callable[..., Any], of: Any = None) -> Callable[..., Any]:
+    """A method of a stream; what it gives in a trace is drawn anew in each call, if that is numbers.
+
+    Args:
+        of: the stream, if it is another object's method that draws from it.
+    """
+    stream = getattr(method, "__self__", None) if of is None else of
 
     def draw(*arguments: Any, **options: Any) -> Any:
         if not is_tracing():
             return method(*arguments, **options)
         trace = current_trace()
-        if any(isinstance(one.payload, Node) for one in tensors_among((*arguments, *options.values()))):
-            return _drawn_with_traced(method, arguments, options)
+        given = tensors_among((*arguments, *options.values()))
+        is_traced = any(isinstance(one.payload, Node) for one in given)
+        form = form_of(method) if is_traced else None
+        if form is not None:
+            return form(partial(_draw_from, stream), *arguments, **options)
         known = (one for one in trace.streams if isinstance(one, _Noted) and one.stream is stream)
         noted = next(known, None) or _Noted(stream)
         before = noted.get_state()
         is_known = _equal(before, noted.behind if noted in trace.streams else trace.stood(stream))
-        given = copy.deepcopy((arguments, options)) if _are_plain((arguments, options)) else None
-        value = method(*arguments, **options)
-        seeds = method.__name__ == "seed"
-        if given is None or not is_known or not (seeds or _is_numbers(value)):
-            return value  # the stream has moved unnoticed
-        values = [value]
-
-        def fresh() -> np.ndarray:
-            found = values.pop() if values else method(*given[0], **given[1])
-            return np.zeros(()) if seeds else np.asarray(found)
-
-        trace.streams.setdefault(noted, before)
+        call = _Call(stream, method, arguments, options, is_traced)
+        order = DrawOrder()
+        in_order = is_traced or order.is_kept
+        if in_order and not (is_known and call.is_plain):
+            raise EagerOnlyError(
+                f"Random numbers are drawn{at_caller()} by a call, or from a stream, that a trace does not "
+                f"know. {REMEDY}."
+            )
+        if in_order:
+            drawn, value = order.draw(call, noted, call.operands(), method.__name__, call.key)
+        else:
+            value = call() if call.is_plain else method(*arguments, **options)
+            if not (is_known and call.is_plain and _is_numbers(value)):
+                return value  # the stream has moved unnoticed
+            trace.streams.setdefault(noted, before)
+            values = [value]
+            drawn = trace.capture_drawn(lambda: np.asarray(values.pop() if values else call()), noted)
         noted.behind = noted.get_state()
-        drawn = trace.capture_drawn(fresh, noted)
-        return None if seeds else make(drawn, kind_of_value(value))
+        return None if call.seeds else make(drawn, kind_of_value(value))
 
     return draw
 
 
-def _drawn_with_traced(
-    method: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
-    """What a draw with traced arguments gives, of draws without.
+def drawing_from(stream: Any, method: Any) -> Callable[..., Any]:
+    """A method that draws from a stream which is given to it as `random_state`."""
+    real = stream._stream if issubclass(type(stream), TracedStream) else stream
 
-    Raises:
-        EagerOnlyError: it does not follow from such.
-    """
-    form, stream = form_of(method), getattr(method, "__self__", None)
-    if form is None:
-        raise EagerOnlyError(f"Random numbers are drawn with a traced array{at_caller()}. {REMEDY}.")
+    @wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return method(*arguments, random_state=real, **options)
 
-    def draw(name: str, *given: Any, **named: Any) -> Any:
-        return drawing(getattr(stream, name))(*given, **named)
+    return drawing(call, real)
 
-    return form(draw, *arguments, **options)
+
+def _draw_from(stream: Any, name: str, *arguments: Any, **options: Any) -> Any:
+    return drawing(getattr(stream, name))(*arguments, **options)
+
+
+class _Call:
+    """A draw with its arguments as they were, but for those that are traced, which each call gives."""
+
+    def __init__(
+        self, stream: Any, method: Callable[..., Any], arguments: Any, options: Any, is_traced: bool
+    ) -> None:
+        self._stream, self._method = stream, method
+        self._leaves, self._structure = flatten((arguments, options))
+        places = [place for place, leaf in enumerate(self._leaves) if is_traced and isinstance(leaf, Tensor)]
+        self._given = {place: self._leaves[place] for place in places}
+        self.seeds = method.__name__ == "seed"
+        fixed = [leaf for place, leaf in enumerate(self._leaves) if place not in self._given]
+        self.is_plain = all(map(_is_plain, fixed))
+        """Whether all others are the same in all calls."""
+        if self.is_plain:
+            self._leaves = [None if place in self._given else copy.deepcopy(leaf)
+                            for place, leaf in enumerate(self._leaves)]  # fmt: skip
+
+    @property
+    def key(self) -> Any:
+        """What equal draws from one stream share."""
+        method = getattr(self._method, "__wrapped__", self._method)
+        owners = id(self._stream), id(getattr(method, "__self__", None))
+        kinds = tuple((place, type(one)) for place, one in self._given.items())
+        return owners, self._method.__name__, self._structure, kinds, tuple(map(_content_of, self._leaves))
+
+    def operands(self) -> list[Node]:
+        """The values that the draw is given.
+
+        Raises:
+            GradientError: one has a gradient, which what is drawn has not. EagerOnlyError: it may have one.
+        """
+        trace, given = current_trace(), [*self._given.values()]
+        name = f"numpy.random.{self._method.__name__}"
+        if is_recording() and any(one.requires_grad for one in given):
+            if not trace.bodies:
+                raise number_refused(name)
+            if trace.records or are_any_differentiated():
+                raise EagerOnlyError(f"{name} takes a value in a loop that is differentiated{at_caller()}.")
+        values = [one.payload for one in given]
+        return [one if isinstance(one, Node) else trace.capture(one) for one in values]
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        leaves = [*self._leaves]
+        for (place, one), array in zip(self._given.items(), arrays):
+            leaves[place] = plain(make(array, type(one))) if isinstance(one, NumpyTensor) else array
+        arguments, options = unflatten(self._structure, leaves)
+        found = self._method(*arguments, **options)
+        return np.zeros(()) if self.seeds else found
 
 
 _STAND_INS: dict[type, Callable[[Any], Any]] = {
@@ -219,13 +288,16 @@ _STAND_INS: dict[type, Callable[[Any], Any]] = {
 }
 
 
-def _are_plain(value: Any) -> bool:
-    """Whether arguments are the same in all calls."""
-    if isinstance(value, tuple | list):
-        return all(map(_are_plain, value))
-    if isinstance(value, dict):
-        return all(map(_are_plain, value.values()))
-    return isinstance(value, np.ndarray | np.generic | np.dtype | type | int | float | str | None)
+def _is_plain(leaf: Any) -> bool:
+    """Whether an argument is the same in all calls."""
+    return isinstance(leaf, np.ndarray | np.generic | np.dtype | type | int | float | str | None)
+
+
+def _content_of(leaf: Any) -> Any:
+    """What equal arguments share."""
+    if isinstance(leaf, np.ndarray):
+        return leaf.dtype, leaf.shape, leaf.tobytes()
+    return type(leaf), repr(leaf)
 
 
 def _is_numbers(value: Any) -> bool:

@@ -103,6 +103,6 @@ OF_PYTHON: Mapping[str, Form] = {
 
 def form_of(method: Callable[..., Any]) -> Form | None:
     """How a method of a stream follows from draws without traced arguments; None if it does not."""
-    stream, name = method.__self__, method.__name__  # type: ignore[attr-defined]
+    stream, name = getattr(method, "__self__", None), method.__name__
     is_numpys = isinstance(stream, np.random.Generator | np.random.RandomState)
     return (OF_NUMPY if is_numpys else OF_PYTHON).get(name)

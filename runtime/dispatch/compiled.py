@@ -13,6 +13,7 @@ from ...tracer.errors import ArgumentError
 from ...tracer.trace import innermost
 from ..tracing.signature import Signature
 from ..values import dtypes
+from . import ahead, pickling
 from .dispatcher import Dispatcher
 from .inspection import Inspection, Known
 from .paired import Paired
@@ -63,6 +64,7 @@ class CompiledFunction(Inspection):
         options: Options = DEFAULT_OPTIONS,
         dynamic: Iterable[int | str] = (),
         max_paths: int = MAX_PATHS,
+        derived: tuple[Callable[[Any], Any], Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
@@ -70,7 +72,8 @@ class CompiledFunction(Inspection):
         self.options = options
         self.max_paths = max_paths
         self.static_argnums, self.static_argnames = static_argnums, static_argnames
-        signature = Signature(function, self.name, static_argnums, static_argnames, dynamic)
+        self.dynamic, self.derived = tuple(dynamic), derived
+        signature = Signature(function, self.name, static_argnums, static_argnames, self.dynamic)
         self._dispatcher = Dispatcher(function, self.name, signature, options, max_paths, CompiledFunction)
         self._table = self._dispatcher.table
 
@@ -80,6 +83,26 @@ class CompiledFunction(Inspection):
             if result is not STALE:
                 return result
         return self._dispatcher.call(args, kwargs)
+
+    def warmup(self, /, *args: Any, **kwargs: Any) -> None:
+        """Compile for calls with such arguments, without running anything but a trace.
+
+        Of Tensors that require grad the backward function is compiled as well. A later call of this kind
+        traces and compiles nothing (`fail_on_recompile` says so).
+
+        Args:
+            args, kwargs: as of a call, also nested; arrays and Tensors, or an `ArraySpec` or `TensorSpec` in
+                the place of each.
+
+        Raises:
+            ArgumentError: there are specs, and values decide which way the function takes.
+            EagerOnlyError: the function cannot be compiled for them.
+
+        Example:
+            >>> loss.warmup(ArraySpec((3,)), ArraySpec((100, 3), "float32"))
+        """
+        (given, keywords), has_specs = ahead.examples((args, kwargs))
+        ahead.warm(self.name, self._dispatcher.known_for(tuple(given), keywords), has_specs)
 
     # --- caches -----------------------------------------------------------------------------------------
 
@@ -151,24 +174,43 @@ class CompiledFunction(Inspection):
         return self if instance is None else CompiledMethod(self, instance)
 
     def transformed(
-        self, function: Callable[..., Any], name: str, dynamic: Iterable[int | str]
+        self, function: Callable[..., Any], again: Callable[[Any], Any], dynamic: Iterable[int | str]
     ) -> CompiledFunction:
-        """A function made of this one's, compiled under the same options."""
+        """A function made of this one's, compiled under the same options; `again` makes it of this one."""
         return CompiledFunction(
             function,
             static_argnums=self.static_argnums,
             static_argnames=self.static_argnames,
-            name=name,
             options=self.options,
             dynamic=dynamic,
             max_paths=self.max_paths,
+            derived=(again, self),
         )
 
     def __repr__(self) -> str:
         return f"<compiled function {self.name}>"
 
-    def __reduce__(self) -> str:
-        return getattr(self, "__qualname__", self.name)  # by name, as Python pickles functions
+    # --- copies and pickles -------------------------------------------------------------------------------
+
+    def __copy__(self) -> CompiledFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """By name or by what it is made of, with its machine code: see `pickling.py`."""
+        settings = {
+            "function": self.__wrapped__, "static_argnums": self.static_argnums,
+            "static_argnames": self.static_argnames, "name": self.name, "options": self.options,
+            "dynamic": self.dynamic, "max_paths": self.max_paths,
+        }  # fmt: skip
+        return pickling.reduced(self, settings)
+
+    def __setstate__(self, state: tuple[dict[str, Any], pickling.Codes]) -> None:
+        settings, codes = state
+        pickling.keep(codes)
+        self.__init__(**settings)  # type: ignore[misc]
 
 
 class CompiledMethod(Inspection):
@@ -183,6 +225,10 @@ class CompiledMethod(Inspection):
         self.cache_info = function.cache_info
         self.cache_clear = function.cache_clear
 
+    def warmup(self, /, *args: Any, **kwargs: Any) -> None:
+        """As `CompiledFunction.warmup`."""
+        self.__func__.warmup(self.__self__, *args, **kwargs)
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
 
@@ -192,12 +238,19 @@ class CompiledMethod(Inspection):
         return self.__func__._known_for((self.__self__, *args), kwargs)
 
     def transformed(
-        self, function: Callable[..., Any], name: str, dynamic: Iterable[int | str]
+        self, function: Callable[..., Any], again: Callable[[Any], Any], dynamic: Iterable[int | str]
     ) -> CompiledFunction:
         inner = self.__func__
         return CompiledFunction(
-            function, name=name, options=inner.options, dynamic=dynamic, max_paths=inner.max_paths
+            function,
+            options=inner.options,
+            dynamic=dynamic,
+            max_paths=inner.max_paths,
+            derived=(again, self),
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledMethod, (self.__func__, self.__self__)
 
     def __repr__(self) -> str:
         return f"<compiled method {self.__name__} of {self.__self__!r}>"
@@ -222,6 +275,7 @@ def compile(
     fastmath: bool = ...,
     parallel: bool | None = ...,
     max_paths: int = ...,
+    signatures: Iterable[tuple[Any, ...]] = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 def compile(
     function: Any = None,
@@ -231,6 +285,7 @@ def compile(
     fastmath: bool = True,
     parallel: bool | None = None,
     max_paths: int = MAX_PATHS,
+    signatures: Iterable[tuple[Any, ...]] = (),
 ) -> Any:
     """Compile a function of arrays or Tensors, and its gradient: trace, differentiate, generate, cache.
 
@@ -258,6 +313,8 @@ def compile(
         parallel: run loops in threads: always, never, or (None) above a measured size.
         max_paths: how many paths are compiled for one kind of arguments; calls that take another one then run
             uncompiled, and the first of them warns.
+        signatures: what to compile for at once, each a tuple of arguments as `CompiledFunction.warmup` takes
+            them.
 
     Returns:
         A CompiledFunction; without `function` a decorator that makes one.
@@ -274,7 +331,7 @@ def compile(
     """
     given: dict[str, Any] = {
         "static_argnums": static_argnums, "static_argnames": static_argnames, "fastmath": fastmath,
-        "parallel": parallel, "max_paths": max_paths,
+        "parallel": parallel, "max_paths": max_paths, "signatures": signatures,
     }  # fmt: skip
     if function is None:
         return functools.partial(cast(Any, compile), **given)
@@ -289,7 +346,7 @@ def compile(
         function = function.__wrapped__
     if type(max_paths) is not int or max_paths < 1:
         raise ArgumentError(f"compile: max_paths must be an integer from 1 on, found {max_paths!r}.")
-    return CompiledFunction(
+    made = CompiledFunction(
         function,
         static_argnums=static_argnums,
         static_argnames=static_argnames,
@@ -297,3 +354,6 @@ def compile(
         dynamic=getattr(function, "differentiated", ()),
         max_paths=max_paths,
     )
+    for signature in signatures:
+        made.warmup(*signature)
+    return made

@@ -66,7 +66,7 @@ class Dispatcher(TracedFunction):
             missing: ConstantNeeded | None = None
             for _ in range(2):  # the first time it may have filled caches that it reaches
                 try:
-                    traced = self.trace(call)
+                    variant = self.variant(self.trace(call))
                 except ComplexResultError:
                     return self._enter_paired(call).run(call.arrays)
                 except EagerOnlyError as error:
@@ -74,7 +74,6 @@ class Dispatcher(TracedFunction):
                 except ConstantNeeded as needed:
                     missing = needed
                     break
-                variant = self.variant(traced)
                 result = variant.run_traced(call.arrays)
                 if result is not STALE:
                     break

@@ -18,6 +18,7 @@ from ..tracing.tracing import Traced
 from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor, make
+from ..values.value_kinds import kind_of_value
 from .paths import Paths
 from .siblings import Path
 from .variant import TapePair, Variant
@@ -208,11 +209,11 @@ class Inspection:
 def _asking_for_gradients(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same arguments, floating arrays as Tensors that require grad."""
+    """The same arguments, with stand-ins of their kinds that require grad for floating arrays."""
 
     def asking(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray | np.generic | Tensor) and spec_of_leaf(leaf).is_float:
-            return make(conform(leaf)).requires_grad_()
+            return make(conform(leaf), kind_of_value(leaf)).requires_grad_()
         return leaf
 
     def changed(value: Any) -> Any:

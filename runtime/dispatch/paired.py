@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...tracer.ops.movement import of_pairs, pairs_of
-from ...tracer.spec import real_dtype
-from ..tape.apply import apply
-from ..tracing.signature import Call
+from ...tracer.ops.movement import of_pairs
+from ...tracer.trace import itself
+from ..tape.apply import apply, parts_of
+from ..tracing.signature import Call, given_as
 from ..values.flatten import flatten, unflatten
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, as_kind
@@ -47,11 +48,22 @@ class Paired(Runs):
         places = tuple((place, _is_number(leaf)) for place, leaf in enumerate(leaves) if _is_complex(leaf))
         self.are_complex = tuple(map(_is_complex, call.leaves))
         self.function = compile(_of_parts(function, places))
+        has_containers = bool(call.keywords) or any(one is not None for one in call.structures)
+        is_plain = all(call.is_array) and not has_containers
+        self.readers = list(map(_reader, call.kinds, self.are_complex)) if is_plain else None
+        """Where all arguments are arrays, what makes of each the one of the function of parts."""
+
+    @property
+    def inner(self) -> list[Any]:
+        return [self.function]
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The results of a call."""
-        args, kwargs = self._arguments(leaves)
-        return _with_whole_results(self.function(*args, **kwargs))
+        if self.readers is None:
+            args, kwargs = self._arguments(leaves)
+            return _with_whole_results(self.function(*args, **kwargs))
+        given = getattr(leaves, "given", leaves)
+        return _with_whole_results(self.function(*[read(one) for read, one in zip(self.readers, given)]))
 
     def known(self, leaves: Sequence[Any]) -> Known:
         """What such a call would run."""
@@ -63,18 +75,17 @@ class Paired(Runs):
 
     def _arguments(self, leaves: Sequence[Any]) -> Any:
         given = zip(self.are_complex, self.call.leaves_with(leaves))
-        return self.call.rebuild([_parts(leaf) if is_complex else leaf for is_complex, leaf in given])
+        return self.call.rebuild([parts_of(leaf) if is_complex else leaf for is_complex, leaf in given])
 
 
 def _is_complex(leaf: Any) -> bool:
     return isinstance(leaf, Tensor | np.ndarray | np.generic) and _payload(leaf).dtype.kind == "c"
 
 
-def _parts(leaf: Any) -> Any:
-    if isinstance(leaf, Tensor):
-        return apply(pairs_of, leaf)
-    array = np.asarray(leaf)
-    return array[..., None].view(real_dtype(array.dtype))
+def _reader(kind: type[Tensor], is_complex: bool) -> Callable[[Any], Any]:
+    if is_complex:
+        return parts_of
+    return partial(given_as, kind) if issubclass(kind, NumpyScalar) else itself
 
 
 def _whole(leaf: Any, is_number: bool) -> Any:
@@ -103,15 +114,16 @@ def _with_whole(args: Any, kwargs: Any, places: Places) -> Any:
 
 
 REAL, COMPLEX, NUMBER = "real", "complex", "number"
-"""What the leaves of a result are, of which `NUMBER` is a complex one of NumPy's."""
+"""What the leaves of a result are; `NUMBER`: a complex one of NumPy's, `REAL`: also all of them."""
 
 
 def _with_parts(value: Any) -> dict[str, Any]:
     """A result with the parts of its complex leaves, by a key that says what its leaves are."""
     leaves, structure = flatten(value)
     kinds = [REAL if not _is_complex(leaf) else NUMBER if _is_number(leaf) else COMPLEX for leaf in leaves]
-    parts = [leaf if kind == REAL else _parts(leaf) for leaf, kind in zip(leaves, kinds)]
-    return {" ".join(kinds): unflatten(structure, parts)}
+    parts = [leaf if kind == REAL else parts_of(leaf) for leaf, kind in zip(leaves, kinds)]
+    described = REAL if set(kinds) <= {REAL} else " ".join(kinds)
+    return {described: unflatten(structure, parts)}
 
 
 def _is_number(leaf: Any) -> bool:
@@ -121,8 +133,10 @@ def _is_number(leaf: Any) -> bool:
 def _with_whole_results(found: dict[str, Any]) -> Any:
     """The result that `_with_parts` was given."""
     ((kinds, value),) = found.items()
+    if kinds == REAL:
+        return value
     if isinstance(value, np.ndarray | Tensor):
-        return value if kinds == REAL else _whole(value, kinds == NUMBER)
+        return _whole(value, kinds == NUMBER)
     leaves, structure = flatten(value)
     return unflatten(
         structure,

@@ -143,7 +143,7 @@ def _is_shareable(traced: Traced) -> bool:
 
 
 def _bare_reading(reading: Reading) -> Reading:
-    sources = tuple(Source(None, source.label) for source in reading.sources)  # type: ignore[arg-type]
+    sources = tuple(Source(None, source.label, source.is_complex) for source in reading.sources)  # type: ignore[arg-type]
     reader = reading.reader.without_values()
     return Reading((), sources, (), (), (), (), reader, None, reading.asks_identity)
 
@@ -161,7 +161,7 @@ def _bound_reading(traced: Traced, roots: Sequence[Any]) -> Reading | None:
     if bound is None:
         return None
     read, values = bound
-    sources = tuple(Source(value, source.label) for source, value in zip(bare.sources, values))
+    sources = tuple(replace(source, value=value) for source, value in zip(bare.sources, values))
     return replace(bare, sources=sources, read=read)
 
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tracing.signature import EXACT, LARGEST, VARYING, Call, Conformed, Key
+from ..tracing.signature import EXACT, LARGEST, VARYING, Call, Conformed, Key, described
 from ..values import modes
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar
@@ -60,11 +60,16 @@ class Runs:
         """`run`, or all that it calls."""
         return self.run
 
+    @property
+    def inner(self) -> list[Any]:
+        """The compiled functions that it has made, which run calls for it."""
+        return []
+
 
 class Entry:
     """What is held for one key: several variants where values that the function reaches have differed."""
 
-    __slots__ = ("arguments", "calls", "former", "variants")
+    __slots__ = ("arguments", "calls", "description", "former", "variants")
     SIBLINGS = 8
 
     def __init__(self, call: Call) -> None:
@@ -74,6 +79,7 @@ class Entry:
         self.former = 0
         """The calls at the last eviction round, to tell whether it has been used since."""
         self.arguments = _arguments(call)
+        self.description = described(call)
 
     def add(self, made: Runs) -> None:
         self.variants = (made, *self.variants[: self.SIBLINGS - 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,11 +13,18 @@ from ...codegen.options import Options
 from ...tracer.errors import EagerOnlyError
 from ...tracer.forks import new_reentrant_lock
 from ...tracer.origin import user_frame
+from ...tracer.recompilation import refuse_recompilation
 from ...tracer.trace import ConstantNeeded
-from ..tracing.signature import ALL, Call, Signature
+from ..captures.randomness import UnnoticedDraw
+from ..tracing.signature import ALL, Call, Signature, described
 from ..tracing.tracing import Traced, trace_call
 from .table import Entry, Runs, Table
 from .variant import Counters, Variant
+
+MOST_TRACES = 4
+"""Of a function that seems to draw random numbers, in a process with several threads."""
+MOST_SHOWN = 4
+"""Kinds of calls that an error lists."""
 
 
 class TracedFunction:
@@ -68,9 +76,10 @@ class TracedFunction:
             ConstantNeeded: structure needs numbers of the call; all of them, where the function fails on what
                 stands for them, which one of NumPy's may not take.
         """
+        refuse_recompilation(lambda: self._what_is_new(call))
         known = len(self.written)
         try:
-            traced = trace_call(self.function, call, self.name, answers, self.written)
+            traced = self._traced(call, answers)
         except EagerOnlyError:
             raise
         except Exception as error:
@@ -82,17 +91,46 @@ class TracedFunction:
             self.table.forget_variants()
         return traced
 
+    def _traced(self, call: Call, answers: Sequence[np.ndarray]) -> Traced:
+        """The trace; anew where other threads may be what has drawn random numbers meanwhile."""
+        for _ in range(MOST_TRACES - 1):
+            try:
+                return trace_call(self.function, call, self.name, answers, self.written)
+            except UnnoticedDraw:
+                if threading.active_count() == 1:
+                    raise
+        return trace_call(self.function, call, self.name, answers, self.written)
+
+    def _what_is_new(self, call: Call) -> str:
+        """Why a call has to be traced."""
+        if call.key in self.table.entries:
+            return (
+                f"{self.name} was called with {described(call)} before, but what it reaches from outside, or "
+                "the way that values have it take, is new"
+            )
+        known = [entry.description for entry in self.table.entries.values()][-MOST_SHOWN:]
+        before = f"known are: {'; '.join(known)}" if known else "it was not compiled for anything yet"
+        return f"{self.name} is called with {described(call)}, which is new; {before}"
+
     def trace_only(self, call: Call) -> Traced:
         """The same for a look at it: no random number counts as drawn."""
         traced = self.trace(call)
-        for stream, state in traced.streams.items():
-            stream.set_state(state)
+        traced.put_back()
         for draw in traced.drawn:
             draw.forget()
         return traced
 
     def variant(self, traced: Traced) -> Variant:
-        return Variant(traced, self.options, self.counters, self.compile)
+        """Its programs.
+
+        Raises:
+            EagerOnlyError: backward would draw again; what the trace has drawn is put back.
+        """
+        try:
+            return Variant(traced, self.options, self.counters, self.compile)
+        except EagerOnlyError:
+            traced.put_back()
+            raise
 
     def keep(self, call: Call, made: Runs) -> Entry:
         """Let calls like this one run it from now on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
 from ...tracer.trace import innermost
 from ..autograd.autograd import pull_back
-from ..tape.apply import wrap
+from ..tape.apply import parts_of, wrap
 from ..tape.engine import accumulate
 from ..tape.inplace import may_overlap, require_assignable
 from ..tracing.signature import Conformed, conform
@@ -46,6 +46,8 @@ class Counters:
     compilations: int = 0
     source_hits: int = 0
     disk_hits: int = 0
+    entries: set[str] = field(default_factory=set)
+    """The names of the machine code in the cache."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,17 @@ class Variant(Runs):
 
     # --- calls --------------------------------------------------------------------------------------------
 
+    def warm(self) -> None:
+        """Compile what calls, and their backward passes, will run."""
+        self.runner  # noqa: B018
+        if self.differentiable:
+            self.run_backward  # noqa: B018
+
+    @property
+    def inner(self) -> list[Any]:
+        found = self.__dict__.get("gradient_function")
+        return [] if found is None else [found]
+
     def run(self, leaves: Sequence[Any]) -> Any:
         return self.runner(leaves)
 
@@ -134,6 +147,7 @@ class Variant(Runs):
             self.counters.compilations += statistics.compilations - before[0]
             self.counters.source_hits += statistics.source_hits - before[1]
             self.counters.disk_hits += statistics.disk_hits - before[2]
+            self.counters.entries.update(program.entries)
         return run
 
     @cached_property
@@ -174,8 +188,12 @@ class Variant(Runs):
                 return core
             return lambda leaves: STALE if reading() is None else core(leaves)
 
+        by_parts = [place for place, index in enumerate(sources) if traced.reading.sources[index].is_complex]
+
         def reached(values: tuple[Any, ...]) -> list[Any]:
             found = [values[index] for index in sources]
+            for place in by_parts:
+                found[place] = parts_of(found[place])
             return found if takes_tensors else [payload(one) for one in found]  # Tensors: when it is run
 
         joined = _joined_with_given if traced.written else _joined
@@ -244,7 +262,8 @@ class Variant(Runs):
                 write_back(leaves[position], produced[place])
             return produced[:count]
 
-        forward: Kernel = run_whole if self.traced.guards or written or takes_tensors else checked
+        has_more = len(self.traced.graph.outputs) > count
+        forward: Kernel = run_whole if has_more or takes_tensors else checked
         if self.traced.hands_on:
             return results.builder(forward, ("make(o{})" if takes_tensors else "o{}").format, make=make)
         forms = [_form(kind) for kind in self.traced.kinds]
@@ -366,7 +385,8 @@ def check_guards(traced: Traced, leaves: Sequence[Any]) -> None:
     """Raise Deviated if a call takes another path; found out by NumPy, nothing is compiled."""
     read = traced.reading.read
     values = (read() if read is not None else None) or ()
-    extra = [values[index] for index in traced.sources]
+    of_sources = [(values[index], traced.reading.sources[index].is_complex) for index in traced.sources]
+    extra = [parts_of(value) if is_complex else value for value, is_complex in of_sources]
     drawn = [one for draw in traced.drawn for one in draw()]
     graph = traced.graph.with_outputs(traced.guards.outputs)
     arrays = [payload(leaf) for leaf in (*leaves, *extra, *traced.constants, *drawn)]

@@ -16,6 +16,7 @@ from . import (
     distances,
     einsum,
     embedding,
+    fractional_pooling,
     indexing,
     losses,
     low_rank,
@@ -24,14 +25,17 @@ from . import (
     normalisations,
     padding,
     pooling,
+    recurrent,
     resampling,
+    segments,
 )
 from .conventions import FUNCTIONS
 from .methods import METHODS, WITH_METHODS
 
 MODULES = (
     declared, *WITH_METHODS, indexing, padding, einsum, losses, classification, normalisations, margins, ctc,
-    pooling, resampling, embedding, distances, noise, attention, low_rank,
+    pooling, fractional_pooling, resampling, embedding, distances, noise, attention, low_rank, recurrent,
+    segments,
 )  # fmt: skip
 """Every module; the names in their `__all__` are public."""
 

@@ -5,6 +5,7 @@ Operands are tensors that broadcast, or Python numbers, which take the tensor's 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -397,7 +398,8 @@ def xlogy(input: Operand, other: Operand) -> Tensor:
     dtype = array_dtype(a if isinstance(a, Tensor) else b)
     a, b = (one if isinstance(one, Tensor) else filled((), one, dtype) for one in (a, b))
     require_broadcast("xlogy", [a, b])
-    vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), apply(e.less_equal, b, 0.0))
+    has_no_number = apply(e.logical_or, apply(e.less_equal, b, 0.0), apply(e.equal, b, math.inf))
+    vanishes = apply(e.logical_and, apply(e.equal, a, 0.0), has_no_number)
     safe = apply(e.where, vanishes, filled((), 1, dtype), b)
     return apply(e.multiply, a, apply(e.log, safe), grad_name="XlogyBackward0")
 

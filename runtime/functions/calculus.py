@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...tracer.errors import ArgumentError, ShapeError
+from ...tracer.errors import ArgumentError, DimensionError, ShapeError
 from ...tracer.ops import elementwise as e
 from ..tape.apply import apply
 from ..values.tensor import Tensor
@@ -107,6 +107,8 @@ def gradient(
         if isinstance(dim, Sequence)
         else list(all_dims(dim, x.ndim, "gradient"))
     )
+    if len(set(dims)) < len(dims):
+        fail(DimensionError, f"gradient(): dim {tuple(dims)} names a dimension more than once.")
     spacing = 1 if spacing is None else spacing
     steps = [spacing] * len(dims) if is_scalar(spacing) else list(spacing)
     if len(steps) != len(dims) or edge_order not in (1, 2):

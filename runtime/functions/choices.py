@@ -23,6 +23,7 @@ from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary, PythonNumber
 from .common import fail
 from .decisions import integer_of, known_truth, truth_of
+from .draws_in_bodies import counted, counting_draws
 from .structures import Structured, require_same, structured
 
 __all__ = ["cond", "switch"]
@@ -87,6 +88,14 @@ Choice = tuple[Tensor, Function, str]
 
 
 def _choose(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> Any:
+    """What the function gives that is chosen."""
+    drawing = [(taken, counted(function), label) for taken, function, label in choices]
+    return counting_draws(
+        lambda: _chosen(name, choices, operands), lambda count: _chosen(name, drawing, (count, *operands))
+    )
+
+
+def _chosen(name: str, choices: Sequence[Choice], operands: tuple[Any, ...]) -> Any:
     """Each branch as a loop of one step or none, which hands on what the ones before it have left."""
     given = structured(operands, name, "operands")
     inputs = given.inputs()

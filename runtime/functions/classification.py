@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,14 @@ from .common import (
     require_broadcast,
     tensor,
 )  # fmt: skip
+from .contraction import linear
 from .declared import sum
 from .losses import reduced, takes_old_options, titled, weighted
 from .movement import movedim, reshape_to
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "linear_cross_entropy",
+    "nll_loss",
 ]  # fmt: skip
 
 EXCLUDED = -100
@@ -167,6 +170,45 @@ def cross_entropy(
     if not label_smoothing:
         return nll_loss(logs, wanted, weight, ignore_index, reduction)
     return _smoothed(logs, wanted, weight, ignore_index, reduction, label_smoothing)
+
+
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
+    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
+
+    Args:
+        input: shape (features,) or (n, features).
+        linear_weight: shape (classes, features) or (classes, ..., features).
+        linear_bias: shape (classes,) or (classes, ...).
+        target, weight, reduction, ignore_index, label_smoothing: see `cross_entropy`.
+        options: how PyTorch saves memory, of which the result does not depend.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Example:
+        >>> linear_cross_entropy(tensor([[1.0]]), tensor([[0.0], [0.0]]), tensor([1]))
+        tensor(0.6931)
+    """
+    x = tensor(input, "linear_cross_entropy")
+    rows = tensor(linear_weight, "linear_cross_entropy", "linear_weight")
+    sizes = (*x.shape[:-1], *rows.shape[:-1])
+    flat = reshape_to(rows, (math.prod(rows.shape[:-1]), rows.shape[-1]))
+    bias = None if linear_bias is None else reshape_to(linear_bias, (flat.shape[0],))
+    if x.ndim not in (1, 2) or rows.ndim < 2 or (x.ndim == 1 and rows.ndim > 2):
+        fail(
+            ShapeError,
+            "linear_cross_entropy(): input is (features,) or (n, features), of which the latter alone goes "
+            f"with a linear_weight of more dimensions than 2: found {tuple(x.shape)} and {tuple(rows.shape)}",
+        )
+    if ignore_index is not None and target.is_floating_point():
+        fail(ArgumentError, "linear_cross_entropy(): probabilities as target have no ignore_index")
+    scores = reshape_to(linear(x, flat, bias), sizes)
+    excluded = EXCLUDED if ignore_index is None else ignore_index
+    return cross_entropy(scores, target, weight, excluded, reduction, label_smoothing)
 
 
 def _weighted_classes(logs: Tensor, weight: Tensor | None) -> Tensor:

@@ -31,6 +31,7 @@ from .common import (
     tensor,
     torch_name,
 )  # fmt: skip
+from .declared import sum as sum_of
 from .movement import permuted, reshape_to
 from .parts import diagonal, roll
 
@@ -428,6 +429,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Args:
         a, b: tensors of one dtype.
         dims: how many last dimensions of a and first ones of b are summed over; or two lists of dimensions.
+            A size of 1 goes with any.
 
     Raises:
         ShapeError: the sizes of the summed dimensions differ.
@@ -436,6 +438,16 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         >>> tensordot(tensor([[1.0, 2.0]]), tensor([[3.0], [4.0]]), dims=1)
         tensor([[11.]])
     """
+    x, y = _pair(a, b, "tensordot")
+    dims = first, second = _dims_of_tensordot(dims, x, y)
+    for dim_x, dim_y in zip(first, second):
+        if 1 in (x._value.shape[dim_x], y._value.shape[dim_y]):
+            x, y = sum_of(x, dim_x, keepdim=True), sum_of(y, dim_y, keepdim=True)
+    return tensordot_of_equal_sizes(x, y, dims)
+
+
+def tensordot_of_equal_sizes(a: Tensor, b: Tensor, dims: Any) -> Tensor:
+    """NumPy's `tensordot`, in which a size of 1 goes with 1 alone."""
     x, y = _pair(a, b, "tensordot")
     first, second = _dims_of_tensordot(dims, x, y)
     names_x, names_y = list(LETTERS[: x.ndim]), list(LETTERS[x.ndim : x.ndim + y.ndim].upper())

@@ -36,6 +36,7 @@ from .binomial import block_sizes, run_binomially
 from .checkpointing import checkpoint
 from .common import fail
 from .decisions import integer_of, truth_of
+from .draws_in_bodies import counted, counting_draws
 from .joining import cat, stack
 from .structures import Structured, require_same, structured
 
@@ -106,19 +107,39 @@ def scan(
 
     @functools.wraps(f)
     def step(values: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Structured, Structured]:
-        pair = f(carry.restored(values), rows.restored(inputs))
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            fail(
-                ArgumentError,
-                f"scan: f returned {type(pair).__name__} {pair!r}; expected a pair (carry, y). "
-                "Return y as None where nothing is to be stacked.",
-            )
-        return structured(pair[0], "scan", "carry"), structured(pair[1], "scan", "y")
+        after, y = _pair(f(carry.restored(values), rows.restored(inputs)))
+        return structured(after, "scan", "carry"), structured(y, "scan", "y")
 
     if is_tracing() and length:
-        return _traced_scan("scan", step, carry, rows, length, reverse, checkpoint)
+        return counting_draws(
+            lambda: _traced_scan("scan", step, carry, rows, length, reverse, checkpoint),
+            lambda count: _scan_that_draws(f, count, init, xs, length, reverse, checkpoint),
+        )
     chosen = _checkpointed(step) if checkpoint else step
     return _run_scan("scan", chosen, carry, rows, length, reverse)
+
+
+def _pair(found: Any) -> Sequence[Any]:
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        fail(
+            ArgumentError,
+            f"scan: f returned {type(found).__name__} {found!r}; expected a pair (carry, y). "
+            "Return y as None where nothing is to be stacked.",
+        )
+    return found
+
+
+def _scan_that_draws(f: Function, count: Tensor, init: Any, xs: Any, *options: Any) -> Any:
+    """The result of `scan`, and the count of draws, which it carries."""
+
+    def step(before: tuple[Any, Tensor], row: Any) -> Any:
+        found, drawn = counted(f)(before[1], before[0], row)
+        carry, y = _pair(found)
+        return (carry, drawn), y
+
+    length, reverse, checkpoint = options
+    (last, drawn), rows = scan(step, (init, count), xs, length, reverse, checkpoint=checkpoint)
+    return (last, rows), drawn
 
 
 def map(f: Function, xs: Any) -> Any:
@@ -174,7 +195,21 @@ def fori_loop(
     if checkpoint_every is not None or checkpoints is not None:
         asked = "checkpoint_every" if checkpoints is None else "checkpoints"
         fail(ArgumentError, f"fori_loop: {asked} needs bounds that are Python integers.")
-    return _loop_between(bounds[0], bounds[1], body_fun, carry, checkpoint)
+
+
+    def body_that_draws(i: Any, value: Any) -> Any:
+        return counted(body_fun)(value[1], i, value[0])
+
+    return counting_draws(
+        lambda: _loop_between(bounds[0], bounds[1], body_fun, carry, checkpoint),
+        lambda count: _loop_between(
+            bounds[0],
+            bounds[1],
+            body_that_draws,
+            structured((carry.restored(carry.tensors), count), "fori_loop", "init"),
+            checkpoint,
+        ),
+    )
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
@@ -199,14 +234,15 @@ def while_loop(cond_fun: Function, body_fun: Function, init: Any) -> Any:
         return structured(body_fun(carry.restored(values)), "while_loop", "value")
 
     if is_tracing():
-        return _traced_while(goes_on, step, carry)
+        return counting_draws(
+            lambda: _traced_while(goes_on, step, carry),
+            lambda count: _while_that_draws(cond_fun, body_fun, count, carry.restored(carry.tensors)),
+        )
     values: Sequence[Tensor] = carry.tensors
     while bool(goes_on(values)):
         result = step(values)
-        while values is carry.tensors and carry.differs(result):
+        if carry.differs(result):
             carry = carry.converted(result)
-            values = carry.tensors
-            result = step(values)
         require_same("while_loop", result, carry, BEFORE)
         values = result.tensors
     return carry.restored(values)
@@ -395,6 +431,25 @@ def _loop_between(lower: Any, upper: Any, body_fun: Function, carry: Structured,
     trips = _named(apply(e.where, apply(e.greater, steps, 0), steps, 0), "steps")
     results = apply_loop([first, *carry.tensors, *body.constants, trips], attributes).tensors
     return carry.restored(results[1:])
+
+
+def _while_that_draws(cond_fun: Function, body_fun: Function, count: Tensor, init: Any) -> Any:
+    """The result of `while_loop`, and the count of draws, which it carries with the next condition."""
+
+    def asked(value: Any) -> Tensor:
+        return truth_of(cond_fun(value), "while_loop", "the result of cond_fun")
+
+    def step(before: Any) -> Any:
+        def run(value: Any) -> Any:
+            after = body_fun(value)
+            return after, asked(after)
+
+        (after, goes_on), drawn = counted(run)(before[2], before[0])
+        return after, goes_on, drawn
+
+    goes_on, drawn = counted(asked)(count, init)
+    value, _, drawn = while_loop(lambda value: value[1], step, (init, goes_on, drawn))
+    return value, drawn
 
 
 def _traced_while(goes_on: Function, step: Function, carry: Structured) -> Any:

@@ -28,21 +28,26 @@ from .common import (
     tensor,
 )
 from .comparison import where
+from .control_flow import scan
+from .declared import amax, amin, argmax, cumsum, isfinite, isnan, minimum
 from .declared import any as any_of
-from .declared import argmax, cumsum, isnan
+from .declared import sum as sum_of
 from .indexing import true_positions
 from .joining import cat
-from .movement import expand_to, reshape_to
+from .movement import expand_to, movedim, reshape_to
 from .ordering import ordered_positions, squeezed
 from .parts import along, part
 from .reduction import PAIRS, ValuesIndices
 from .running import running_maximum
-from .selection import values_of
+from .selection import index_add, index_select, values_of
 from .sorting import insertion_places
 
 __all__ = [
     "bucketize", "histc", "histogram", "isin", "mode", "searchsorted", "unique", "unique_consecutive",
 ]  # fmt: skip
+
+
+FLOAT64 = np.dtype("float64")
 
 
 class Histogram(NamedTuple):
@@ -142,11 +147,31 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     x = require_real(tensor(input, "histc"), "histc")
     if bins <= 0:
         fail(ArgumentError, f"bins must be > 0, but got {bins} for dimension 0")
-    values = values_of(x, "histc").reshape(-1)
-    low, high = _bounds(values, min, max, "histc")
-    inside = values[(values >= low) & (values <= high)].astype(np.float64)
-    places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
-    return wrap(np.bincount(places, minlength=bins).astype(values.dtype))
+    if not is_tracing():
+        values = values_of(x, "histc").reshape(-1)
+        low, high = _bounds(values, min, max, "histc")
+        inside = values[(values >= low) & (values <= high)].astype(np.float64)
+        places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
+        return wrap(np.bincount(places, minlength=bins).astype(values.dtype))
+    row = as_dtype(x._detached().reshape(-1), FLOAT64)
+    first, last = _traced_bounds(row, min, max, 1.0, "histc")
+    is_inside = apply(e.logical_and, row >= first, row <= last)
+    scaled = as_dtype((row - first) * bins / (last - first), INT64)
+    at = where(is_inside, minimum(scaled, tensor(bins - 1, "histc")), bins)
+    counts = index_add(wrap(np.zeros(bins + 1)), 0, at, as_dtype(is_inside, FLOAT64))
+    return as_dtype(part(counts, 0, 0, bins), array_dtype(x))
+
+
+def _traced_bounds(row: Tensor, low: float, high: float, margin: float, function: str) -> tuple[Any, Any]:
+    """The same of traced values."""
+    count = row._value.shape[0]
+    if low != high or not count:
+        return _bounds(np.empty(0), low, high, function)
+    first, last = amin(row), amax(row)
+    if not bool(isfinite(last - first)):
+        fail(ArgumentError, f"{function}: the range of the data is not finite.")
+    around = where(apply(e.equal, first, last), margin, 0.0)
+    return first - around, last + around
 
 
 def _bounds(values: np.ndarray, low: float, high: float, function: str) -> tuple[float, float]:
@@ -174,22 +199,51 @@ def histogram(
 
     Args:
         bins: the number of equal bins, or their edges in order.
-        range: the ends of the bins; the smallest and the largest element by default.
+        range: the ends of the bins; by default the smallest and the largest element, 0 and 1 of none.
 
     Example:
         >>> histogram(tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0)).hist
         tensor([2., 1.])
     """
-    values = values_of(require_real(floating(input, "histogram"), "histogram"), "histogram").reshape(-1)
+    x = require_real(floating(input, "histogram"), "histogram")
+    if is_tracing():
+        return _traced_histogram(x._detached().reshape(-1), bins, range, weight, density)
+    values = values_of(x, "histogram").reshape(-1)
     if isinstance(bins, Tensor):
         edges = values_of(bins, "histogram").astype(values.dtype)
     else:
-        first, last = range or (0.0, 0.0)
+        first, last = range or (0.0, 0.0 if values.size else 1.0)
         low, high = _bounds(values, first, last, "histogram")
         edges = np.linspace(low, high, bins + 1).astype(values.dtype)
     weights = None if weight is None else values_of(weight, "histogram").reshape(-1)
     counts, _ = np.histogram(values, edges, weights=weights, density=density)
     return Histogram(wrap(counts.astype(values.dtype)), wrap(edges))
+
+
+def _traced_histogram(
+    row: Tensor, bins: int | Tensor, range: Any, weight: Tensor | None, density: bool
+) -> Histogram:
+    dtype = array_dtype(row)
+    if isinstance(bins, Tensor):
+        edges = as_dtype(bins._detached(), dtype)
+    else:
+        low, high = range or (0.0, 0.0)
+        first, last = _traced_bounds(row, low, high, 0.5, "histogram")
+        steps = as_dtype(iota(bins), FLOAT64) * ((last - first) / bins) + first
+        edges = as_dtype(where(iota(bins + 1) < bins, cat([steps, steps[:1]], 0), last), dtype)
+    weights = None if weight is None else weight._detached().reshape(-1)
+    counts = as_dtype(counts_between(row, edges, weights), dtype)
+    if density:
+        counts = counts / (part(edges, 0, 1, len(edges)) - part(edges, 0, 0, len(edges) - 1)) / counts.sum()
+    return Histogram(counts, edges)
+
+
+def counts_between(row: Tensor, edges: Tensor, weights: Tensor | None) -> Tensor:
+    """How many elements, or what weights, lie between edges; the last bin has its upper edge."""
+    at = row.reshape(-1, 1)
+    upper = cat([at < edges[1:-1], at <= edges[-1:]], 1)
+    inside = (at >= edges[:-1]) & upper
+    return sum_of(inside if weights is None else where(inside, weights.reshape(-1, 1), 0), 0)
 
 
 def unique(
@@ -204,9 +258,9 @@ def unique(
         tensor([1, 2])
     """
     x = require_real(tensor(input, "unique"), "unique")
-    if dim is None and is_tracing():
-        row = x._detached().reshape(-1)
-        return _taken(row, distinct(row, equal_nan=False), x, return_inverse, return_counts)
+    if is_tracing():
+        rows = rows_along(x._detached(), dim, "unique")
+        return _taken(rows, distinct(rows, equal_nan=False), x, dim, return_inverse, return_counts)
     values = values_of(x, "unique")
     axis = None if dim is None else one_dim(dim, values.ndim, "unique")
     found, inverse, counts = np.unique(
@@ -217,18 +271,42 @@ def unique(
     return _results(found, inverse.reshape(shape), counts, return_inverse, return_counts)
 
 
-def distinct(row: Tensor, equal_nan: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Where each of the different elements of a row is first, in their order; which each element is; counts.
+def rows_along(x: Tensor, dim: int | None, function: str) -> Tensor:
+    """All elements in a row, or the slices of a dimension as the rows of a matrix."""
+    if dim is None:
+        return x.reshape(-1)
+    first = movedim(x, one_dim(dim, x.ndim, function), 0)
+    return first.reshape(first.shape[0], math.prod(first.shape[1:]))
+
+
+def distinct(rows: Tensor, equal_nan: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Where each of the different elements of a row, or rows of a matrix, is first, in their order; which
+    each one is; counts.
 
     In a compiled function each number of them is a path of its own.
     """
-    order = ordered_positions(row, 0)
-    starts, group, counts = _runs(along(row, order, 0), equal_nan)
+    if rows.ndim == 1:
+        order = ordered_positions(rows, 0)
+        ordered = along(rows, order, 0)
+    else:
+        order = _order_of_rows(rows)
+        ordered = index_select(rows, 0, order)
+    starts, group, counts = _runs(ordered, equal_nan)
     return along(order, starts, 0), along(group, ordered_positions(order, 0), 0), counts
 
 
+def _order_of_rows(rows: Tensor) -> Tensor:
+    """The positions that sort rows by their first elements, among equal ones by the second, and so on."""
+
+    def by_column(order: Tensor, column: Tensor) -> tuple[Tensor, None]:
+        return along(order, ordered_positions(along(column, order, 0), 0), 0), None
+
+    columns = rows.T
+    return scan(by_column, iota(rows.shape[0]), columns, reverse=True)[0] if len(columns) else iota(len(rows))
+
+
 def _runs(row: Tensor, equal_nan: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """Where runs of equal elements begin, which run each element is in, and how long each is."""
+    """Where runs of equal elements or rows begin, which run each one is in, and how long each is."""
     count = row._value.shape[0]
     if not count:
         return iota(0), iota(0), iota(0)
@@ -237,6 +315,8 @@ def _runs(row: Tensor, equal_nan: bool = False) -> tuple[Tensor, Tensor, Tensor]
     if equal_nan and array_dtype(row).kind == "f":
         both = apply(e.logical_and, isnan(after), isnan(before))
         differs = apply(e.logical_and, differs, apply(e.logical_not, both))
+    if differs.ndim > 1:
+        differs = any_of(differs, 1)
     begins = cat([apply(e.equal, iota(1), 0), differs], 0)
     (starts,) = true_positions(begins)
     group = apply(e.subtract, cumsum(as_dtype(begins, INT64), 0), 1)
@@ -254,9 +334,9 @@ def unique_consecutive(
         tensor([1, 2, 1])
     """
     x = require_real(tensor(input, "unique_consecutive"), "unique_consecutive")
-    if dim is None and is_tracing():
-        row = x._detached().reshape(-1)
-        return _taken(row, _runs(row), x, return_inverse, return_counts)
+    if is_tracing():
+        traced = rows_along(x._detached(), dim, "unique_consecutive")
+        return _taken(traced, _runs(traced), x, dim, return_inverse, return_counts)
     values = values_of(x, "unique_consecutive")
     axis = 0 if dim is None else one_dim(dim, values.ndim, "unique_consecutive")
     rows = values.reshape(-1) if dim is None else np.moveaxis(values, axis, 0)
@@ -276,9 +356,13 @@ def _results(
     return _wanted(values, places, times, with_inverse, with_counts)
 
 
-def _taken(row: Tensor, places: Sequence[Tensor], x: Tensor, with_inverse: bool, with_counts: bool) -> Any:
+def _taken(
+    rows: Tensor, places: Sequence[Tensor], x: Tensor, dim: int | None, with_inverse: bool, with_counts: bool
+) -> Any:
     first, inverse, counts = places
-    return _wanted(along(row, first, 0), inverse.reshape(x.shape), counts, with_inverse, with_counts)
+    if dim is None:
+        return _wanted(along(rows, first, 0), inverse.reshape(x.shape), counts, with_inverse, with_counts)
+    return _wanted(index_select(x._detached(), dim, first), inverse, counts, with_inverse, with_counts)
 
 
 def _wanted(found: Tensor, inverse: Tensor, counts: Tensor, with_inverse: bool, with_counts: bool) -> Any:

@@ -30,7 +30,8 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """Minus the logarithm of the probability of target sequences, over all alignments with the inputs.
 
-    "mean" divides by the target's lengths first. Source: Graves et al. (2006), the forward recursion.
+    "mean" divides by the target's lengths first. Source: Graves et al. (2006), the forward recursion. The
+    gradient is the function's own, also where PyTorch's holds for results of `log_softmax` alone.
 
     Args:
         log_probs: logarithms of probabilities, of shape (steps, batch, classes), or without batch.

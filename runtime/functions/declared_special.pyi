@@ -4,10 +4,13 @@ from ..values.tensor import Tensor
 from .common import Operand
 
 __all__ = [
+    "airy_ai",
     "bessel_j0",
     "bessel_j1",
     "bessel_y0",
     "bessel_y1",
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
     "digamma",
     "erf",
     "erfc",
@@ -19,15 +22,21 @@ __all__ = [
     "gammainc",
     "gammaincc",
     "gammaln",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
     "i0",
     "i0e",
     "i1",
     "i1e",
     "igamma",
     "igammac",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
     "lgamma",
     "log1p",
     "log_ndtr",
+    "modified_bessel_i0",
+    "modified_bessel_i1",
     "modified_bessel_k0",
     "modified_bessel_k1",
     "ndtri",
@@ -36,6 +45,9 @@ __all__ = [
     "scaled_modified_bessel_k1",
     "zeta",
 ]
+
+def airy_ai(input: Operand) -> Tensor:
+    """The Airy function Ai, element by element. Code calls Python for it."""
 
 def bessel_j0(input: Operand) -> Tensor:
     """The Bessel function J_0, element by element. Code calls Python for it."""
@@ -48,6 +60,12 @@ def bessel_y0(input: Operand) -> Tensor:
 
 def bessel_y1(input: Operand) -> Tensor:
     """The Bessel function Y_1, element by element. Code calls Python for it."""
+
+def chebyshev_polynomial_t(input: Operand, other: Operand) -> Tensor:
+    """Chebyshev's polynomial T_n, element by element. Code calls Python for it."""
+
+def chebyshev_polynomial_u(input: Operand, other: Operand) -> Tensor:
+    """Chebyshev's polynomial U_n, element by element. Code calls Python for it."""
 
 def digamma(input: Operand) -> Tensor:
     """The derivative of lgamma (DLMF 5.2.2), element by element."""
@@ -82,6 +100,12 @@ def gammaincc(input: Operand, other: Operand) -> Tensor:
 def gammaln(input: Operand) -> Tensor:
     """Log |gamma(x)| (DLMF 5.2), element by element."""
 
+def hermite_polynomial_h(input: Operand, other: Operand) -> Tensor:
+    """Hermite's polynomial H_n, element by element. Code calls Python for it."""
+
+def hermite_polynomial_he(input: Operand, other: Operand) -> Tensor:
+    """The probabilist's Hermite polynomial He_n, element by element. Code calls Python for it."""
+
 def i0(input: Operand) -> Tensor:
     """The modified Bessel function I_0, element by element."""
 
@@ -100,6 +124,12 @@ def igamma(input: Operand, other: Operand) -> Tensor:
 def igammac(input: Operand, other: Operand) -> Tensor:
     """The upper incomplete gamma function over gamma(a), element by element."""
 
+def laguerre_polynomial_l(input: Operand, other: Operand) -> Tensor:
+    """Laguerre's polynomial L_n, element by element. Code calls Python for it."""
+
+def legendre_polynomial_p(input: Operand, other: Operand) -> Tensor:
+    """Legendre's polynomial P_n, element by element. Code calls Python for it."""
+
 def lgamma(input: Operand) -> Tensor:
     """Log |gamma(x)| (DLMF 5.2), element by element."""
 
@@ -108,6 +138,12 @@ def log1p(input: Operand) -> Tensor:
 
 def log_ndtr(input: Operand) -> Tensor:
     """The logarithm of the normal distribution function, element by element."""
+
+def modified_bessel_i0(input: Operand) -> Tensor:
+    """The modified Bessel function I_0, element by element."""
+
+def modified_bessel_i1(input: Operand) -> Tensor:
+    """The modified Bessel function I_1, element by element."""
 
 def modified_bessel_k0(input: Operand) -> Tensor:
     """The modified Bessel function K_0, element by element. Code calls Python for it."""

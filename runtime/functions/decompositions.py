@@ -17,11 +17,13 @@ from ...tracer.ops import decompositions as d
 from ...tracer.ops import elementwise as e
 from ...tracer.ops import linalg as la
 from ...tracer.ops import movement as m
+from ...tracer.spec import complex_dtype
 from ..tape.apply import apply, wrap
 from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from .common import (
     array_dtype,
+    as_dtype,
     conjugate,
     fail,
     filled,
@@ -107,8 +109,8 @@ def _last_row(values: Tensor) -> Tensor:
 
 def _needs_vectors(a: Tensor) -> bool:
     """Whether a gradient is coming, which is made of them, or their values alone would take as long."""
-    is_differentiated = a.requires_grad and is_recording()
-    return is_differentiated or a.is_complex() or min(a.shape[-2:]) <= SMALL
+    least, is_differentiated = min(a.shape[-2:]), a.requires_grad and is_recording()
+    return is_differentiated or not least or (least <= SMALL and not a.is_complex())
 
 
 # --- eigenvalues --------------------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     a = square(A, "eigvalsh")
     if UPLO.upper() not in ("L", "U") or _needs_vectors(a):
         return eigh(A, UPLO).eigenvalues
-    return _last_row(apply(d.eigvalsh, transpose(a, -2, -1) if UPLO.upper() == "U" else a))
+    return _last_row(apply(d.eigvalsh, adjoint(a) if UPLO.upper() == "U" else a))
 
 
 class Eig(NamedTuple):
@@ -180,7 +182,8 @@ def eig(A: Tensor) -> Eig:
     a, name = square(A, "eig"), "LinalgEigBackward0"
     planes = apply(d.eig, a)
     if not a.shape[-1]:
-        return Eig(sum_of(a, -1), a)
+        nothing = as_dtype(a, complex_dtype(array_dtype(a)))
+        return Eig(sum_of(nothing, -1), nothing)
     return Eig(_row(planes, 1, name), _plane(planes, 0, a.shape[-1], name))
 
 

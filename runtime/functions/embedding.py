@@ -29,6 +29,8 @@ def embedding(
     """
     _require_plain(max_norm, scale_grad_by_freq, "embedding")
     index, rows = tensor(input, "embedding"), tensor(weight, "embedding", "weight")
+    if rows.ndim != 2:
+        fail(ShapeError, f"embedding(): 'weight' must be 2-D, found shape {tuple(rows.shape)}")
     flat = reshape_to(index, (index.numel(),))
     found = reshape_to(index_select(rows, 0, flat), (*index.shape, *rows.shape[1:]))
     if padding_idx is None:

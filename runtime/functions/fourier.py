@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DimensionError
+from ...tracer.errors import ArgumentError
 from ...tracer.ops import fourier as f
 from ...tracer.ops.movement import pad as padded
 from ...tracer.spec import complex_dtype
@@ -28,6 +28,7 @@ from .common import (
     floating,
     numpy_names,
     one_dim,
+    own_dim,
     require_real,
     tensor,
 )
@@ -76,9 +77,7 @@ def _resized(x: Tensor, dim: int, size: int, function: str) -> Tensor:
 
 def _one(x: Tensor, n: int | None, dim: int, function: str) -> tuple[int, int]:
     """The dimension, and how many elements of it are transformed."""
-    if not x.ndim:
-        fail(DimensionError, f"fft.{function}: Dimension specified as {dim} but tensor has no dimensions")
-    dim = one_dim(dim, x.ndim, f"fft.{function}")
+    dim = own_dim(dim, x, f"fft.{function}")
     return dim, int(x._value.shape[dim] if n is None else n)
 
 
@@ -91,7 +90,7 @@ def _several(
         count = x.ndim if sizes is None else len(sizes)
         dim = range(x.ndim - count, x.ndim)
     given = (dim,) if isinstance(dim, int) else dim
-    dims = tuple(one_dim(int(one), x.ndim, f"fft.{function}") for one in given)
+    dims = tuple(own_dim(int(one), x, f"fft.{function}") for one in given)
     if len(set(dims)) < len(dims):
         fail(ArgumentError, f"fft.{function}: FFT dims must be unique, found {tuple(given)}.")
     if sizes is not None and len(sizes) != len(dims):

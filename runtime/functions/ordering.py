@@ -47,15 +47,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-def ordered_positions(x: Tensor, dim: int, descending: bool = False) -> Tensor:
-    """The positions that sort x along a dimension, equal elements in order; nan counts as the largest."""
+def ordered_positions(x: Tensor, dim: int, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions that sort x along a dimension; nan counts as the largest. Equal elements are in order,
+    without `stable` as NumPy leaves them.
+    """
     if descending:  # equal elements in order as well
         backwards = ordered_positions(flip(x._detached(), (dim,)), dim)
         return flip(apply(e.subtract, x._value.shape[dim] - 1, backwards), (dim,))
     values = unwrap(x)
     if isinstance(values, np.ndarray):
-        return wrap(np.argsort(values, axis=dim, kind="stable"))
-    return movedim(sorting_positions(movedim(x, dim, -1)), -1, dim)
+        return wrap(np.argsort(values, axis=dim, kind="stable" if stable else None))
+    return movedim(sorting_positions(movedim(x, dim, -1), stable), -1, dim)
 
 
 def _between(order: Tensor, dim: int, start: int, stop: int) -> Tensor:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
+from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.ops import elementwise as e
 from ..tape.apply import apply, wrap
 from ..values.tensor import Tensor
 from .arithmetic import clamp
 from .common import INT64, array_dtype, as_dtype, fail, filled, floating, tensor
-from .contraction import matmul
+from .contraction import contracted, matmul
 from .declared import floor
 from .elementwise import round
 from .joining import stack
@@ -33,6 +33,10 @@ __all__ = [
 
 CUBIC = -0.75
 """The slope of the cubic kernel at 1, as in PyTorch. Source: R. Keys (1981)."""
+SMOOTH_CUBIC = -0.5
+"""The same where `antialias` is asked for."""
+SUPPORTS = {"bilinear": 1.0, "bicubic": 2.0}
+"""How far kernels reach that `antialias` widens."""
 
 # --- interpolation ------------------------------------------------------------------------------------------
 
@@ -53,9 +57,10 @@ def interpolate(
         mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
         align_corners: whether the first and last elements stay where they are, or the edges of the image.
         recompute_scale_factor: compute with the ratio of the extents, not with the given factor.
+        antialias: where the image gets smaller, let each new element be a mean of all that it covers.
 
     Raises:
-        ArgumentError: the options exclude each other. UnsupportedError: `antialias`.
+        ArgumentError: the options exclude each other.
         DTypeError: the input is not floating; "nearest" takes uint8 as well.
 
     Example:
@@ -64,8 +69,8 @@ def interpolate(
     """
     x = tensor(input, "interpolate")
     rank = x.ndim - 2
-    if antialias:
-        fail(UnsupportedError, "interpolate(): antialias is not supported. Average with avg_pool first.")
+    if antialias and mode not in SUPPORTS:
+        fail(ArgumentError, f"interpolate(): antialias is for modes bilinear and bicubic, found {mode!r}")
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
             fail(
@@ -81,8 +86,9 @@ def interpolate(
         factors = [None] * rank
     if mode == "area":
         return AVERAGES[rank](x, sizes)
+    resized = _averaged if antialias else _resized
     for dim, (count, factor) in enumerate(zip(sizes, factors)):
-        x = _resized(x, dim + 2, count, factor, mode, bool(align_corners))
+        x = resized(x, dim + 2, count, factor, mode, bool(align_corners))
     return x
 
 
@@ -145,16 +151,44 @@ def _resized(x: Tensor, dim: int, count: int, factor: float | None, mode: str, a
     return total
 
 
+def _near(d: Any, slope: float) -> Any:
+    """The cubic kernel at distances up to 1."""
+    return ((slope + 2) * d - (slope + 3)) * d * d + 1
+
+
+def _far(d: Any, slope: float) -> Any:
+    """The cubic kernel at distances from 1 to 2."""
+    return ((slope * d - 5 * slope) * d + 8 * slope) * d - 4 * slope
+
+
 def _cubic(t: Any) -> list[Any]:
     """The weights of the four neighbours at distances 1 + t, t, 1 - t, 2 - t."""
+    return [_far(t + 1, CUBIC), _near(t, CUBIC), _near(1 - t, CUBIC), _far(2 - t, CUBIC)]
 
-    def near(d: Any) -> Any:
-        return ((CUBIC + 2) * d - (CUBIC + 3)) * d * d + 1
 
-    def far(d: Any) -> Any:
-        return ((CUBIC * d - 5 * CUBIC) * d + 8 * CUBIC) * d - 4 * CUBIC
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+def _averaged(x: Tensor, dim: int, count: int, factor: float | None, mode: str, aligned: bool) -> Tensor:
+    """Each new element a mean with the weights of a kernel that is as wide as the elements are apart."""
+    extent = x.shape[dim]
+    if aligned:
+        ratio = (extent - 1) / (count - 1) if count > 1 else 0.0
+    else:
+        ratio = 1.0 / factor if factor else extent / count
+    width = max(ratio, 1.0)
+    reach = SUPPORTS[mode] * width
+    centres = ratio * (np.arange(count)[:, None] + 0.5)
+    places = np.arange(extent)
+    covered = (places >= np.floor(centres - reach + 0.5)) & (places < np.floor(centres + reach + 0.5))
+    distance = np.abs(places - centres + 0.5) / width
+    if mode == "bilinear":
+        kernel = np.maximum(1 - distance, 0)
+    else:
+        kernel = np.where(distance < 1, _near(distance, SMOOTH_CUBIC), _far(distance, SMOOTH_CUBIC))
+        kernel = np.where(distance < 2, kernel, 0)
+    weights = np.where(covered, kernel, 0)
+    weights /= weights.sum(1, keepdims=True)
+    names = "abcd"[: x.ndim]
+    result = names.replace(names[dim], "x")
+    return contracted(x, wrap(weights.astype(array_dtype(x))), f"{names},x{names[dim]}->{result}")
 
 
 def upsample(

@@ -36,6 +36,7 @@ from .common import (
     require_broadcast,
     scalar_of,
     tensor,
+    torch_name,
 )  # fmt: skip
 from .indexing import getitem, true_positions, updated, wrapped_indices
 from .joining import stack
@@ -259,10 +260,15 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     if not x.ndim:
         added = scatter_add(reshape_to(x, (1,)), 0, index.reshape(-1), src.reshape(-1))
         return reshape_to(added, (), "ScatterAddBackward0")
+    added = tensor(src, "scatter_add", "src")
+    if array_dtype(added) != array_dtype(x):
+        fail(
+            DTypeError,
+            f"scatter_add(): Expected self.dtype to be equal to src.dtype, found {torch_name(x)} and "
+            f"{torch_name(added)}. Convert one, e.g. with .to(x.dtype).",
+        )
     places = index_positions(index, x._value.shape[dim], dim, "scatter_add")
-    values = cropped(
-        as_dtype(tensor(src, "scatter_add", "src"), array_dtype(x)), places._value.shape, "scatter_add"
-    )
+    values = cropped(added, places._value.shape, "scatter_add")
     total = apply(x_ops.scatter_add, values, *positions_along(places, dim), shape=tuple(x._value.shape))
     return apply(e.add, x, total, grad_name="ScatterAddBackward0")
 
@@ -386,6 +392,13 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             ShapeError,
             "masked_fill only supports a 0-dimensional value tensor, but got tensor with "
             f"{value.ndim} dimension(s).",
+        )
+    is_complex = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
+    if is_complex and dtype.kind != "c":
+        fail(
+            DTypeError,
+            f"masked_fill(): a complex value cannot be put into a tensor of {torch_name(x)}: take its .real, "
+            "or convert the tensor.",
         )
     filler = as_dtype(value, dtype) if isinstance(value, Tensor) else scalar_of(value, dtype)
     return apply(e.where, found, filler, x, grad_name="MaskedFillBackward0")

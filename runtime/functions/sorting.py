@@ -12,9 +12,11 @@ from .movement import reshape_to
 
 
 @no_grad()
-def sorting_positions(x: Tensor) -> Tensor:
-    """The positions that sort a tensor along its last dimension: equal elements in order, nan behind all."""
-    return apply(sorted_positions, _of_numbers(x))
+def sorting_positions(x: Tensor, stable: bool = True) -> Tensor:
+    """The positions that sort a tensor along its last dimension, nan behind all; equal elements in order if
+    `stable`, else as NumPy leaves them.
+    """
+    return apply(sorted_positions, _of_numbers(x), stable=stable or array_dtype(x).kind not in "fiu")
 
 
 @no_grad()

@@ -17,6 +17,8 @@ from ..values.tensor import Tensor
 from .arithmetic import xlogy
 from .common import Operand, fail, floating, promoted_pair
 from .declared import lgamma
+from .declared_special import chebyshev_polynomial_t, chebyshev_polynomial_u
+from .elementwise import sinc
 
 __all__ = ["mvlgamma", "polygamma"]
 
@@ -65,6 +67,82 @@ def ndtr(input: Operand) -> Tensor:
     """
     x = floating(input, "ndtr")
     return apply(e.multiply, apply(e.erfc, apply(e.multiply, x, -math.sqrt(0.5))), 0.5)
+
+
+def spherical_bessel_j0(input: Operand) -> Tensor:
+    """sin(x) / x, and 1 at 0: the spherical Bessel function of order 0 (DLMF 10.49).
+
+    Example:
+        >>> spherical_bessel_j0(tensor([0.0]))
+        tensor([1.])
+    """
+    return sinc(apply(e.multiply, floating(input, "spherical_bessel_j0"), 1 / math.pi))
+
+
+def chebyshev_polynomial_v(input: Operand, n: Operand) -> Tensor:
+    """Chebyshev's polynomial of the third kind: U_n - U_(n - 1) (DLMF 18.7).
+
+    Example:
+        >>> chebyshev_polynomial_v(tensor([0.5]), 1)
+        tensor([0.])
+    """
+    x, degree = promoted_pair("chebyshev_polynomial_v", input, n, as_float=True)
+    return chebyshev_polynomial_u(x, degree) - chebyshev_polynomial_u(x, degree - 1)
+
+
+def chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
+    """Chebyshev's polynomial of the fourth kind: U_n + U_(n - 1) (DLMF 18.7).
+
+    Example:
+        >>> chebyshev_polynomial_w(tensor([0.5]), 1)
+        tensor([2.])
+    """
+    x, degree = promoted_pair("chebyshev_polynomial_w", input, n, as_float=True)
+    return chebyshev_polynomial_u(x, degree) + chebyshev_polynomial_u(x, degree - 1)
+
+
+def shifted_chebyshev_polynomial_t(input: Operand, n: Operand) -> Tensor:
+    """`chebyshev_polynomial_t` of 2 x - 1.
+
+    Example:
+        >>> shifted_chebyshev_polynomial_t(tensor([1.0]), 2)
+        tensor([1.])
+    """
+    return chebyshev_polynomial_t(_shifted(input, "shifted_chebyshev_polynomial_t"), n)
+
+
+def shifted_chebyshev_polynomial_u(input: Operand, n: Operand) -> Tensor:
+    """`chebyshev_polynomial_u` of 2 x - 1.
+
+    Example:
+        >>> shifted_chebyshev_polynomial_u(tensor([1.0]), 2)
+        tensor([3.])
+    """
+    return chebyshev_polynomial_u(_shifted(input, "shifted_chebyshev_polynomial_u"), n)
+
+
+def shifted_chebyshev_polynomial_v(input: Operand, n: Operand) -> Tensor:
+    """`chebyshev_polynomial_v` of 2 x - 1.
+
+    Example:
+        >>> shifted_chebyshev_polynomial_v(tensor([1.0]), 2)
+        tensor([1.])
+    """
+    return chebyshev_polynomial_v(_shifted(input, "shifted_chebyshev_polynomial_v"), n)
+
+
+def shifted_chebyshev_polynomial_w(input: Operand, n: Operand) -> Tensor:
+    """`chebyshev_polynomial_w` of 2 x - 1.
+
+    Example:
+        >>> shifted_chebyshev_polynomial_w(tensor([1.0]), 2)
+        tensor([5.])
+    """
+    return chebyshev_polynomial_w(_shifted(input, "shifted_chebyshev_polynomial_w"), n)
+
+
+def _shifted(input: Operand, function: str) -> Tensor:
+    return floating(input, function) * 2 - 1
 
 
 def entr(input: Operand) -> Tensor:

@@ -80,6 +80,16 @@ def _around(x: Tensor, padding: Sequence[int], value: float) -> Tensor:
 # --- convolutions -------------------------------------------------------------------------------------------
 
 
+def _require_one_dtype(function: str, x: Tensor, **others: Tensor | None) -> None:
+    for name, other in others.items():
+        if other is not None and array_dtype(other) != array_dtype(x):
+            fail(
+                DTypeError,
+                f"{function}(): Input type ({torch_name(x)}) and {name} type ({torch_name(other)}) should be "
+                "the same. Convert one, e.g. with .to(x.dtype).",
+            )
+
+
 def _conv(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
     dilation: Sizes = 1, groups: int = 1, *, _rank: int = 1,
@@ -95,12 +105,7 @@ def _conv(
     """
     function = f"conv{_rank}d"
     x, w = tensor(input, function), tensor(weight, function, "weight")
-    if array_dtype(x) != array_dtype(w):
-        fail(
-            DTypeError,
-            f"{function}(): Input type ({torch_name(x)}) and weight type ({torch_name(w)}) should be the "
-            "same. Convert one, e.g. with .to(x.dtype).",
-        )
+    _require_one_dtype(function, x, weight=w, bias=bias)
     if x.ndim == _rank + 1:
         return _conv(x.unsqueeze(0), w, bias, stride, padding, dilation, groups, _rank=_rank).squeeze(0)
     if x.ndim != _rank + 2 or w.ndim != _rank + 2 or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
@@ -184,6 +189,7 @@ def _conv_transpose(
     """
     function = f"conv_transpose{_rank}d"
     x, w = tensor(input, function), tensor(weight, function, "weight")
+    _require_one_dtype(function, x, weight=w, bias=bias)
     if x.ndim == _rank + 1:
         others = (stride, padding, output_padding, groups, dilation)
         return _conv_transpose(x.unsqueeze(0), w, bias, *others, _rank=_rank).squeeze(0)

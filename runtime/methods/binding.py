@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...tracer.dims import python_type
-from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from ...tracer.errors import ArgumentError, DTypeError, GradientError, ShapeError, UnsupportedError
 from ...tracer.operator import Operator
 from ...tracer.ops.elementwise import add, convert, divide, identity, multiply, stop_gradient, subtract
 from ...tracer.spec import CONTINUOUS
@@ -185,6 +185,24 @@ def _without_dtype(name: str, instead: str) -> Callable[..., Tensor]:
     return method
 
 
+def _not_here(name: str, reason: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        raise UnsupportedError(f"{name}(): {reason}")
+
+    method.__doc__ = f"UnsupportedError: {reason}"
+    return method
+
+
+ONLY_CPU = "tensors live in the memory of this computer, and are computed with on its CPU. Leave it out."
+ONLY_DENSE = "tensors are dense. For sparse systems of equations there are spsolve and splu."
+ELSEWHERE = {
+    "cuda": ONLY_CPU, "xpu": ONLY_CPU, "to_mkldnn": ONLY_CPU, "to_sparse": ONLY_DENSE,
+    "to_sparse_coo": ONLY_DENSE, "to_sparse_csr": ONLY_DENSE, "to_sparse_csc": ONLY_DENSE,
+    "to_sparse_bsr": ONLY_DENSE, "to_sparse_bsc": ONLY_DENSE,
+}  # fmt: skip
+"""PyTorch's methods of other devices and layouts, and why they are not here."""
+
+
 # --- new tensors of the same dtype ------------------------------------------------------------------------
 
 
@@ -340,6 +358,8 @@ def _bind_the_rest() -> None:
         _bind(name, _converter(dtype))
     for name, instead in (("bfloat16", "float"), ("chalf", "cfloat")):
         _bind(name, _without_dtype(name, instead))
+    for name, reason in ELSEWHERE.items():
+        _bind(name, _not_here(name, reason))
     for name in ("zeros", "ones", "empty", "full", "empty_strided"):
         _bind(f"new_{name}", _new(getattr(creation, name)))
     _bind("T", property(_transposed, doc="The dimensions in reverse order."))

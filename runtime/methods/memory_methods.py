@@ -157,6 +157,7 @@ METHODS: dict[str, Any] = {
     "is_shared": lambda self: False,
     "is_inference": lambda self: False,
     "pin_memory": lambda self: self,
+    "to_dense": lambda self: self,
     "share_memory_": lambda self: self,
     "const_data_ptr": lambda self: self.data_ptr(),
     "is_set_to": lambda self, other: self.data_ptr() == other.data_ptr() and self.shape == other.shape,

@@ -338,7 +338,7 @@ def _dot(a: Any, b: Any) -> Tensor:
         return x * y
     if y.ndim <= 2:
         return contraction.matmul(x, y)
-    return contraction.tensordot(x, y, ([x.ndim - 1], [y.ndim - 2]))
+    return contraction.tensordot_of_equal_sizes(x, y, ([x.ndim - 1], [y.ndim - 2]))
 
 
 implements(np.vdot)(lambda a, b: contraction.vdot(*(one.reshape(-1) for one in promoted([a, b]))))
@@ -351,7 +351,7 @@ implements(np.linalg.multi_dot)(lambda arrays: multi_dot(promoted(list(arrays)))
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     x, y = promoted([a, b])
-    return as_array(contraction.tensordot(x, y, axes))
+    return as_array(contraction.tensordot_of_equal_sizes(x, y, axes))
 
 
 @implements(np.cross)

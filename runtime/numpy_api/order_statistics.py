@@ -8,8 +8,8 @@ import numpy as np
 
 from ...tracer.errors import ArgumentError
 from ..functions import PUBLIC
-from ..functions.common import array_dtype, as_dtype, fail
-from ..functions.ordering import between, ordered_values
+from ..functions.common import array_dtype, as_dtype, fail, one_dim, require_real
+from ..functions.ordering import between, ordered_positions, ordered_values
 from ..tape.apply import wrap
 from ..tensors.conversion import holds_tensor, tensor_of
 from ..values.tensor import Tensor
@@ -35,8 +35,14 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None)
 
 @implements(np.argsort)
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any = None) -> Tensor:
+    """The positions that sort; equal elements as NumPy leaves them where it need not keep their order."""
+    require_choice(kind, SORTS, "argsort", "kind")
     x, axis = _along(a, axis)
-    return PUBLIC["argsort"](x, axis)
+    require_real(x, "argsort")
+    if not x.ndim:
+        return PUBLIC["argsort"](x, axis)
+    dim = one_dim(axis, x.ndim, "argsort")
+    return ordered_positions(x, dim, stable=bool(stable) or kind not in (None, "quicksort"))
 
 
 @implements(np.partition)

@@ -19,15 +19,17 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Operator, Value, operators
-from ...tracer.spec import CONTINUOUS, SUPPORTED
-from ...tracer.trace import innermost
+from ...tracer.spec import CONTINUOUS, SUPPORTED, spec_of
+from ...tracer.trace import current_trace, innermost
+from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
 from ..bytecode.library_calls import inside_of_library, public_name
 from ..functions import PUBLIC, offered
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
-from ..tape.apply import apart_from, apply, wrap
+from ..tape.apply import apart_from, apply, standing_for, wrap
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
+from ..values.modes import is_recording
 from ..values.tensor import Tensor
 from ..values.value_kinds import NumpyScalar, PythonNumber, as_kind, settled, tensors_among
 from .values import calls_from_scipy, floats, without_tensors
@@ -139,6 +141,38 @@ def unknown(name: str) -> NoReturn:
     )
 
 
+def without_rule(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What a ufunc gives of which no derivative is known: code calls it as it is.
+
+    Raises:
+        UnsupportedError: a derivative is asked for, or it gives what is no number.
+    """
+    are_arrays = [isinstance(one, Tensor | np.ndarray) for one in inputs]
+    tensors = [standing_for(one) for one, is_array in zip(inputs, are_arrays) if is_array]
+    in_trace = any(map(is_traced, tensors))
+    in_body = in_trace and bool(current_trace().bodies)  # where all may have a gradient
+    if is_recording() and any(one.requires_grad for one in tensors) and not in_body:
+        unknown(public_name(ufunc))
+
+    def run(*values: Any) -> tuple[Any, ...]:
+        waiting = iter(values)
+        given = [next(waiting) if is_array else one for one, is_array in zip(inputs, are_arrays)]
+        found = ufunc(*given, **options)
+        return found if isinstance(found, tuple) else (found,)
+
+    sample = outside_of_traces(run, *map(sample_of, tensors))
+    if any(np.asarray(one).dtype not in SUPPORTED for one in sample):
+        unknown(public_name(ufunc))
+    if not in_trace:
+        results = list(map(wrap, sample))
+    else:
+        fixed = [repr(one) for one, is_array in zip(inputs, are_arrays) if not is_array]
+        key = ufunc, tuple(fixed), tuple(map(type, inputs)), repr(sorted(options.items()))
+        specs = [spec_of(np.asarray(one)) for one in sample]
+        results = call_python(without_rule, key, ufunc.__name__, run, tensors, specs)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
 def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = NO_OPTIONS) -> Any:
     """What the ufunc gives for Tensors, numbers and whatever becomes an array."""
     name = ufunc.__name__
@@ -152,8 +186,10 @@ def called(ufunc: np.ufunc, inputs: Sequence[Any], options: Mapping[str, Any] = 
     if name in OF_OTHERS:
         return OF_OTHERS[name](*inputs, **given)
     function = UFUNCS.get(name)
+    if function is None and dtype is None:
+        return without_rule(ufunc, inputs, given)
     if function is None:
-        unknown(public_name(ufunc))
+        unknown(f"{public_name(ufunc)} with dtype")
     operands, result_dtype = converted(ufunc, inputs, dtype)
     return as_dtype(function(*operands), result_dtype)
 

@@ -14,7 +14,7 @@ from ...tracer.errors import ArgumentError, UnsupportedError
 from ...tracer.trace import is_tracing
 from ..functions import PUBLIC, declared, joining, reduction, selection
 from ..functions.common import array_dtype, as_dtype, fail
-from ..functions.counting import distinct
+from ..functions.counting import counts_between, distinct, rows_along
 from ..tape.apply import wrap
 from ..tensors.conversion import tensor_of
 from ..values.lost_gradients import refuse_constant
@@ -28,10 +28,11 @@ from .values import averaged, known, promoted
 
 def _distinct(x: Tensor, axis: int | None, equal_nan: bool = True) -> tuple[Tensor, list[Tensor]]:
     """The distinct elements in order; where each is first, which each element is, how often each occurs."""
-    if axis is None and is_tracing():
-        row = x.reshape(-1)
-        first, inverse, counts = distinct(row._detached(), equal_nan)
-        return row[first], [first, inverse.reshape(x.shape), counts]
+    if is_tracing() and (axis is None or not x.is_complex()):
+        first, inverse, counts = distinct(rows_along(x._detached(), axis, "numpy.unique"), equal_nan)
+        if axis is None:
+            return x.reshape(-1)[first], [first, inverse.reshape(x.shape), counts]
+        return selection.index_select(x, axis, first), [first, inverse, counts]
     (array,) = known("unique", x)
     _, *rest = np.unique(array, True, True, True, axis=axis, equal_nan=equal_nan)
     first, inverse, counts = (wrap(np.asarray(one)) for one in rest)
@@ -137,12 +138,8 @@ def histogram(
     """How many elements, or what weights, are in each bin; and the edges of the bins."""
     x = tensor_of(a).reshape(-1)
     edges = _edges(x, bins, range, "histogram")
-    at, bounds = (one[:, None] if one is x else one._detached() for one in (x, edges))
-    at = at._detached()
-    upper = PUBLIC["cat"]([at < bounds[1:-1], at <= bounds[-1:]], 1)
-    inside = (at >= bounds[:-1]) & upper
-    given = inside if weights is None else PUBLIC["where"](inside, tensor_of(weights).reshape(-1, 1), 0)
-    counts = declared.sum(given, 0)
+    given = None if weights is None else tensor_of(weights)
+    counts = counts_between(x._detached(), edges._detached(), given)
     if not density:
         return counts, edges
     counts = averaged(counts)
@@ -190,8 +187,8 @@ def histogram2d(
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """The order by the last key, among equal ones by the one before, and so on."""
     rows = [tensor_of(one) for one in keys]
-    order = FUNCTIONS[np.argsort](rows[0], axis)
+    order = FUNCTIONS[np.argsort](rows[0], axis, "stable")
     for row in rows[1:]:
         chosen = selection.take_along_dim(row, order, axis)
-        order = selection.take_along_dim(order, FUNCTIONS[np.argsort](chosen, axis), axis)
+        order = selection.take_along_dim(order, FUNCTIONS[np.argsort](chosen, axis, "stable"), axis)
     return order

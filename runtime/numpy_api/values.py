@@ -51,7 +51,7 @@ def as_python_number(value: Any) -> Any:
 def of_arrays(result: Any) -> Any:
     """What a function gives that asks no argument what it is, but makes arrays of all: of NumPy's kind."""
     if isinstance(result, list | tuple):
-        return type(result)(map(of_arrays, result))
+        return getattr(type(result), "_make", type(result))(map(of_arrays, result))
     if not isinstance(result, Tensor) or type(result) is NumpyTensor:
         return result
     return of_kind(result, kind_of_result(NumpyTensor, result._value.shape, is_view=False))

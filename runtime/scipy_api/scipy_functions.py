@@ -6,6 +6,7 @@ not ask its arguments what they are, so code is given these functions in place o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +17,15 @@ from ...tracer.ops.special import zeta as hurwitz
 from ..functions import PUBLIC, declared
 from ..functions.common import INTEGERS, fail
 from ..numpy_api.fft import OF_SCIPY
-from ..numpy_api.protocols import FUNCTIONS
-from ..numpy_api.values import averaged, floats, promoted
+from ..numpy_api.protocols import FUNCTIONS, OF_OTHERS, UFUNCS
+from ..numpy_api.values import averaged, floats, known, promoted
 from ..tape.apply import apply
 from ..tensors.conversion import tensor_of
 from ..values.tensor import Tensor
+from .convolutions import CONVOLUTIONS
+from .descriptive import DESCRIPTIVE
+from .filters import FILTERS
+from .interpolation import FUNCTIONS as INTERPOLATION
 from .scipy_linalg import OF_MATRICES
 
 # --- scipy.special ------------------------------------------------------------------------------------------
@@ -51,6 +56,94 @@ def zeta(x: Any, q: Any = None) -> Tensor:
     return apply(hurwitz, *floats(x, q))
 
 
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Tensor:
+    """The number of ways to choose k of N, between integers by gamma functions; 0 where there is none."""
+    _require_inexact("comb", exact)
+    count, chosen = floats(N, k)
+    if repetition:
+        count = count + chosen - 1.0
+    exists = _within(chosen, count)
+    return PUBLIC["where"](exists, OF_OTHERS["binom"](count, PUBLIC["where"](exists, chosen, 0.0)), 0.0)
+
+
+def perm(N: Any, k: Any, exact: bool = False) -> Tensor:
+    """The number of sequences of k of N."""
+    _require_inexact("perm", exact)
+    count, chosen = floats(N, k)
+    exists = _within(chosen, count)
+    first = PUBLIC["where"](exists, count - chosen + 1.0, 1.0)
+    return PUBLIC["where"](exists, OF_OTHERS["poch"](first, chosen), 0.0)
+
+
+def _within(chosen: Any, count: Any) -> Any:
+    return (chosen <= count) & (count >= 0) & (chosen >= 0)
+
+
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Tensor:
+    """gamma(n + 1); 0 where n is negative."""
+    _require_inexact("factorial", exact)
+    if extend != "zero":
+        fail(UnsupportedError, f"scipy.special.factorial: extend={extend!r} is not supported on a Tensor.")
+    (value,) = floats(n)
+    return PUBLIC["where"](value < 0, 0.0, OF_OTHERS["gamma"](PUBLIC["where"](value < 0, 0.0, value) + 1.0))
+
+
+def _require_inexact(function: str, exact: bool) -> None:
+    if exact:
+        fail(
+            UnsupportedError,
+            f"scipy.special.{function}: exact=True counts with Python's integers, and a Tensor holds none.",
+        )
+
+
+def _spherical(name: str, of_half: str, sign: float) -> Callable[..., Tensor]:
+    """A spherical Bessel function of an order n, as one of order n + 1/2 (DLMF 10.47), near 0 by its series.
+
+    Args:
+        sign: of the function of order n + 1 in the derivative (DLMF 10.51), and of x**2 in the series
+            (DLMF 10.53); that of the second kind has none.
+    """
+
+    def function(n: Any, z: Any, derivative: bool = False) -> Tensor:
+        (order,) = known(name, n)
+        if order.ndim or order != int(order) or order < 0:
+            fail(
+                UnsupportedError,
+                f"scipy.special.{name}: the order must be one integer from 0 on, on a Tensor; found {n!r}.",
+            )
+        x = averaged(z)
+        if x.is_complex():
+            fail(UnsupportedError, f"scipy.special.{name}: z must be real, on a Tensor.")
+        return _of_order(x, int(order), derivative)
+
+    def _of_order(x: Tensor, order: int, derivative: bool) -> Tensor:
+        if derivative:
+            return order / x * _of_order(x, order, False) + sign * _of_order(x, order + 1, False)
+        if of_half == "yv":
+            found = _by_half(PUBLIC["abs"](x), order)
+            return found if order % 2 else PUBLIC["sgn"](x) * found
+        is_near = PUBLIC["abs"](x) < 1.0
+        far = PUBLIC["where"](is_near, 1.0, x)
+        found = _by_half(PUBLIC["abs"](far), order)
+        found = PUBLIC["sgn"](far) * found if order % 2 else found
+        return PUBLIC["where"](is_near, _series(PUBLIC["where"](is_near, x, 0.0), order), found)
+
+    def _by_half(size: Tensor, order: int) -> Tensor:
+        return PUBLIC["sqrt"](0.5 * math.pi / size) * UFUNCS[of_half](*floats(order + 0.5, size))
+
+    def _series(x: Tensor, order: int) -> Tensor:
+        total: Any = 1.0
+        for place in range(SERIES_TERMS, 0, -1):
+            total = 1.0 + sign * 0.5 * x * x / (place * (2.0 * order + 2.0 * place + 1.0)) * total
+        return x**order * total / math.prod(range(1, 2 * order + 2, 2))
+
+    return function
+
+
+SERIES_TERMS = 10
+"""Of spherical Bessel functions of numbers below 1: what follows is rounded away."""
+
+
 def softmax(x: Any, axis: Any = None) -> Tensor:
     """exp(x) / sum(exp(x))."""
     values = averaged(x)
@@ -74,10 +167,16 @@ SCIPY: dict[str, dict[str, Callable[..., Any]]] = {
         "logsumexp": logsumexp, "softmax": softmax, "log_softmax": log_softmax,
         "polygamma": lambda n, x: PUBLIC["polygamma"](n, averaged(x)),
         "multigammaln": lambda a, d: PUBLIC["mvlgamma"](averaged(a), d),
-        "zeta": zeta,
+        "zeta": zeta, "comb": comb, "perm": perm, "factorial": factorial,
+        "spherical_jn": _spherical("spherical_jn", "jv", -1.0),
+        "spherical_yn": _spherical("spherical_yn", "yv", -1.0),
+        "spherical_in": _spherical("spherical_in", "iv", 1.0),
     },
     "scipy.linalg": OF_MATRICES,
     "scipy.fft": OF_SCIPY,
+    "scipy.interpolate": INTERPOLATION,
+    "scipy.stats": DESCRIPTIVE,
+    "scipy.signal": {**CONVOLUTIONS, **FILTERS},
     "scipy.integrate": {
         "trapezoid": lambda y, x=None, dx=1.0, axis=-1: FUNCTIONS[np.trapezoid](tensor_of(y), x, dx, axis),
     },

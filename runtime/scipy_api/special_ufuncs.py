@@ -22,8 +22,12 @@ Function = Callable[..., Any]
 where, exp, log, log1p, expm1, lgamma, xlogy = (
     PUBLIC[name] for name in ("where", "exp", "log", "log1p", "expm1", "lgamma", "xlogy")
 )
+floor = PUBLIC["floor"]
 gammainc, gammaincc, betainc, betaincc = (
     UFUNCS[name] for name in ("gammainc", "gammaincc", "betainc", "betaincc")
+)
+gammaincinv, gammainccinv, betaincinv, jv, yv = (
+    UFUNCS[name] for name in ("gammaincinv", "gammainccinv", "betaincinv", "jv", "yv")
 )
 TERMS = 12
 NEAR_ZERO = 0.05
@@ -56,14 +60,20 @@ def _over(x: Any, function: Function, coefficients: list[float]) -> Any:
 def _boxcox(x: Any, power: Any) -> Tensor:
     """(x**power - 1) / power, and log x for a power of 0."""
     x, power = floats(x, power)
-    logarithm = log(x)
-    return logarithm * expm1_over(power * logarithm)
+    return _powered(log(x), power)
 
 
 def _boxcox1p(x: Any, power: Any) -> Tensor:
     x, power = floats(x, power)
-    logarithm = log1p(x)
-    return logarithm * expm1_over(power * logarithm)
+    return _powered(log1p(x), power)
+
+
+def _powered(logarithm: Any, power: Any) -> Any:
+    """(exp(power * logarithm) - 1) / power, the logarithm for a power of 0."""
+    is_finite = PUBLIC["isfinite"](logarithm)
+    finite = where(is_finite, logarithm, 0.0)
+    ends = where(PUBLIC["eq"](power, 0), logarithm, expm1(power * logarithm) / power)
+    return where(is_finite, finite * expm1_over(power * finite), ends)
 
 
 def _inverse_boxcox1p(y: Any, power: Any) -> Tensor:
@@ -74,15 +84,23 @@ def _inverse_boxcox1p(y: Any, power: Any) -> Tensor:
 # --- entropies and losses -----------------------------------------------------------------------------------
 
 
+def _entr(x: Any) -> Tensor:
+    """-x log(x), and -inf where x is negative."""
+    value = averaged(x)
+    return where(value < 0, -math.inf, -xlogy(value, value))
+
+
 def _rel_entr(x: Any, y: Any) -> Tensor:
+    """x log(x / y), infinite where there is no such share."""
     p, q = floats(x, y)
-    return xlogy(p, p) - xlogy(p, q)
+    return where(PUBLIC["logical_or"](p < 0, q < 0), math.inf, xlogy(p, p) - xlogy(p, q))
 
 
 def _huber(delta: Any, x: Any) -> Tensor:
     delta, x = floats(delta, x)
     size = PUBLIC["abs"](x)
-    return where(size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
+    found = where(size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
+    return where(delta < 0, math.inf, found)
 
 
 def _pseudo_huber(delta: Any, x: Any) -> Tensor:
@@ -108,7 +126,8 @@ def _sign_of_gamma(value: Tensor) -> Tensor:
 
 def _gamma(x: Any) -> Tensor:
     (value,) = floats(x)
-    return _sign_of_gamma(value) * exp(lgamma(value))
+    is_pole = (value < 0) & PUBLIC["eq"](floor(value), value)
+    return where(is_pole, math.nan, _sign_of_gamma(value) * exp(lgamma(value)))
 
 
 def _betaln(a: Any, b: Any) -> Tensor:
@@ -152,17 +171,39 @@ def _fdtrc(n: Any, m: Any, x: Any) -> Any:
     return betainc(0.5 * m, 0.5 * n, m / (m + n * x))
 
 
+def _fdtri(n: Any, m: Any, p: Any) -> Any:
+    share = betaincinv(0.5 * n, 0.5 * m, p)
+    return m * share / (n * (1.0 - share))
+
+
+def _of_trials(function: Function, last: float, k: Any, n: Any, p: Any) -> Any:
+    """A function of up to k successes in n trials, where there may be more; else it is `last`."""
+    counts, trials = floor(k), floor(n)
+    is_last = (counts >= trials) & (p >= 0.0) & (p <= 1.0) & (counts <= trials)
+    found = function(counts + 1.0, where(is_last, 1.0, trials - counts), p)
+    return where(is_last, last, found)
+
+
+def _count(n: Any) -> Any:
+    """A number of successes, at least one, without what SciPy cuts off."""
+    whole = floor(n)
+    return where(whole >= 1.0, whole, math.nan)
+
+
 DISTRIBUTIONS: dict[str, Function] = {
     "chdtr": lambda df, x: gammainc(0.5 * df, 0.5 * x),
     "chdtrc": lambda df, x: gammaincc(0.5 * df, 0.5 * x),
     "gdtr": lambda rate, shape, x: gammainc(shape, rate * x),
     "gdtrc": lambda rate, shape, x: gammaincc(shape, rate * x),
-    "pdtr": lambda k, mean: gammaincc(PUBLIC["floor"](k) + 1.0, mean),
-    "pdtrc": lambda k, mean: gammainc(PUBLIC["floor"](k) + 1.0, mean),
-    "bdtr": lambda k, n, p: betaincc(PUBLIC["floor"](k) + 1.0, n - PUBLIC["floor"](k), p),
-    "bdtrc": lambda k, n, p: betainc(PUBLIC["floor"](k) + 1.0, n - PUBLIC["floor"](k), p),
-    "nbdtr": lambda k, n, p: betainc(n, PUBLIC["floor"](k) + 1.0, p),
-    "nbdtrc": lambda k, n, p: betaincc(n, PUBLIC["floor"](k) + 1.0, p),
+    "pdtr": lambda k, mean: gammaincc(floor(k) + 1.0, mean),
+    "pdtrc": lambda k, mean: gammainc(floor(k) + 1.0, mean),
+    "bdtr": lambda k, n, p: _of_trials(betaincc, 1.0, k, n, p),
+    "bdtrc": lambda k, n, p: _of_trials(betainc, 0.0, k, n, p),
+    "nbdtr": lambda k, n, p: betainc(_count(n), floor(k) + 1.0, p),
+    "nbdtrc": lambda k, n, p: betaincc(_count(n), floor(k) + 1.0, p),
+    "chdtri": lambda df, p: 2.0 * gammainccinv(0.5 * df, p),
+    "gdtrix": lambda rate, shape, p: gammaincinv(shape, p) / rate,
+    "fdtri": _fdtri,
     "fdtr": _fdtr,
     "fdtrc": _fdtrc,
 }
@@ -245,13 +286,45 @@ POLYNOMIALS: dict[str, Function] = {
     )
 }  # fmt: skip
 
+SHIFTED = {
+    "eval_sh_legendre": "eval_legendre", "eval_sh_chebyt": "eval_chebyt", "eval_sh_chebyu": "eval_chebyu",
+}  # fmt: skip
+"""Polynomials on [0, 1], and the same on [-1, 1]."""
+HALVED = {"eval_chebyc": ("eval_chebyt", 2.0), "eval_chebys": ("eval_chebyu", 1.0)}
+"""Those on [-2, 2], and what they are a multiple of."""
+
+
+def _of_another(name: str, scale: float, shift: float, factor: float) -> Function:
+    """A polynomial of scale * x + shift, times a factor."""
+    polynomial = POLYNOMIALS[name]
+    return lambda n, x: factor * polynomial(n, scale * averaged(x) + shift)
+
+
+POLYNOMIALS |= {name: _of_another(one, 2.0, -1.0, 1.0) for name, one in SHIFTED.items()}
+POLYNOMIALS |= {name: _of_another(one, 0.5, 0.0, factor) for name, (one, factor) in HALVED.items()}
+
+# --- of whole orders ----------------------------------------------------------------------------------------
+
+
+def _of_whole_order(function: Function) -> Function:
+    """A function of any order under its name for whole ones: SciPy cuts off what is behind the point."""
+
+    def call(n: Any, x: Any) -> Any:
+        order, value = floats(n, x)
+        return function(PUBLIC["trunc"](order), value)
+
+    return call
+
+
+# --- all ----------------------------------------------------------------------------------------------------
+
 DEGREE = math.pi / 180
 OF_OTHERS |= POLYNOMIALS | {name: _offloats(one) for name, one in DISTRIBUTIONS.items()} | {
     "ndtr": _ndtr, "xlog1py": _xlog1py, "rel_entr": _rel_entr, "gamma": _gamma, "betaln": _betaln,
     "beta": _beta, "poch": _poch, "binom": _binom, "boxcox": _boxcox, "boxcox1p": _boxcox1p,
     "inv_boxcox": lambda y, power: 1.0 + _inverse_boxcox1p(y, power), "inv_boxcox1p": _inverse_boxcox1p,
     "huber": _huber, "pseudo_huber": _pseudo_huber,
-    "entr": lambda x: -xlogy(averaged(x), averaged(x)),
+    "entr": _entr,
     "kl_div": lambda x, y: _rel_entr(x, y) - tensor_of(x) + tensor_of(y),
     "exp10": lambda x: PUBLIC["pow"](10.0, averaged(x)),
     "cosm1": lambda x: -2.0 * PUBLIC["sin"](0.5 * averaged(x)) ** 2,
@@ -259,5 +332,7 @@ OF_OTHERS |= POLYNOMIALS | {name: _offloats(one) for name, one in DISTRIBUTIONS.
     "cosdg": lambda x: PUBLIC["cos"](averaged(x) * DEGREE),
     "tandg": lambda x: PUBLIC["tan"](averaged(x) * DEGREE),
     "cotdg": lambda x: 1.0 / PUBLIC["tan"](averaged(x) * DEGREE),
+    "yn": _of_whole_order(yv), "kn": _of_whole_order(UFUNCS["kv"]),
+    "jve": lambda v, x: jv(*floats(v, x)), "yve": lambda v, x: yv(*floats(v, x)),
     "radian": lambda d, m, s: (averaged(d) + averaged(m) / 60.0 + averaged(s) / 3600.0) * DEGREE,
 }  # fmt: skip

@@ -13,14 +13,17 @@ from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
 from ..functions import linalg
 from ..functions.common import fail
+from ..functions.comparison import where
 from ..functions.movement import transpose
 from ..functions.stopping import stop_gradient
 from ..functions.structures import spec_of_tensor
-from ..transforms.transforms import jacobian
+from ..transforms.transforms import jacobian, jvp
+from ..values.modes import no_grad
 from ..values.tensor import Tensor, make
 from ..values.value_kinds import Auxiliary
 from .krylov import BY_NAME
 from .linear import solved_by, transposed
+from .requirements import Failure, require
 
 OfVector = Callable[[Tensor], Tensor]
 Adjoint = Callable[[OfVector, Tensor, Tensor], Tensor]
@@ -54,9 +57,41 @@ def adjoint_by(method: Any, function: str, is_symmetric: bool = False) -> Adjoin
     return by_products
 
 
+def by_elimination(residual: OfVector, solution: Tensor, cotangent: Tensor) -> Tensor:
+    """The solution where the matrix is known to have an inverse."""
+    return linalg.solve(transpose(jacobian(residual)(solution), 0, 1), -cotangent)
+
+
 def _by_elimination(residual: OfVector, solution: Tensor, cotangent: Tensor, function: str) -> Tensor:
     matrix = jacobian(residual)(solution)
-    return linalg.solve(transpose(matrix, 0, 1), -cotangent * regularity(matrix, function))
+    with no_grad():
+        one = _separateness(residual, stop_gradient(solution), stop_gradient(matrix), function)
+    return linalg.solve(transpose(matrix, 0, 1), -cotangent * one)
+
+
+def _separateness(residual: OfVector, solution: Tensor, matrix: Tensor, function: str) -> Tensor:
+    """1, if the Jacobian at the solution tells of one root, and not of several that are about to meet.
+
+    Newton's step from the solution is how far away the root is. Where the Jacobian changes over that way by a
+    share that is not small, it is zero somewhere near (Kantorovich's condition; a double root has a half).
+
+    Raises:
+        LinearAlgebraError: it does not, or has no inverse.
+    """
+    one = regularity(matrix, function)
+    step = stop_gradient(linalg.solve(matrix, residual(solution) * one))
+    twice = jvp(lambda x: jvp(residual, (x,), (step,))[1], (solution,), (step,))[1]
+    bend, size = (stop_gradient(part).norm() for part in (linalg.solve(matrix, twice), step))
+    failure = Failure(NEARLY_SINGULAR.format(function), LinearAlgebraError)
+    return require(one, bend <= MOST_BEND * size, failure, bend / where(size > 0, size, 1.0))
+
+
+MOST_BEND = 0.25
+NEARLY_SINGULAR = (
+    "{0}: the Jacobian of the equations is nearly singular at the solution: on the way to the root it "
+    "changes by {{0:.1e}} of itself. Roots meet there, and have no derivative with respect to what they "
+    "depend on; or the solver stopped early. Solve more exactly, or a regularised problem."
+)
 
 
 def regularity(matrix: Tensor, function: str) -> Tensor:

@@ -19,6 +19,7 @@ import numpy as np
 from ...tracer.errors import GradientError
 from ...tracer.interpret import evaluate_graph
 from ...tracer.origin import current_origin
+from ...tracer.spec import CONTINUOUS
 from ...tracer.trace import is_tracing
 from ..autograd.foreign_calls import call_python
 from ..autograd.ruled_calls import RuledCall, call_ruled
@@ -207,5 +208,13 @@ class _Traced:
         solution, captured = residuals
         residual = self.equation.residual(self.closure.given(captured))
         adjoint = self.equation.adjoint(residual, solution, cotangent)
-        _, pull = vjp(lambda *given: self.equation.residual(self.closure.given(given))(solution), *captured)
-        return pull(adjoint)
+        places = [place for place, one in enumerate(captured) if one._value.dtype.kind in CONTINUOUS]
+
+        def at_solution(*given: Any) -> Tensor:
+            values = dict(zip(places, given))
+            every = [values.get(place, one) for place, one in enumerate(captured)]
+            return self.equation.residual(self.closure.given(every))(solution)
+
+        _, pull = vjp(at_solution, *(captured[place] for place in places))
+        found = dict(zip(places, pull(adjoint)))
+        return [found.get(place) for place in range(len(captured))]

@@ -34,31 +34,31 @@ def _steps(size: int, maxiter: int | None) -> int:
     return 10 * size if maxiter is None else maxiter
 
 
-def _tolerance(tol: float, b: Tensor) -> float:
-    """Not below what can be reached in the dtype."""
-    return max(tol, 4.0 * float(np.finfo(b._value.dtype).eps))
+def _enough(tol: float, atol: float, b: Tensor) -> Tensor:
+    """The square of the residual that may be left, not below what can be reached in the dtype."""
+    relative = max(tol, 4.0 * float(np.finfo(b._value.dtype).eps))
+    return (relative**2 * (b * b).sum()).clamp(min=atol**2)
 
 
-def _converged(name: str, x: Tensor, left: Tensor, b: Tensor, tolerance: float, steps: Tensor) -> Tensor:
+def _converged(name: str, x: Tensor, left: Tensor, b: Tensor, enough: Tensor, steps: Tensor) -> Tensor:
     """x, unless the square of the residual is too large."""
     size = (b * b).sum()
-    share = where(size > 0, left / where(size > 0, size, 1.0), left).sqrt()
-    failure = Failure(NOT_CONVERGED.text.format(name))
-    return require(x, left <= tolerance**2 * size, failure, steps, share, steps * 0.0 + tolerance)
+    share, wanted = (where(size > 0, one / where(size > 0, size, 1.0), one).sqrt() for one in (left, enough))
+    return require(x, left <= enough, Failure(NOT_CONVERGED.text.format(name)), steps, share, wanted)
 
 
 def cg(
-    product: Product, b: Tensor, tol: float = 1e-10, maxiter: int | None = None, M: Product = _unchanged
-) -> Tensor:
+    product: Product, b: Tensor, tol: float = 1e-10, atol: float = 0.0, maxiter: int | None = None,
+    M: Product = _unchanged,
+) -> Tensor:  # fmt: skip
     """By conjugate gradients, for symmetric positive definite matrices.
 
     Args:
         product: the matrix times a vector.
-        tol: the residual that is left, relative to b.
+        tol, atol: the residual that is left, relative to b and in all; the larger one holds.
         M: an approximate inverse, times a vector.
     """
-    most, tolerance = _steps(b.shape[0], maxiter), _tolerance(tol, b)
-    enough = tolerance**2 * (b * b).sum()
+    most, enough = _steps(b.shape[0], maxiter), _enough(tol, atol, b)
 
     def goes_on(state: Any) -> Any:
         _, r, _, _, steps = state
@@ -75,15 +75,15 @@ def cg(
 
     z = M(b)
     x, r, _, _, steps = while_loop(goes_on, step, (b * 0.0, b, z, (b * z).sum(), 0))
-    return _converged("cg", x, (r * r).sum(), b, tolerance, steps)
+    return _converged("cg", x, (r * r).sum(), b, enough, steps)
 
 
 def bicgstab(
-    product: Product, b: Tensor, tol: float = 1e-10, maxiter: int | None = None, M: Product = _unchanged
-) -> Tensor:
+    product: Product, b: Tensor, tol: float = 1e-10, atol: float = 0.0, maxiter: int | None = None,
+    M: Product = _unchanged,
+) -> Tensor:  # fmt: skip
     """By the stabilised biconjugate gradients, for any regular matrix: see `cg`."""
-    most, tolerance = _steps(b.shape[0], maxiter), _tolerance(tol, b)
-    enough = tolerance**2 * (b * b).sum()
+    most, enough = _steps(b.shape[0], maxiter), _enough(tol, atol, b)
 
     def goes_on(state: Any) -> Any:
         _, r, _, along, steps = state
@@ -106,12 +106,12 @@ def bicgstab(
         return x + length * preconditioned + weight * smoothed, r, p, after, steps + 1
 
     x, r, _, _, steps = while_loop(goes_on, step, (b * 0.0, b, b, (b * b).sum(), 0))
-    return _converged("bicgstab", x, (r * r).sum(), b, tolerance, steps)
+    return _converged("bicgstab", x, (r * r).sum(), b, enough, steps)
 
 
 def gmres(
-    product: Product, b: Tensor, tol: float = 1e-10, maxiter: int | None = None, M: Product = _unchanged,
-    restart: int = RESTART,
+    product: Product, b: Tensor, tol: float = 1e-10, atol: float = 0.0, maxiter: int | None = None,
+    M: Product = _unchanged, restart: int = RESTART,
 ) -> Tensor:  # fmt: skip
     """By generalised minimal residuals, for any regular matrix: see `cg`.
 
@@ -119,8 +119,7 @@ def gmres(
         restart: the number of vectors that are kept; a step is as many products.
     """
     count = min(restart, b.shape[0])
-    most, tolerance = _steps(b.shape[0], maxiter), _tolerance(tol, b)
-    enough = tolerance**2 * (b * b).sum()
+    most, enough = _steps(b.shape[0], maxiter), _enough(tol, atol, b)
 
     def goes_on(state: Any) -> Any:
         _, r, steps = state
@@ -132,7 +131,7 @@ def gmres(
         return x, b - product(x), steps + 1
 
     x, r, steps = while_loop(goes_on, step, (b * 0.0, b, 0))
-    return _converged("gmres", x, (r * r).sum(), b, tolerance, steps)
+    return _converged("gmres", x, (r * r).sum(), b, enough, steps)
 
 
 def _smallest_in_krylov_space(product: Product, r: Tensor, count: int) -> Tensor:

@@ -26,6 +26,7 @@ def linear_solve(
     method: str = "gmres",
     *,
     tol: float = 1e-10,
+    atol: float = 0.0,
     maxiter: int | None = None,
     M: Function | None = None,
 ) -> Any:
@@ -36,7 +37,8 @@ def linear_solve(
             matrix.
         b: the right-hand side: an array or a tensor, or nested containers of them.
         method: "cg" for symmetric positive definite matrices, "bicgstab" or "gmres" for others.
-        tol: the norm of the residual that may be left, relative to that of `b`.
+        tol, atol: the norm of the residual that may be left, relative to that of `b` and in all; the larger
+            one holds.
         maxiter: the most steps; 10 for each unknown unless given.
         M: an approximate inverse of A, a linear function of the same values, without gradient.
 
@@ -59,7 +61,8 @@ def linear_solve(
     if M is not None:
         inverse = unknowns.residual(M, (), unknowns.size)
         preconditioner = without_gradient("linear_solve", inverse, unknowns.start)
-    return unknowns.restored(solved_by(method, product, right, preconditioner, tol=tol, maxiter=maxiter))
+    options = {"tol": tol, "atol": atol, "maxiter": maxiter}
+    return unknowns.restored(solved_by(method, product, right, preconditioner, **options))
 
 
 def solved_by(

@@ -7,23 +7,24 @@ sum, whose intervals keep their shares of the way between the limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...tracer.errors import ArgumentError, ShapeError
-from ..functions.common import fail, one_dim
+from ..functions.common import fail
 from ..functions.comparison import where
 from ..functions.control_flow import fori_loop, scan, while_loop
-from ..functions.movement import movedim
+from ..functions.joining import stack
 from ..functions.stopping import stop_gradient
 from ..functions.structures import structured
 from ..tape.apply import of_kind, standing_for
 from ..tensors.creation import arange
 from ..values.modes import no_grad
 from ..values.tensor import Tensor
-from ..values.value_kinds import Auxiliary, NumpyScalar, kind_of_result, plain, settled
+from ..values.value_kinds import Auxiliary, NumpyScalar, plain
 from .requirements import Failure, require
 from .unknowns import floating_dtype, vector_of_values
 
@@ -69,6 +70,7 @@ def quad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
     limit: int = 100,
+    points: Sequence[float] | None = None,
 ) -> tuple[Any, Any]:
     """The integral of func(x, *args) from a to b, and an estimate of its error.
 
@@ -80,9 +82,11 @@ def quad(
         a, b: the limits; they have gradients. Infinite ones are Python's or NumPy's numbers.
         epsabs, epsrel: the error that may be left, in all and relative to the integral.
         limit: the most intervals.
+        points: where the integrand is not smooth, between finite limits: the integral is split there.
 
     Raises:
-        ConvergenceError: the error does not become so small, as where the integral diverges.
+        ConvergenceError: the error does not become so small, as where the integral diverges. ArgumentError:
+            points beside infinite limits.
 
     Example:
         >>> grad(lambda a: quad(lambda x: np.exp(-a * x), 0.0, np.inf)[0])(2.0)
@@ -90,9 +94,27 @@ def quad(
     """
     given = structured([a, b], "quad", "limits")
     dtype = floating_dtype(given, "quad")
+    if points is not None and len(points):
+        if _is_infinite(a) or _is_infinite(b):
+            fail(ArgumentError, "quad: points are for finite limits. Split an infinite integral in two.")
+        return _in_pieces(func, [a, *sorted(map(float, points)), b], args, epsabs, epsrel, limit)
     integrand, first, last = _on_finite_limits(_number_of(func, args, dtype), a, b, dtype)
     value, error = _adaptive(integrand, first, last, epsabs, epsrel, limit)
     return plain(of_kind(value, NumpyScalar)), plain(of_kind(error, NumpyScalar))
+
+
+def _in_pieces(
+    func: Function, ends: Sequence[Any], args: tuple[Any, ...], epsabs: float, epsrel: float, limit: int
+) -> tuple[Any, Any]:
+    """The sum of the integrals between neighbours."""
+    pieces = [
+        quad(func, low, high, args, epsabs=epsabs, epsrel=epsrel, limit=limit)
+        for low, high in pairwise(ends)
+    ]
+    value, error = pieces[0]
+    for more, its_error in pieces[1:]:
+        value, error = value + more, error + its_error
+    return value, error
 
 
 def _number_of(func: Function, args: tuple[Any, ...], dtype: np.dtype) -> Function:
@@ -168,31 +190,31 @@ def _intervals(
 ) -> tuple[Tensor, ...]:
     """The borders of intervals, integrals and errors on them, and how many there are."""
     places = arange(limit)
-    value, error = _by_kronrod(func, start, end)
-    is_first = (places < 1).to(start.dtype)
+    none = (places < 0).to(start.dtype)
 
     def goes_on(state: Any) -> Any:
         _, _, values, errors, count = state
-        return (errors.sum() > _allowed(values.sum(), epsabs, epsrel)) & (count < limit)
+        is_rough = errors.sum() > _allowed(values.sum(), epsabs, epsrel)
+        return (is_rough | (count < 1)) & (count < limit)
 
     def step(state: Any) -> Any:
+        """The whole at first, and then both halves of the interval with the largest error."""
         lefts, rights, values, errors, count = state
-        worst = errors.argmax()
-        is_worst, is_new = places == worst, places == count
+        worst, is_first = errors.argmax(), count < 1
         left, right = lefts[worst], rights[worst]
-        middle = 0.5 * (left + right)
-        (one, error), (other, error_of_other) = (
-            _by_kronrod(func, left, middle), _by_kronrod(func, middle, right),
-        )  # fmt: skip
+        middle = where(is_first, right, 0.5 * (left + right))
+        ends = stack([left, where(is_first, left, middle)]), stack([middle, right])
+        _, (found, error) = scan(lambda _, one: (None, _by_kronrod(func, *one)), None, ends)
+        is_worst, is_new = places == worst, (places == count) & (count > 0)
         return (
             where(is_new, middle, lefts),
             where(is_worst, middle, where(is_new, right, rights)),
-            where(is_worst, one, where(is_new, other, values)),
-            where(is_worst, error, where(is_new, error_of_other, errors)),
+            where(is_worst, found[0], where(is_new, found[1], values)),
+            where(is_worst, error[0], where(is_new, error[1], errors)),
             count + 1,
         )
 
-    state = (is_first * start, is_first * end, is_first * value, is_first * error, places[0] + 1)
+    state = (none + start, none + end, none, none, places[0])
     found: tuple[Tensor, ...] = while_loop(goes_on, step, state)
     return found
 
@@ -239,12 +261,75 @@ def dblquad(
         >>> dblquad(lambda y, x: x * y, 0.0, 1.0, 0.0, lambda x: x)[0].round(6)
         np.float64(0.125)
     """
+    inner = lambda x, *args: _between(gfun, hfun)(x)  # noqa: E731
+    return nquad(func, [inner, (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel})
 
-    def along(x: Any, *args: Any) -> Any:
-        low, high = (one(x) if callable(one) else one for one in (gfun, hfun))
-        return quad(lambda y, *args: func(y, x, *args), low, high, args, epsabs=epsabs, epsrel=epsrel)[0]
 
-    return quad(along, a, b, args, epsabs=epsabs, epsrel=epsrel)
+def tplquad(
+    func: Function,
+    a: Any,
+    b: Any,
+    gfun: Any,
+    hfun: Any,
+    qfun: Any,
+    rfun: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> tuple[Any, Any]:
+    """The integral of func(z, y, x, *args) over z from qfun(x, y) to rfun(x, y), y from gfun(x) to hfun(x),
+    and x from a to b: see `dblquad`.
+
+    Example:
+        >>> tplquad(lambda z, y, x: x * y * z, 0.0, 1.0, 0.0, 1.0, 0.0, lambda x, y: x)[0].round(6)
+        np.float64(0.0625)
+    """
+    ranges = [
+        lambda y, x, *args: _between(qfun, rfun)(x, y),
+        lambda x, *args: _between(gfun, hfun)(x),
+        (a, b),
+    ]
+    return nquad(func, ranges, args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+def _between(low: Any, high: Any) -> Function:
+    """Limits that are functions of the outer variables, or numbers."""
+    return lambda *outer: tuple(one(*outer) if callable(one) else one for one in (low, high))
+
+
+def nquad(
+    func: Function, ranges: Sequence[Any], args: tuple[Any, ...] = (), opts: Any = None
+) -> tuple[Any, Any]:
+    """The integral of func(x0, ..., xn, *args) over all of them, x0 innermost: SciPy's `nquad`.
+
+    Args:
+        ranges: of each variable the limits, or a function of the outer variables and `args` that gives them.
+        opts: options of `quad`: a dict, or one for each variable.
+
+    Raises:
+        as `quad`; ArgumentError: the numbers of ranges and options differ.
+
+    Example:
+        >>> nquad(lambda y, x: x * y, [lambda x: (0.0, x), (0.0, 1.0)])[0].round(6)
+        np.float64(0.125)
+    """
+    options = list(opts) if isinstance(opts, list | tuple) else [opts or {}] * len(ranges)
+    if len(options) != len(ranges):
+        fail(ArgumentError, f"nquad: {len(options)} options for {len(ranges)} ranges.")
+
+    def over(place: int, outer: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Over the variables up to one, where the outer ones are known."""
+        limits, options_here = (
+            one(*outer, *args) if callable(one) else one for one in (ranges[place], options[place])
+        )
+
+        def integrand(x: Any) -> Any:
+            return over(place - 1, (x, *outer))[0] if place else func(x, *outer, *args)
+
+        return quad(integrand, *limits, **options_here)
+
+    return over(len(ranges) - 1, ())
 
 
 def fixed_quad(func: Function, a: Any, b: Any, args: tuple[Any, ...] = (), n: int = 5) -> tuple[Any, None]:
@@ -262,62 +347,3 @@ def fixed_quad(func: Function, a: Any, b: Any, args: tuple[Any, ...] = (), n: in
     nodes, weights = np.polynomial.legendre.leggauss(n)
     points = (b - a) * (nodes + 1.0) / 2.0 + a
     return (b - a) / 2.0 * (weights * func(points, *args)).sum(-1), None
-
-
-def simpson(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of samples by Simpson's rule: SciPy's `simpson`.
-
-    With an even number of samples the last interval is that of the parabola through the last three
-    (K. V. Cartwright, 2017).
-
-    Args:
-        y: the samples; x: where they are, a vector or an array of the shape of y; dx: else their distance.
-
-    Raises:
-        ShapeError: x does not fit y. ArgumentError: there are no samples.
-
-    Example:
-        >>> simpson(np.array([0.0, 1.0, 4.0]))
-        np.float64(2.6666666666666665)
-    """
-    samples = of_kind(standing_for(np.asarray(y) if isinstance(y, list | tuple) else y), Auxiliary)
-    samples = samples if samples.is_floating_point() else samples.double()
-    samples = movedim(samples, one_dim(axis, samples.ndim, "simpson"), -1)
-    count = samples.shape[-1]
-    if not count:
-        fail(ArgumentError, "simpson: there are no samples along this axis.")
-    if x is None:
-        widths = samples[..., 1:] * 0.0 + _limit(dx, samples._value.dtype)
-    else:
-        places = of_kind(standing_for(np.asarray(x) if isinstance(x, list | tuple) else x), Auxiliary)
-        places = movedim(places, axis, -1) if places.ndim > 1 else places
-        if places.shape[-1] != count:
-            fail(ShapeError, f"simpson: x has {places.shape[-1]} values for {count} samples.")
-        widths = samples[..., 1:] * 0.0 + (places[..., 1:] - places[..., :-1])
-    total = _by_parabolas(samples, widths, count)
-    return plain(settled(of_kind(total, kind_of_result(type(standing_for(y)), total.shape, False)), (y,)))
-
-
-def _by_parabolas(y: Tensor, h: Tensor, count: int) -> Tensor:
-    if count == 1:
-        return y[..., 0] * 0.0
-    if count == 2:
-        return 0.5 * h[..., 0] * (y[..., 0] + y[..., 1])
-    last = count - 1 - (count + 1) % 2
-    first, second = h[..., 0:last:2], h[..., 1:last:2]
-    whole, share = first + second, first / second
-    total = (
-        whole / 6.0
-        * (
-            y[..., 0 : last - 1 : 2] * (2.0 - 1.0 / share)
-            + y[..., 1:last:2] * (whole * whole / (first * second))
-            + y[..., 2 : last + 1 : 2] * (2.0 - share)
-        )
-    ).sum(-1)  # fmt: skip
-    if count % 2:
-        return total
-    near, far = h[..., -1], h[..., -2]
-    own = (2.0 * near**2 + 3.0 * near * far) / (6.0 * (far + near))
-    before = (near**2 + 3.0 * near * far) / (6.0 * far)
-    two_before = near**3 / (6.0 * far * (far + near))
-    return total + own * y[..., -1] + before * y[..., -2] - two_before * y[..., -3]

@@ -19,7 +19,7 @@ from ..functions.stopping import stop_gradient
 from ..tensors.creation import eye
 from ..transforms.transforms import jacobian
 from ..values.tensor import Tensor
-from .adjoints import DENSE, adjoint_by
+from .adjoints import by_elimination
 from .equations import Equation, OfVector, solution_of
 from .runge_kutta import Derivative, RungeKutta, combined, rms
 
@@ -48,7 +48,7 @@ class Radau(RungeKutta):
         self.name = name
         self.stages = 4
         self.counts_evaluations = False
-        self.order = 3
+        self._order = 3
         self._nodes = table.C
         powers = np.arange(1, 4)
         moments = table.C[:, None] ** powers / powers
@@ -56,14 +56,14 @@ class Radau(RungeKutta):
         self._error_weights, self._shift, self._powers = table.E, float(table.MU_REAL), table.P
 
     def step(
-        self, fun: Derivative, t: Any, y: Tensor, slope: Tensor, h: Any
+        self, fun: Derivative, t: Any, y: Tensor, slope: Tensor, h: Any, memory: Any
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         size = y.shape[0]
 
         def residual(added: Tensor) -> Tensor:
             return self._residual(fun, t, y, h, added)
 
-        equation = Equation(stages, residual, lambda same: same, _by_newton, adjoint_by(DENSE, "solve_ivp"))
+        equation = Equation(stages, residual, lambda same: same, _by_newton, by_elimination)
         found = solution_of(equation, cat([stop_gradient(slope * h) * float(node) for node in self._nodes]))
         added = [found[size * place : size * (place + 1)] for place in range(3)]
         after = y + added[-1]
@@ -79,8 +79,9 @@ class Radau(RungeKutta):
         return added - cat([h * combined(row, slopes) for row in self._matrix])
 
     def error(
-        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor
-    ) -> Tensor:
+        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor,
+        memory: Any,
+    ) -> Tensor:  # fmt: skip
         """Infinite where the stages have not been found."""
         first, *added, _ = slopes
         left = self._residual(fun, t, y, h, cat(list(added)))
@@ -92,8 +93,9 @@ class Radau(RungeKutta):
         return where(is_solved & is_finite, rms(solve(safe, raw) / scale), np.inf)
 
     def between(
-        self, fun: Derivative, t: Any, y: Tensor, slopes: Sequence[Tensor], h: Any, share: Any, after: Tensor
-    ) -> Tensor:
+        self, fun: Derivative, t: Any, y: Tensor, slopes: Sequence[Tensor], h: Any, share: Any, after: Tensor,
+        memory: Any,
+    ) -> Tensor:  # fmt: skip
         _, *added, _ = slopes
         total = 0.0 * y
         for column in reversed(range(self._powers.shape[1])):

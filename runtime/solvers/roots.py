@@ -177,7 +177,7 @@ def brentq(
         >>> grad(lambda a: brentq(lambda x: x ** 2 - a, 0.0, 10.0))(4.0)
         np.float64(0.25)
     """
-    return _between(brentq, _brent, f, a, b, args, xtol, rtol, maxiter)
+    return _between(brentq, by_brent, f, a, b, args, xtol, rtol, maxiter)
 
 
 def bisect(
@@ -257,7 +257,7 @@ def _halved(
     return _found(name, x, is_found, steps)
 
 
-def _brent(
+def by_brent(
     name: str, function: Function, a: Tensor, b: Tensor, xtol: float, rtol: float, maxiter: int
 ) -> Tensor:
     """R. P. Brent, Algorithms for Minimization Without Derivatives (1973), chapter 4, with SciPy's tests.

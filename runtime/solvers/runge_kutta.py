@@ -41,6 +41,8 @@ class RungeKutta:
     Attributes:
         stages: the evaluations of a step; the last is the first of the next step.
         counts_evaluations: whether each step takes so many.
+
+    What a method knows of the steps before is its memory, a tuple of tensors, which its steps are given.
     """
 
     def __init__(self, name: str) -> None:
@@ -50,12 +52,25 @@ class RungeKutta:
         self.name = name
         self.stages = int(table.n_stages)
         self.counts_evaluations = True
-        self.order = int(table.error_estimator_order)
+        self._order = int(table.error_estimator_order)
         self._rows, self._nodes, self._weights = table.A, table.C, table.B
         self._table = table
 
+    def order(self, memory: Any) -> Any:
+        """That of the estimate of errors."""
+        return self._order
+
+    def first_memory(self, slope: Tensor) -> tuple[Tensor, ...]:
+        return ()
+
+    def memory_after(
+        self, memory: Any, y: Tensor, after: Tensor, slopes: Sequence[Tensor], h: Tensor
+    ) -> tuple[Tensor, ...]:
+        """What is known after a step that is taken; it has no gradient."""
+        return ()
+
     def step(
-        self, fun: Derivative, t: Any, y: Tensor, slope: Tensor, h: Any
+        self, fun: Derivative, t: Any, y: Tensor, slope: Tensor, h: Any, memory: Any
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The value after a step, and the slopes that have led to it; the last is that at the end."""
         slopes = [slope]
@@ -65,14 +80,16 @@ class RungeKutta:
         return after, (*slopes, fun(t + h, after))
 
     def error(
-        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor
-    ) -> Tensor:
+        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor,
+        memory: Any,
+    ) -> Tensor:  # fmt: skip
         """The norm of the error, relative to what is allowed."""
         return rms(combined(self._table.E, slopes) * h / scale)
 
     def between(
-        self, fun: Derivative, t: Any, y: Tensor, slopes: Sequence[Tensor], h: Any, share: Any, after: Tensor
-    ) -> Tensor:
+        self, fun: Derivative, t: Any, y: Tensor, slopes: Sequence[Tensor], h: Any, share: Any, after: Tensor,
+        memory: Any,
+    ) -> Tensor:  # fmt: skip
         """The value at a share of a step."""
         powers = self._table.P
         total = 0.0 * y
@@ -86,9 +103,16 @@ class RungeKutta:
 class Dop853(RungeKutta):
     """The method of order 8 of Dormand and Prince, with an error of orders 5 and 3."""
 
+    @property
+    def last_row(self) -> Sequence[float]:
+        """The weights of what leads to the value that the last stage is the slope at."""
+        row: Sequence[float] = self._rows[-1]
+        return row
+
     def error(
-        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor
-    ) -> Tensor:
+        self, fun: Derivative, t: Tensor, y: Tensor, slopes: Sequence[Tensor], h: Tensor, scale: Tensor,
+        memory: Any,
+    ) -> Tensor:  # fmt: skip
         fifth = combined(self._table.E5, slopes) / scale
         third = combined(self._table.E3, slopes) / scale
         square = (fifth * fifth).sum()
@@ -97,8 +121,9 @@ class Dop853(RungeKutta):
         return where(whole > 0, h.abs() * square / (safe * scale.shape[0]).sqrt(), 0.0 * square + whole)
 
     def between(
-        self, fun: Derivative, t: Any, y: Tensor, slopes: Sequence[Tensor], h: Any, share: Any, after: Tensor
-    ) -> Tensor:
+        self, fun: Derivative, t: Any, y: Tensor, slopes: Sequence[Tensor], h: Any, share: Any, after: Tensor,
+        memory: Any,
+    ) -> Tensor:  # fmt: skip
         every = list(slopes)
         for row, node in zip(self._table.A_EXTRA, self._table.C_EXTRA):
             every.append(fun(t + float(node) * h, y + combined(row, every) * h))
@@ -113,7 +138,7 @@ class Dop853(RungeKutta):
 
 
 def first_step(
-    fun: Derivative, t: Tensor, y: Tensor, slope: Tensor, direction: Tensor, interval: Tensor, order: int,
+    fun: Derivative, t: Tensor, y: Tensor, slope: Tensor, direction: Tensor, interval: Tensor, order: Any,
     rtol: float, atol: Any, max_step: float,
 ) -> Tensor:  # fmt: skip
     """The length of the first step: Hairer, Norsett, Wanner, page 169."""
@@ -131,7 +156,7 @@ def first_step(
     return (100.0 * tried).minimum(length).minimum(interval).clamp(max=max_step)
 
 
-def factor_of(error: Tensor, order: int, was_rejected: Tensor) -> Tensor:
+def factor_of(error: Tensor, order: Any, was_rejected: Tensor) -> Tensor:
     """By how much the step changes: up to ten times, none after a step that had to be repeated."""
     is_small = error < 1
     exponent = -1.0 / (order + 1)

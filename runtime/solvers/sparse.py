@@ -132,15 +132,15 @@ class SparseFactor:
         self._factors = Pattern(csr.indices, csr.indptr).factors(csr.data, "splu")
 
     def solve(self, b: Any, trans: str = "N") -> Any:
-        """The x with A x = b, or with the transposed matrix for "T"; b has a gradient.
+        """The x with A x = b, or with the transposed matrix for "T" and "H"; b has a gradient.
 
         Raises:
             ShapeError: b has another number of rows. ArgumentError: another `trans`.
         """
         _require_rows("splu", self.shape[0], b)
-        if trans not in ("N", "T"):
-            fail(ArgumentError, f"splu: trans={trans!r} is not known. Give 'N' or 'T'.")
-        return _factored(self, trans == "T", b)
+        if trans not in ("N", "T", "H"):
+            fail(ArgumentError, f"splu: trans={trans!r} is not known. Give 'N', 'T' or 'H'.")
+        return _factored(self, trans != "N", b)
 
     def run(self, transposed: bool, b: np.ndarray) -> list[np.ndarray]:
         return [self._factors.solve(b, "T" if transposed else "N")]

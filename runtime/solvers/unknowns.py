@@ -16,7 +16,7 @@ from ..functions.movement import reshape_to, transpose
 from ..functions.structures import Structured, as_dtype, structured
 from ..tape.apply import of_kind
 from ..values.tensor import Tensor, TorchTensor
-from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, PythonNumber
+from ..values.value_kinds import Auxiliary, NumpyScalar, NumpyTensor, PythonNumber, plain
 
 Function = Callable[..., Any]
 FLOAT64 = np.dtype("float64")
@@ -37,6 +37,11 @@ def floating_dtype(given: Structured, function: str) -> np.dtype:
             f"{function}: the unknowns are complex. Solve for their real and imaginary parts.",
         )
     return found if found.kind == "f" else FLOAT64
+
+
+def number(value: Tensor) -> Any:
+    """A Tensor of one as the number of NumPy's that a user's function is given."""
+    return plain(of_kind(value, NumpyScalar))
 
 
 def vector_of_values(value: Any, dtype: np.dtype) -> Tensor:
@@ -92,14 +97,16 @@ class Unknowns:
         kinds = [type(one) for one in self._given.tensors]
         return NumpyTensor if all(issubclass(one, NumpyTensor) for one in kinds) else TorchTensor
 
-    def restored_rows(self, rows: Tensor) -> Any:
-        """Many vectors, one a row, as arrays whose last dimension counts them."""
-        starts = [0, *self._ends]
+    def restored_rows(self, rows: Tensor, counts_last: bool = True) -> Any:
+        """Many vectors, one a row, as arrays whose last dimension counts them, or whose first one does."""
+        starts, count = [0, *self._ends], rows.shape[0]
         parts = [
-            of_kind(reshape_to(transpose(rows[:, start:stop], 0, 1), (*shape, rows.shape[0])), self.kind)
+            reshape_to(transpose(rows[:, start:stop], 0, 1), (*shape, count))
+            if counts_last
+            else reshape_to(rows[:, start:stop], (count, *shape))
             for shape, start, stop in zip(self._shapes, starts, self._ends)
         ]
-        return self._given.restored(parts)
+        return self._given.restored([of_kind(one, self.kind) for one in parts])
 
     def of_vector(self, function: Function, args: tuple[Any, ...]) -> Callable[[Tensor], Any]:
         """The user's function of these values as one of a vector."""

@@ -5,6 +5,7 @@ Every public function ends here, so this is the path to keep short: unwrap, eval
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -14,10 +15,10 @@ from ...tracer.errors import DTypeError, LeakedTraceError, LinearAlgebraError, P
 from ...tracer.graph import Node, lift, make_node
 from ...tracer.operator import HOLOMORPHIC, Operator
 from ...tracer.ops.elementwise import identity, stop_gradient
-from ...tracer.ops.movement import reshape
+from ...tracer.ops.movement import pairs_of, reshape
 from ...tracer.origin import fail
 from ...tracer.quiet import Quiet
-from ...tracer.spec import CONTINUOUS
+from ...tracer.spec import CONTINUOUS, real_dtype
 from ...tracer.trace import Trace, current_trace, innermost
 from ..values.memory_order import in_order, reshaped_in_place
 from ..values.modes import is_recording
@@ -351,3 +352,16 @@ def unwrap(operand: Any) -> Any:
 
 
 __all__ = ["LeakedTraceError", "apply", "record", "unwrap", "wrap"]
+
+
+def parts_of(value: Any) -> Any:
+    """Complex numbers, as a Tensor or of NumPy's, as pairs of real ones in a last dimension."""
+    if isinstance(value, Tensor):
+        return apply(pairs_of, value)
+    array = np.asarray(value)
+    return array.view(_pair(array.dtype))
+
+
+@functools.cache
+def _pair(dtype: np.dtype) -> np.dtype:
+    return np.dtype((real_dtype(dtype), (2,)))

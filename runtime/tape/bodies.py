@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...tracer.errors import EagerOnlyError, GraphError, UnsupportedError
+from ...tracer.draw_order import DrawOrder
+from ...tracer.errors import GraphError, UnsupportedError
 from ...tracer.graph import Graph, Node, constant, make_input, name_results, substitute
 from ...tracer.lost_numbers import traced_number
-from ...tracer.origin import Origin, place_of_caller
+from ...tracer.origin import Origin
 from ...tracer.spec import Spec, spec_of
 from ...tracer.trace import Trace, current_trace
 from ..values.modes import is_recording
@@ -65,7 +66,7 @@ def trace_body(
             asks has them drawn more often.
 
     Raises:
-        EagerOnlyError: it draws random numbers. TraceError: it wants to know a value.
+        OrderNeeded: it draws random numbers. TraceError: it wants to know a value.
         MutationError: it writes to what it is given, or to a tensor from outside.
         UnsupportedError: it has a backward of its own, which the graph does not show.
     """
@@ -85,14 +86,12 @@ def trace_body(
         stand_ins.append(stand_in)
     trace.bodies.append(start)
     try:
-        leaves = list(run(stand_ins))
+        with DrawOrder().body():
+            leaves = list(run(stand_ins))
+            if len(trace.drawn) > drawn and not may_draw:
+                DrawOrder().count()
     finally:
         trace.bodies.pop()
-    if len(trace.drawn) > drawn and not may_draw:
-        raise EagerOnlyError(
-            f"{name}: the body draws random numbers as often as data says, which compiled code does not. "
-            f"Draw them before, and pass them in{_at_caller()}."
-        )
     outputs = [_node_of(leaf, trace) for leaf in leaves]
     outer = _outer_nodes(outputs, set(nodes), start)
     edges = _outer_edges(name, leaves, stand_ins, first, trace) if recording else {}
@@ -108,11 +107,6 @@ def trace_body(
         taken.outputs,
         [tensor_at(node, edges.get(node), [0, None]) for node in outer],
     )
-
-
-def _at_caller() -> str:
-    place = place_of_caller()
-    return f" (at {place})" if place else ""
 
 
 def _node_of(leaf: Any, trace: Trace) -> Node:

@@ -414,6 +414,24 @@ def empty_strided(
     return empty(tuple(size), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
+    """`empty_strided`, told in which order PyTorch would lay out the dimensions; options as of `zeros`.
+
+    Raises:
+        ArgumentError: the layout is no order of the dimensions.
+
+    Example:
+        >>> empty_permuted((2, 3), (1, 0)).shape
+        torch.Size([2, 3])
+    """
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ArgumentError(
+            f"empty_permuted(): physical_layout must be an order of {len(size)} dimensions, found "
+            f"{list(physical_layout)}"
+        )
+    return empty(tuple(size), **options)
+
+
 def _progression(first: Scalar, step: Scalar, count: int, dtype: np.dtype) -> Tensor:
     """first + i * step for i < count."""
     if is_tracing():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import ArgumentError, EagerOnlyError
+from ...tracer.draw_order import DrawOrder
+from ...tracer.errors import ArgumentError
+from ...tracer.graph import Node
 from ...tracer.ops.elementwise import multiply
 from ...tracer.ops.movement import of_pairs
 from ...tracer.spec import CONTINUOUS, INT64, real_dtype
@@ -94,14 +96,25 @@ def set_rng_state(state: dict[str, Any]) -> None:
     default_generator.set_state(state)
 
 
-def drawn(draw: Callable[[np.random.Generator], np.ndarray], generator: Generator | None) -> Tensor:
-    """A tensor of random numbers; in a trace an input that every call draws."""
+def drawn(draw: Callable[..., np.ndarray], generator: Generator | None, *parameters: Tensor) -> Tensor:
+    """A tensor of random numbers; in a trace an input that every call draws, or a draw of code's.
+
+    Args:
+        draw: from NumPy's generator and the elements of the parameters.
+    """
     source = default_generator if generator is None else generator
 
-    def fresh() -> np.ndarray:
-        return np.asarray(draw(source.numpy))
+    def fresh(*arrays: np.ndarray) -> np.ndarray:
+        return np.asarray(draw(source.numpy, *arrays))
 
-    return make(current_trace().capture_drawn(fresh, source) if is_tracing() else fresh())
+    given = [one.payload for one in parameters]
+    if not is_tracing():
+        return make(fresh(*given))
+    trace, order = current_trace(), DrawOrder()
+    if not order.is_kept and not any(isinstance(one, Node) for one in given):
+        return make(trace.capture_drawn(partial(fresh, *given), source))
+    operands = [one if isinstance(one, Node) else trace.capture(one) for one in given]
+    return make(order.draw(fresh, source, operands)[0])
 
 
 def _floats(
@@ -119,8 +132,8 @@ def _floats(
     return drawn(lambda rng: np.asarray(method(rng, shape, dtype=kind)).astype(dtype, copy=False), generator)
 
 
-_uniform = functools.partial(_floats, np.random.Generator.random)
-_normal = functools.partial(_floats, np.random.Generator.standard_normal)
+_uniform = partial(_floats, np.random.Generator.random)
+_normal = partial(_floats, np.random.Generator.standard_normal)
 
 
 def _float_dtype(dtype: Any, otherwise: np.dtype, function: str) -> np.dtype:
@@ -215,7 +228,7 @@ def randperm(
 
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
-    device: Any = None, requires_grad: bool = False,
+    layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal with the given means and standard deviations: numbers with a size, or tensors.
 
@@ -271,8 +284,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         >>> poisson(Tensor([0.0]))
         tensor([0.])
     """
-    rates = _known(input, "poisson")
-    return drawn(lambda rng: rng.poisson(rates).astype(rates.dtype), generator)
+    return drawn(
+        lambda rng, rates: rng.poisson(rates).astype(rates.dtype), generator, _real(input, "poisson")
+    )
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -282,8 +296,12 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
         >>> binomial(Tensor([3.0]), Tensor([1.0]))
         tensor([3.])
     """
-    trials, chances = _known(count, "binomial"), _known(prob, "binomial")
-    return drawn(lambda rng: rng.binomial(trials.astype(np.int64), chances).astype(trials.dtype), generator)
+    return drawn(
+        lambda rng, trials, chances: rng.binomial(trials.astype(np.int64), chances).astype(trials.dtype),
+        generator,
+        _real(count, "binomial"),
+        _real(prob, "binomial"),
+    )
 
 
 def multinomial(
@@ -301,7 +319,13 @@ def multinomial(
         >>> multinomial(Tensor([0.0, 1.0]), 3, replacement=True)
         tensor([1, 1, 1])
     """
-    weights = _known(input, "multinomial").astype(np.float64)
+    return drawn(partial(_positions, num_samples, replacement), generator, _real(input, "multinomial"))
+
+
+def _positions(
+    num_samples: int, replacement: bool, rng: np.random.Generator, given: np.ndarray
+) -> np.ndarray:
+    weights = given.astype(np.float64)
     rows = np.atleast_2d(weights)
     if weights.ndim not in (1, 2) or not (np.isfinite(rows).all() and (rows >= 0).all()):
         raise ArgumentError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
@@ -312,29 +336,20 @@ def multinomial(
             "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: found "
             f"{num_samples} and {rows.shape[-1]}"
         )
-
-    def draw(rng: np.random.Generator) -> np.ndarray:
-        if replacement:
-            bounds = np.cumsum(rows, -1)
-            places = rng.random((len(rows), num_samples)) * bounds[:, -1:]
-            found = np.stack([np.searchsorted(one, at, "right") for one, at in zip(bounds, places)])
-        else:  # the largest of log(weight) + Gumbel noise, which is one way to draw without replacement
-            with np.errstate(divide="ignore"):
-                keys = np.log(rows) + rng.gumbel(size=rows.shape)
-            found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
-        return found.reshape(*weights.shape[:-1], num_samples).astype(np.int64)
-
-    return drawn(draw, generator)
+    if replacement:
+        bounds = np.cumsum(rows, -1)
+        places = rng.random((len(rows), num_samples)) * bounds[:, -1:]
+        found = np.stack([np.searchsorted(one, at, "right") for one, at in zip(bounds, places)])
+    else:  # the largest of log(weight) + Gumbel noise, which is one way to draw without replacement
+        with np.errstate(divide="ignore"):
+            keys = np.log(rows) + rng.gumbel(size=rows.shape)
+        found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
+    return found.reshape(*weights.shape[:-1], num_samples).astype(np.int64)
 
 
-def _known(x: Tensor, function: str) -> np.ndarray:
-    """The parameters of a distribution; EagerOnlyError in a traced function."""
-    if is_tracing() or not isinstance(x._value, np.ndarray):
-        raise EagerOnlyError(
-            f"{function}() needs the elements of its parameters, which are not known while a function is "
-            "traced. Call it outside, and pass the result in."
-        )
+def _real(x: Tensor, function: str) -> Tensor:
+    """A parameter of a distribution."""
     x.refresh()
     if x.is_complex():
         refuse_complex(function)
-    return x._value
+    return x

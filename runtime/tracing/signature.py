@@ -18,7 +18,7 @@ from ...tracer.errors import ArgumentError, DTypeError, LeakedTraceError
 from ...tracer.spec import SUPPORTED, Spec
 from ..values import dtypes
 from ..values.flatten import flatten, is_container, leaf_paths, path_text, unflatten
-from ..values.foreign import how_to_pass
+from ..values.foreign import how_to_pass, is_sparse
 from ..values.modes import is_recording
 from ..values.plain_arrays import require_plain_array
 from ..values.tensor import Tensor
@@ -85,7 +85,7 @@ class Call:
 
     def leaves_with(self, arrays: Sequence[Any]) -> list[Any]:
         """The leaves of such a call."""
-        waiting = iter(map(_given, self.kinds, getattr(arrays, "given", arrays)))
+        waiting = iter(map(given_as, self.kinds, getattr(arrays, "given", arrays)))
         return [next(waiting) if flag else leaf for leaf, flag in zip(self.leaves, self.is_array)]
 
     def rebuild(self, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -276,6 +276,8 @@ class Signature:
         try:
             hash(leaf)
         except TypeError:
+            if is_sparse(leaf):  # whose content is compared in each call
+                return type(leaf), Identity(leaf)
             instead = how_to_pass(leaf) or " Pass a tuple for a list, or arrays."
             raise ArgumentError(
                 f"{self.name}: argument '{call.leaf_name()}' is a {type(leaf).__name__}, which is neither an "
@@ -306,6 +308,19 @@ class Signature:
         return bound.args, bound.kwargs
 
 
+class Identity:
+    """In a key what is equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
 class Conformed(list[Any]):
     """The array leaves of a call as programs take them, with those that the caller `given` has."""
 
@@ -318,7 +333,7 @@ class Conformed(list[Any]):
         return found
 
 
-def _given(kind: type[Tensor], array: Any) -> Any:
+def given_as(kind: type[Tensor], array: Any) -> Any:
     """What the function is given where a program gets an array: a number, or the array."""
     if type(array) is not ndarray or not issubclass(kind, NumpyScalar):
         return array
@@ -359,3 +374,22 @@ def spec_of_leaf(leaf: Any) -> Spec:
     value = leaf._value if isinstance(leaf, Tensor) else np.asarray(leaf)
     dtype = value.dtype
     return Spec(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))
+
+
+def described(call: Call) -> str:
+    """The arguments of a call in words: `x: float64[3, 4], flag: True`."""
+    named = zip(call.leaf_names(), call.leaves)
+    return ", ".join(f"{name}: {_leaf_text(leaf)}" for name, leaf in named) or "no arguments"
+
+
+LONGEST_TEXT = 40
+
+
+def _leaf_text(leaf: Any) -> str:
+    """Of an array or Tensor its dtype and shape, of other values what they are."""
+    if not isinstance(leaf, ARRAYS):
+        text = repr(leaf)
+        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
+    value = leaf._value if isinstance(leaf, Tensor) else leaf
+    asked = ", requires grad" if isinstance(leaf, Tensor) and leaf.requires_grad else ""
+    return f"{value.dtype}{list(value.shape)}{asked}"

@@ -28,9 +28,11 @@ from ..numpy_api.array_creation import CREATION, JOINING, OF_SEVERAL, full
 from ..numpy_api.polynomials import SERIES
 from ..numpy_api.protocols import FUNCTIONS
 from ..numpy_api.values import as_python_number, of_arrays
-from ..scipy_api import distributions
+from ..scipy_api import distributions, interpolation
 from ..scipy_api.scipy_functions import SCIPY, SOLVERS
+from ..scipy_api.sparse_products import Sparse
 from ..tensors.conversion import holds_tensor, joined
+from ..values.foreign import is_sparse
 from ..values.lost_gradients import PULLBACK_NAMES, RENAMED
 from ..values.saved import saved_values
 from ..values.tensor import Tensor
@@ -127,13 +129,17 @@ def _while_wanted(real: Function, function: Function) -> Function:
     return class_called(real, call) if isinstance(real, type) else call
 
 
-def _of_scipy(value: Any) -> Function | None:
-    """What stands for a function of SciPy, which is imported by those who use it alone."""
+def _of_scipy(value: Any) -> Any:
+    """What stands for a function or an object of SciPy, which is imported by those who use it alone."""
     if type(value).__module__.startswith("scipy.stats."):
         return distributions.stand_in(value)
+    if is_sparse(value):
+        return Sparse(value)
     if type(value) is MethodType:
         owner = _of_scipy(value.__self__) if type(value.__self__).__module__[:12] == "scipy.stats." else None
         return None if owner is None else getattr(owner, value.__name__)
+    if (type(value) if not isinstance(value, type) else value).__module__[:18] == "scipy.interpolate.":
+        return _interpolant(value)
     is_function = type(value) is FunctionType or type(value).__module__ == "uarray"  # of scipy.fft
     if not is_function or not (value.__module__ or "").startswith("scipy."):
         return None
@@ -159,15 +165,32 @@ def _scipy_solver(real: Function, function: Function) -> Called:
 @functools.cache
 def _scipy_module(module: ModuleType) -> ModuleType | None:
     """What stands for a module of SciPy, or for SciPy with the modules that have been imported."""
-    if module.__name__ == "scipy":
-        names = [name for name in {**SCIPY, **SOLVERS, "scipy.stats": None} if name in sys.modules]
-        return _Changed(module, {name.partition(".")[2]: _scipy_module(sys.modules[name]) for name in names})
+    inside = f"{module.__name__}."
+    names = {name for name in (*SCIPY, *SOLVERS) if name.startswith(inside)}
+    parts = {name.removeprefix(inside).partition(".")[0] for name in names}
+    own: dict[str, Any] = {
+        name: _scipy_module(sys.modules[inside + name]) for name in parts if inside + name in sys.modules
+    }
+    for name in (*SCIPY.get(module.__name__, ()), *SOLVERS.get(module.__name__, ())):
+        own[name] = _scipy_part(module.__name__, getattr(module, name))
+    if module.__name__ == "scipy.interpolate":
+        own |= {name: _interpolant(getattr(module, name)) for name in interpolation.CLASSES}
     if module.__name__ == "scipy.stats":
-        return _Changed(module, distributions.stand_ins())
-    own = {**SCIPY.get(module.__name__, {}), **SOLVERS.get(module.__name__, {})}
-    if not own:
-        return None
-    return _Changed(module, {name: _scipy_part(module.__name__, getattr(module, name)) for name in own})
+        own |= distributions.stand_ins()
+    return _Changed(module, own) if own else None
+
+
+def _interpolant(value: Any) -> Any:
+    """What stands for a class of scipy.interpolate, or for an object of one."""
+    if not isinstance(value, type):
+        return interpolation.interpolant_of(value)
+    make = interpolation.CLASSES.get(value.__name__)
+    return None if make is None else _interpolating(value, make)
+
+
+@functools.cache
+def _interpolating(real: type, make: Function) -> Any:
+    return class_called(real, _while_wanted(real, functools.partial(make, real)))
 
 
 @functools.cache
@@ -221,7 +244,8 @@ def _for_tensors(real: Function, function: Function) -> Function:
     """`function` where a Tensor is among the arguments, or in a list among them, else `real`."""
 
     def call(*arguments: Any, **options: Any) -> Any:
-        return (function if any(map(holds_tensor, arguments)) else real)(*arguments, **options)
+        given = (*arguments, *options.values())
+        return (function if any(map(holds_tensor, given)) else real)(*arguments, **options)
 
     return call
 

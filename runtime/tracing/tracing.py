@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...tracer.dims import give_letters
+from ...tracer.draw_order import DrawOrder
 from ...tracer.errors import EagerOnlyError, MutationError, OutputError, PullbackError, TraceError
 from ...tracer.graph import Graph, Node, make_input, make_named_input, name_results
 from ...tracer.ops.elementwise import identity
+from ...tracer.ops.movement import of_pairs, pairs_of
 from ...tracer.origin import Origin
 from ...tracer.spec import SUPPORTED
 from ...tracer.trace import Draw, Guard, Stream, Trace, tracing
@@ -55,7 +57,7 @@ class Traced:
     """A function as a graph, whose inputs are the array arguments, then `sources`, `constants`, `drawn`.
 
     Its outputs are the leaves of the results, then what the function wrote into the arguments at the
-    positions `written`, then what `guards` are compared with.
+    positions `written`, then what `guards` are compared with, then the count of draws, if code draws.
     """
 
     name: str
@@ -98,6 +100,11 @@ class Traced:
         if self.identities is None or self.hands_on:
             return None
         return held_by(self.reading, len(self.argument_names), self.identities)
+
+    def put_back(self) -> None:
+        """Let the streams that were drawn from stand where they stood before the trace."""
+        for stream, state in self.streams.items():
+            stream.set_state(state)
 
     @property
     def first_guard(self) -> int:
@@ -212,6 +219,7 @@ class _Run:
             traced = self._traced()
             if label := streams.moved(noted):
                 refuse_moved(streams, label, self.name)
+            DrawOrder(self.trace).put_back()
         except BaseException as error:
             self.substitution.put_back()
             label = streams.moved(noted)
@@ -246,9 +254,10 @@ class _Run:
             arguments = self._shared(arguments)
         for source in self.reading.sources:
             value = source.value._value if isinstance(source.value, Tensor) else source.value
-            node = self.source_nodes[source] = make_named_input(spec_of_leaf(value), source.label)
-            self.trace.preset(value, node)
-            self.trace.values.give(node, conform(value))
+            given = pairs_of.evaluate(value) if value.dtype.kind == "c" else value
+            node = self.source_nodes[source] = make_named_input(spec_of_leaf(given), source.label)
+            self.trace.preset(value, _whole(value, node))
+            self.trace.values.give(node, conform(given))
         value = self._run(arguments)
         results = Results(value, self.name)
         with tracing(self.trace):
@@ -256,9 +265,11 @@ class _Run:
             written = self._written(len(arguments))
             outputs += [self._output(self.stand_ins[position][0]) for position in written]
             pulled = self._pull_on_tape(results.leaves)
+            count = len(outputs)
+            outputs += [one for one in self.trace.counts if one is not None]
             outputs, pulled, asked = self._finished(outputs, pulled)
             guards = Guards(asked)
-        outputs += guards.outputs
+        outputs[count:count] = guards.outputs
         used = set(Graph(self.name, (), (*outputs, *pulled.gradients.values())).nodes)
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
@@ -368,7 +379,8 @@ class _Run:
             create_graph=True,
             allow_unused=True,
         )
-        gradients = {node: one._value for node, one in zip(variables, found) if one is not None}
+        values = {node: one._value for node, one in zip(variables, found) if one is not None}
+        gradients = {node: pairs_of(one) if one.dtype.kind == "c" else one for node, one in values.items()}
         return _Pulled(tuple(tensors), tuple(cotangents), gradients)
 
     def _needs_grad(self, value: Any) -> bool:
@@ -391,7 +403,7 @@ class _Run:
             self.trace.values.give(node, conform(leaf))
             if is_number(leaf) and not self.is_differentiated(label):
                 self.trace.numbers[node] = label
-        tensor = make(node, kind)
+        tensor = make(_whole(leaf, node) if is_source else node, kind)
         tensor._requires_grad = self._needs_grad(leaf)
         if is_source:
             tensor._frozen = (
@@ -487,6 +499,11 @@ class _Run:
                 )
             value = self.trace.capture(value)
         return identity(value) if value.is_input else value
+
+
+def _whole(value: Any, node: Node) -> Node:
+    """The node of a value, given its input: complex numbers are given as pairs of real ones."""
+    return of_pairs(node) if spec_of_leaf(value).dtype.kind == "c" else node
 
 
 @dataclass(frozen=True, eq=False)

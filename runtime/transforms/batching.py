@@ -18,6 +18,7 @@ from ..functions.movement import movedim
 from ..values.flatten import flatten, unflatten
 from ..values.foreign import library_of
 from ..values.tensor import Tensor
+from .derived import derived
 
 Function = Callable[..., Any]
 
@@ -48,7 +49,13 @@ def vmap(
         tensor([3., 3.])
     """
 
-    @functools.wraps(func)
+    again = functools.partial(
+        vmap, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size
+    )
+    return derived(func, lambda inner: _batched(inner, in_dims, out_dims), again)
+
+
+def _batched(func: Function, in_dims: Any, out_dims: Any) -> Function:
     def batched(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
         dims = _dims_of(in_dims, args) + [0] * (len(leaves) - len(flatten(args)[0]))

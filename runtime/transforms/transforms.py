@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from ...tracer.errors import ArgumentError, DTypeError, OutputError, ShapeError
 from ...tracer.ops.elementwise import convert
 from ...tracer.ops.movement import reshape
 from ...tracer.spec import CONTINUOUS
-from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
+from ..dispatch.compiled import function_name
 from ..tape.apply import apply, of_kind, standing_for
 from ..values.flatten import is_container, unflatten
 from ..values.foreign import how_to_return
 from ..values.modes import enable_grad
 from ..values.tensor import Tensor
-from .inputs import Argnums, Function, Inputs, as_tuple, flat, zeros
+from .derived import derived
+from .inputs import Argnums, Function, Inputs, flat, zeros
 
 # --- the public functions -------------------------------------------------------------------------------
 
@@ -73,7 +74,8 @@ def grad(
 
         return gradient
 
-    return _derived(function, make_gradient, "grad", argnums)
+    again = functools.partial(grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
+    return derived(function, make_gradient, again)
 
 
 def value_and_grad(
@@ -85,12 +87,8 @@ def value_and_grad(
         >>> value_and_grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
         (np.float64(5.0), array([2., 4.]))
     """
-    return _derived(
-        function,
-        lambda inner: _value_and_grad(inner, argnums, has_aux, holomorphic),
-        "value_and_grad",
-        argnums,
-    )
+    again = functools.partial(value_and_grad, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
+    return derived(function, lambda inner: _value_and_grad(inner, argnums, has_aux, holomorphic), again)
 
 
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -190,7 +188,8 @@ def jacobian(
         array([[2., 0.],
                [0., 4.]])
     """
-    return _derived(function, lambda f: _jacobian(f, argnums, has_aux, holomorphic), "jacobian", argnums)
+    again = functools.partial(jacobian, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
+    return derived(function, lambda inner: _jacobian(inner, argnums, has_aux, holomorphic), again)
 
 
 jacrev = jacobian
@@ -232,21 +231,6 @@ def _jacobian(function: Function, argnums: Argnums, has_aux: bool, holomorphic: 
         return (result, inputs.shown(aux, False)) if has_aux else result
 
     return all_derivatives
-
-
-def _derived(
-    function: Function, derive: Callable[[Function], Function], suffix: str, argnums: Argnums
-) -> Function:
-    """`derive(function)`; compiled if the function is."""
-    if not callable(function):
-        raise ArgumentError(f"{suffix}: expected a function, found {type(function).__name__} {function!r}.")
-    inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
-    derived = functools.wraps(inner)(derive(inner))
-    derived.__name__ = f"{function_name(inner)}_{suffix}"
-    derived.__dict__["differentiated"] = as_tuple(argnums)
-    if isinstance(function, CompiledFunction | CompiledMethod):
-        return function.transformed(derived, derived.__name__, as_tuple(argnums))
-    return derived
 
 
 def _value_and_grad(function: Function, argnums: Argnums, has_aux: bool, holomorphic: bool) -> Function:

@@ -43,6 +43,11 @@ def differentiating(arguments: Sequence[Any], since: int) -> Iterator[None]:
         _under_way.remove(own)
 
 
+def are_any_differentiated() -> bool:
+    """Whether a transform under way asks for gradients."""
+    return any(one.targets for one in _under_way)
+
+
 def is_differentiated(tensor: Any) -> bool:
     """Whether a Tensor has a gradient that a transform under way asks for."""
     if not _under_way or not tensor.requires_grad or not is_recording():

@@ -17,6 +17,12 @@ def library_of(value: Any) -> str:
     return ""
 
 
+def is_sparse(value: Any) -> bool:
+    """Whether it is a matrix of `scipy.sparse`, of two dimensions."""
+    kind = type(value)
+    return kind.__module__.startswith("scipy.sparse.") and hasattr(kind, "tocsr") and value.ndim == 2
+
+
 class _OfPandas(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return hasattr(instance, "to_numpy") and library_of(instance) == "pandas"

@@ -45,15 +45,22 @@ REMEDIES = {
         "pullback.stop_gradient(x), and take one Newton step from what it finds, which has the gradient of a "
         "solution of f(r, x) = 0: r - f(r, x) / df_dr"
     ),
-    "scipy.interpolate.": "numpy.interp takes tensors, and so does basis @ coefficients",
+    "scipy.interpolate.": (
+        "Of scipy.interpolate, CubicSpline, PchipInterpolator, Akima1DInterpolator, interp1d, BSpline, "
+        "make_interp_spline, splrep, splev, RegularGridInterpolator and interpn take tensors, and so does "
+        "numpy.interp"
+    ),
     "scipy.fft.": "Outside of transforms use pullback.fft or numpy.fft, which take tensors",
-    "scipy.sparse.": "Use a dense matrix, as of matrix.toarray()",
+    "scipy.sparse.": "Multiply with the matrix (A @ x, A.T @ x), or use a dense one: its .toarray()",
     "scipy.ndimage.": "Write it with numpy.convolve or pullback.nn.functional.conv2d",
     "scipy.linalg.": (
         "Of scipy.linalg, solve and its kin, cholesky, lu, qr, svd, eigh, eig, lstsq, pinv, expm, sqrtm, "
         "logm and solve_sylvester take tensors"
     ),
-    "scipy.signal.": "Write it with numpy.convolve or pullback.nn.functional.conv1d",
+    "scipy.signal.": (
+        "Of scipy.signal, convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d, lfilter, "
+        "sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend and hilbert take tensors"
+    ),
     "pandas.": "Take arrays out of pandas objects, with .to_numpy(), and compute with those",
     "xarray.": "Take arrays out of xarray objects, with .to_numpy(), and compute with those",
 }  # fmt: skip

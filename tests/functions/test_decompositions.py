@@ -10,14 +10,16 @@ from derivatives import Function, first_and_second
 from extent import machine_code
 
 import pullback as pb
-from pullback.codegen.whole_calls import function_of
+from pullback.codegen.whole_calls import BY_NAME, function_of
 from pullback.errors import GradientError, LinearAlgebraError
 from pullback.tracer.graph import make_input, make_node
 from pullback.tracer.lapack import SMALL
 from pullback.tracer.operator import OPERATORS, operators
+from pullback.tracer.ops.complex_parts import BY_CALLS
+from pullback.tracer.ops.movement import pairs_of
 from pullback.tracer.spec import Spec, spec_of
 
-OPERATORS_HERE = [one.name for one in operators("decomposition") if len(one.operands) == 1]
+OPERATORS_HERE = [one.name for one in operators("decomposition") if one.operands == ("a",)]
 
 
 def matrices(*shape: int, seed: int = 0) -> np.ndarray:
@@ -89,8 +91,9 @@ def test_values_and_gradients_are_pytorchs(name: str) -> None:
 )
 def test_a_gradient_has_no_products_of_what_was_not_used(function: Any, products: int) -> None:
     a = matrices(20, 20)
-    compiled = pb.value_and_grad(pb.compile(lambda x: (function(x + x.mT) ** 3).sum()))
+    compiled = pb.value_and_grad(pb.compile(lambda x: (abs(function(x + x.mT)) ** 3).sum()))
     assert compiled.source(a).count("gemm(") == products
+    assert compiled.source(a + 1j * a.T).count("gemm(") <= 5 * products
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -135,6 +138,70 @@ def test_functions_of_generated_code_compute_what_eager_code_does(
         if name in ("eigh", "svd") and a.shape[-1] <= SMALL:
             one, other = abs(one), abs(other)
         np.testing.assert_allclose(one, other, atol=1e-10 if dtype == "float64" else 5e-4)
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", BY_CALLS)
+def test_functions_of_complex_matrices_are_what_eager_code_calls(
+    name: str, shape: tuple[int, ...], dtype: str
+) -> None:
+    operator = OPERATORS[name]
+    a = (matrices(*shape) + 1j * matrices(*shape, seed=1)).astype(dtype)
+    if name in SQUARE:
+        a = a[..., : a.shape[-1], :].copy()
+    made = operator.result_spec(a)
+    planes = np.zeros(made.shape, made.dtype)
+    with_parts = pairs_of.evaluate(planes) if made.dtype.kind == "c" else planes
+    for place in np.ndindex(a.shape[:-2]):
+        BY_NAME[operator.call.of_pairs](pairs_of.evaluate(a[place]), with_parts[place])
+    wanted = operator.evaluate(a)
+    for one, other in zip(parts_of(name, planes), parts_of(name, wanted)):
+        np.testing.assert_allclose(one, other, atol=1e-10 if dtype == "complex128" else 5e-4)
+
+
+COMPLEX: dict[str, Function] = {
+    "eigh": lambda a: tuple(pb.linalg.eigh(a.mH @ a)),
+    "upper eigh": lambda a: tuple(pb.linalg.eigh(a.mH @ a, "U")),
+    "eigvalsh": lambda a: pb.linalg.eigvalsh(a.mH @ a),
+    "svd": lambda a: tuple(pb.linalg.svd(a, full_matrices=False)),
+    "wide svd": lambda a: tuple(pb.linalg.svd(a.mH, full_matrices=False)),
+    "svdvals": lambda a: pb.linalg.svdvals(a),
+    "qr": lambda a: tuple(pb.linalg.qr(a)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_matrices_are_compiled_as_they_are_decomposed(name: str, dtype: str) -> None:
+    """Without a call of Python; of batches, views, and matrices without elements."""
+    compiled = pb.compile(COMPLEX[name])
+    for shape in [(6, 4), (2, 3, 7, 3), (2, 9, 9), (1, 1), (0, 3, 3), (0, 0)]:
+        wide = (matrices(*shape[:-1], 2 * shape[-1]) + 1j * matrices(*shape[:-1], 2 * shape[-1], seed=1))
+        a = pb.tensor(wide.astype(dtype))[..., ::2]
+        found, wanted = compiled(a), COMPLEX[name](a)
+        for one, other in zip(as_tuple(found), as_tuple(wanted), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, atol=1e-10 if dtype == "complex128" else 1e-3)
+    assert "ComplexCall" not in compiled.source(a)
+
+
+@pytest.mark.parametrize("name", ["eigvalsh", "svdvals"])
+def test_gradients_of_values_of_complex_matrices(name: str) -> None:
+    a = matrices(2, 4, 4) + 1j * matrices(2, 4, 4, seed=1)
+    direction = matrices(2, 4, 4, seed=2) + 1j * matrices(2, 4, 4, seed=3)
+
+    def loss(a: Any) -> Any:
+        return (COMPLEX[name](a) ** 3).sum()
+
+    change = (loss(pb.tensor(a + 1e-6 * direction)) - loss(pb.tensor(a - 1e-6 * direction))) / 2e-6
+    for one in (loss, pb.compile(loss)):
+        slope = pb.grad(one)(a)
+        assert np.sum((np.conj(slope) * direction).real) == pytest.approx(float(change), rel=1e-5)
+
+
+def as_tuple(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
 
 
 def function_for(name: str) -> Function:
@@ -352,3 +419,11 @@ def test_the_pseudo_inverse_of_a_symmetric_matrix_is_compiled() -> None:
     a = matrices(3, 3)
     found = pb.compile(lambda a: pb.linalg.pinv(a, hermitian=True))(a)
     np.testing.assert_allclose(found, np.linalg.pinv(np.tril(a) + np.tril(a, -1).T))
+
+
+@pytest.mark.parametrize("dtype", [pb.float32, pb.float64, pb.complex64])
+def test_eigenvalues_of_nothing_are_complex(dtype: Any) -> None:
+    values, vectors = pb.linalg.eig(pb.zeros((2, 0, 0), dtype=dtype))
+    expected = pb.complex128 if dtype == pb.float64 else pb.complex64
+    assert values.shape == (2, 0) and vectors.shape == (2, 0, 0)
+    assert values.dtype == vectors.dtype == pb.linalg.eigvals(pb.zeros((0, 0), dtype=dtype)).dtype == expected

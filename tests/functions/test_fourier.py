@@ -13,6 +13,8 @@ from pullback import errors
 from pullback.tracer.ops import fourier
 from pullback.tracer.ops.lazy import pocketfft
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(3)
 SIGNAL = RNG.standard_normal((3, 4, 5))
 WAVES = SIGNAL + 1j * RNG.standard_normal((3, 4, 5))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pullback.runtime.autograd import autograd
-from pullback.runtime.functions import METHODS, PUBLIC
+from pullback.runtime.functions import METHODS, PUBLIC, fourier
 from pullback.runtime.tape.apply import wrap
 from pullback.runtime.values.tensor import Tensor
 from pullback.tracer.errors import (
@@ -182,6 +182,32 @@ WRONG: list[tuple[Callable[[], Any], type[PullbackError], str]] = [
         "Index tensor must have the same number of dimensions as input tensor",
     ),
     (lambda: X.masked_fill(N, 0), DTypeError, "masked_fill only supports boolean masks"),
+    (lambda: N.masked_fill(B, 1j), DTypeError, "masked_fill(): a complex value cannot be put into"),
+    (lambda: N.masked_fill(B, wrap(np.asarray(1j))), DTypeError, "masked_fill(): a complex value"),
+    (lambda: X.scatter_add(0, N * 0, N), DTypeError, "scatter_add(): Expected self.dtype to be equal to src"),
+    (lambda: PUBLIC["gradient"](X, dim=(1, -1)), DimensionError, "names a dimension more than once"),
+    (lambda: PUBLIC["embedding"](N, ones(2)), ShapeError, "embedding(): 'weight' must be 2-D"),
+    (
+        lambda: PUBLIC["conv1d"](ones(1, 1, 4), ones(1, 1, 2), integers(1)),
+        DTypeError,
+        "conv1d(): Input type (Double) and bias type (Long) should be the same",
+    ),
+    (
+        lambda: PUBLIC["conv_transpose1d"](ones(1, 1, 4), integers(1, 1, 2)),
+        DTypeError,
+        "conv_transpose1d(): Input type (Double) and weight type (Long) should be the same",
+    ),
+    (
+        lambda: PUBLIC["linear_cross_entropy"](X, X, X[:, :2], ignore_index=1),
+        ArgumentError,
+        "probabilities as target have no ignore_index",
+    ),
+    (
+        lambda: PUBLIC["linear_cross_entropy"](X[0], ones(2, 2, 3), X),
+        ShapeError,
+        "linear_cross_entropy(): input is (features,) or (n, features)",
+    ),
+    (lambda: fourier.fftn(ones(), dim=0), DimensionError, "Dimension specified as 0 but tensor has no"),
     (lambda: PUBLIC["one_hot"](N, 1), ArgumentError, "Class values must be from 0 to num_classes - 1 = 0"),
     (lambda: X.topk(4), DimensionError, "selected index k out of range"),
     (lambda: N.softmax(0), DTypeError, "softmax(): expected a floating point dtype, found Long"),

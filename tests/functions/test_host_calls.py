@@ -20,6 +20,7 @@ from uncompiled import uncompiled
 
 import pullback as pb
 from pullback.tracer.operator import OPERATORS, operators
+from pullback.tracer.ops import bessel, polynomials
 from pullback.tracer.ops import matrix_equations as equations
 
 RNG = np.random.default_rng(0)
@@ -44,6 +45,16 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], np.ndarray]] = {
         lambda x: x.scatter_reduce(0, pb.tensor([[0, 1, 0], [1, 1, 0]]), x[2:], "prod"),
         X,
     ),
+    "airy_ai": (pb.special.airy_ai, X),
+    "airy_ai_slope": (bessel.airy_ai_slope, X),
+    "gegenbauer": (lambda x: polynomials.gegenbauer(x, pb.full_like(x, 3.0), alpha=2.0), X),
+    "laguerre": (lambda x: polynomials.laguerre(x, pb.full_like(x, 3.0), alpha=1.0), X),
+    "chebyshev_polynomial_t": (lambda x: pb.special.chebyshev_polynomial_t(x, 4), X),
+    "chebyshev_polynomial_u": (lambda x: pb.special.chebyshev_polynomial_u(x, 4), X),
+    "hermite_polynomial_h": (lambda x: pb.special.hermite_polynomial_h(x, 4), X),
+    "hermite_polynomial_he": (lambda x: pb.special.hermite_polynomial_he(x, 4), X),
+    "laguerre_polynomial_l": (lambda x: pb.special.laguerre_polynomial_l(x, 4), X),
+    "legendre_polynomial_p": (lambda x: pb.special.legendre_polynomial_p(x, 4), X),
     "fft": (lambda x: abs(pb.fft.fft(x * (1 + 1j), dim=0)), POSITIVE),
     "rfft": (lambda x: abs(pb.fft.rfft(x, n=4)), POSITIVE),
     "irfft": (lambda x: pb.fft.irfft(x * (1 - 1j), n=3), X),
@@ -113,7 +124,7 @@ def derivatives(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 OWN_TESTS = {
-    "foreign",  # tests/gradients/test_custom_rules.py
+    "foreign", "draw",  # tests/gradients/test_custom_rules.py, tests/functions/test_draws_in_code.py
     "on_pairs", "free_phase",  # tests/graphs/test_split_complex.py
 }
 OF_COMPLEX = {"eig", "fft", "rfft", "irfft"}
@@ -419,3 +430,36 @@ def test_the_documentation_lists_them() -> None:
     calls = {one.name: "ComplexCall" if one.name in OF_COMPLEX else "HostCall" for one in called_from_code()}
     wanted = [(one.name, one.fills or f'{calls[one.name]}("{one.name}")') for one in called_from_code()]
     assert listed == wanted
+
+
+COUNTED: list[Callable[[Any], Any]] = [
+    lambda x: pb.histc(x, 4, 0.0, 3.0),
+    lambda x: pb.histc(x, 3),
+    lambda x: pb.histogram(x, 4),
+    lambda x: pb.histogram(x, 4, range=(0.0, 3.0), density=True),
+    lambda x: pb.histogram(x, pb.tensor([0.0, 1.0, 3.0], dtype=x.dtype), weight=2 * x),
+    lambda x: pb.unique(x.reshape(-1, 2), dim=0, return_inverse=True, return_counts=True),
+    lambda x: pb.unique(x.reshape(2, -1), dim=1, return_inverse=True, return_counts=True),
+    lambda x: pb.unique_consecutive(x.reshape(-1, 2), dim=0, return_inverse=True, return_counts=True),
+    lambda x: np.unique(x.numpy().reshape(-1, 2), True, True, True, axis=0),
+    lambda x: np.unique(x.numpy().reshape(3, 2, 2), axis=0),
+]
+
+
+@pytest.mark.parametrize("number", range(len(COUNTED)))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_counted(number: int, dtype: Any) -> None:
+    function = COUNTED[number]
+    compiled = pb.compile(function)
+    rng = np.random.default_rng(number)
+    for x in (*rng.integers(0, 4, (2, 12)).astype(dtype), np.full(12, 2, dtype)):
+        found, expected = compiled(pb.tensor(x)), function(pb.tensor(x))
+        for one, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected))):
+            assert type(one) is type(other) and one.dtype == other.dtype
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6)
+
+
+def test_bins_of_data_that_is_not_finite_are_refused() -> None:
+    for function in (pb.histc, pb.compile(lambda x: pb.histc(x))):
+        with pytest.raises(pb.errors.ArgumentError, match="not finite"):
+            function(pb.tensor([1.0, np.nan]))

@@ -73,6 +73,34 @@ def test_dblquad(run: Any) -> None:
 
 
 @RUNS
+def test_integrals_of_three_variables(run: Any) -> None:
+    def value(a: Any, module: Any = pb) -> Any:
+        function = lambda z, y, x: x * y * a + np.exp(-a * z)  # noqa: E731
+        return module.tplquad(function, 0.0, a, 0.0, lambda x: x, lambda x, y: x * y, 2.0, epsabs=1e-3)[0]
+
+    np.testing.assert_allclose(run(value)(1.2), value(1.2, integrate), rtol=1e-6)
+
+
+@RUNS
+def test_nquad(run: Any) -> None:
+    def value(a: Any, module: Any = pb) -> Any:
+        ranges = [lambda y, b: (0.0, y * b), (0.0, a)]
+        return module.nquad(lambda x, y, b: np.sin(x) * y * b, ranges, (a,), {"epsabs": 1e-6})[0]
+
+    np.testing.assert_allclose(run(value)(1.2), value(1.2, integrate), rtol=1e-9)
+    np.testing.assert_allclose(run(pb.grad(value))(1.2), slope(value, 1.2), rtol=1e-7)
+
+
+@RUNS
+def test_integrals_are_split_at_points(run: Any) -> None:
+    value = lambda a: pb.quad(lambda x: abs(x - 0.3) * a, 0.0, 2 * a, points=[0.3])[0]  # noqa: E731
+    np.testing.assert_allclose(run(value)(1.0), (0.09 + 1.7**2) / 2, rtol=1e-12)
+    np.testing.assert_allclose(run(pb.grad(value))(1.0), slope(value, 1.0), rtol=1e-9)
+    with pytest.raises(ArgumentError, match="quad: points are for finite limits"):
+        run(lambda a: pb.quad(lambda x: a * x, 0.0, np.inf, points=[1.0])[0])(1.0)
+
+
+@RUNS
 def test_fixed_quad(run: Any) -> None:
     expected = integrate.fixed_quad(lambda x: np.exp(2.0 * x), 0.0, 2.0, n=6)[0]
     value = lambda a: pb.fixed_quad(lambda x: np.exp(a * x), 0.0, a, n=6)[0]  # noqa: E731
@@ -88,6 +116,28 @@ def test_simpson(count: int) -> None:
     np.testing.assert_allclose(pb.simpson(y.T, dx=0.3, axis=0), integrate.simpson(y, dx=0.3), rtol=1e-12)
     weights = pb.compile(pb.grad(lambda y: pb.simpson(y, x).sum()))(y)
     np.testing.assert_allclose((weights * y).sum(), integrate.simpson(y, x).sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+@pytest.mark.parametrize("name", ["cumulative_trapezoid", "cumulative_simpson"])
+def test_cumulative_integrals(name: str, count: int) -> None:
+    rng = np.random.default_rng(count)
+    y, x = rng.normal(size=(2, count)), np.sort(rng.normal(size=count))
+    function = getattr(integrate, name)
+    for options in ({"x": x}, {"dx": 0.3, "initial": 0}, {"x": x, "initial": 0}):
+        expected = function(y, **options)
+        sums = pb.compile(lambda y, options=options: function(y, **options))(pb.tensor(y))
+        np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-14)
+        weights = pb.grad(lambda y, options=options: function(y, **options).sum())(y)
+        np.testing.assert_allclose((weights * y).sum(), expected.sum(), atol=1e-12)
+
+
+def test_romb() -> None:
+    y = np.random.default_rng(1).normal(size=(9, 2))
+    found = pb.compile(lambda y: integrate.romb(y, 0.3, axis=0))(pb.tensor(y))
+    np.testing.assert_allclose(found, integrate.romb(y, 0.3, axis=0))
+    with pytest.raises(ArgumentError, match="romb: there are 4 samples"):
+        pb.romb(np.ones(4))
 
 
 @RUNS
@@ -291,11 +341,9 @@ def test_what_is_not_supported_is_refused() -> None:
     def solve(**options: Any) -> Any:
         return pb.solve_ivp(lambda t, y: -y, (0.0, 1.0), np.ones(1), **options)
 
-    with pytest.raises(UnsupportedError, match="events are not supported"):
-        solve(events=lambda t, y: y[0])
-    with pytest.raises(UnsupportedError, match="dense_output is not supported"):
-        solve(dense_output=True)
-    with pytest.raises(ArgumentError, match="method='LSODA' is not known"):
-        solve(method="LSODA")
+    with pytest.raises(UnsupportedError, match="adjoint='continuous' has neither events nor dense output"):
+        solve(events=lambda t, y: y[0], t_eval=[1.0], adjoint="continuous")
+    with pytest.raises(ArgumentError, match="method='Euler' is not known"):
+        solve(method="Euler")
     with pytest.raises(ArgumentError, match="adjoint='continuous' needs the times"):
         solve(adjoint="continuous")

@@ -13,6 +13,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.array([0.1, 0.2, 0.3])
 SLOPE = np.array([math.cos(0.1), 0.0, 0.0])
 TABLE = {"sin": math.sin}

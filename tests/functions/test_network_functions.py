@@ -32,6 +32,9 @@ POOLING = """
     adaptive_avg_pool2d(i,(3,None)) adaptive_avg_pool3d(v,1) adaptive_max_pool1d(s,3)
     adaptive_max_pool2d(i,3,return_indices=True) adaptive_max_pool3d(v,(1,2,1)) max_unpool1d(s[:,:,:2],p,2)
     max_unpool2d(i[:,:,:2,:2],p2,2,output_size=(4,5))
+    fractional_max_pool2d(i,2,(2,3),_random_samples=r2,return_indices=True)
+    fractional_max_pool2d(i,(1,2),output_ratio=(0.5,0.7),_random_samples=r2)
+    fractional_max_pool3d(v,1,(1,2,1),_random_samples=r3,return_indices=True)
 """
 RESAMPLING = """
     interpolate(s,7) interpolate(i,scale_factor=1.7) interpolate(i,(3,8),mode='nearest-exact')
@@ -39,6 +42,8 @@ RESAMPLING = """
     interpolate(i,scale_factor=2.3,mode='bilinear') interpolate(i,(7,9),mode='bicubic')
     interpolate(i,(7,9),mode='bilinear',align_corners=True) interpolate(v,4,mode='trilinear')
     interpolate(i,scale_factor=0.5,mode='bicubic',align_corners=True) upsample_bilinear(i,(6,6))
+    interpolate(i,(2,3),mode='bilinear',antialias=True) interpolate(i,(3,9),mode='bicubic',antialias=True)
+    interpolate(i,scale_factor=0.4,mode='bicubic',align_corners=True,antialias=True)
     interpolate(i,scale_factor=1.5,mode='bilinear',recompute_scale_factor=True) upsample_nearest(i,(2,3))
     pixel_shuffle(j,2) pixel_unshuffle(i[:,:,:,:4],2) channel_shuffle(j,2) unfold(i,2)
     unfold(i,(2,3),2,1,(1,2)) fold(unfold(i,2),(4,5),2) fold(unfold(i,2,1,1,2),(4,5),2,1,1,2)
@@ -64,6 +69,7 @@ ROWS_AND_LOSSES = """
     multilabel_margin_loss(x,l,reduction='none') multilabel_soft_margin_loss(x,e) triplet_margin_loss(x,y,e)
     triplet_margin_loss(x,y,e,swap=True,p=1.0) triplet_margin_with_distance_loss(x,y,e,margin=0.5)
     hinge_embedding_loss(x,e) gaussian_nll_loss(x,y,w4[:3]**2) prelu(x,w4) relu6(n) threshold(n,2,1)
+    linear_cross_entropy(x,q4,c,linear_bias=w4,weight=b4.detach()**2) linear_cross_entropy(x[0],q4,c[0])
     ctc_loss(log_softmax(h,2),k,(6,5),(3,2)) ctc_loss(log_softmax(h,2),k,(6,6),(3,0),reduction='none')
     ctc_loss(log_softmax(h,2),k.flatten()[:5],(6,5),(3,2),reduction='sum') multilabel_margin_loss(x[0],l[0])
     scaled_dot_product_attention(d,d,d) scaled_dot_product_attention(d,d,d,is_causal=True,scale=0.3)
@@ -88,13 +94,14 @@ def arrays() -> dict[str, np.ndarray]:
         "p2": random.permutation(20)[:16].reshape(2, 2, 2, 2), "c": np.array([1, 0, 3]),
         "q": np.array([[1, 0, 4], [2, 2, 1]]), "f": np.array([3, 1, 0, 4, 1]), "o": np.array([0, 2, 2]),
         "o5": np.array([0, 2, 5]),
+        "r2": random.uniform(size=(2, 2, 2)), "r3": random.uniform(size=(1, 2, 3)), "q4": normal(size=(4, 4)),
         "r": np.array([1, -1, 1]), "l": np.array([[1, 3, -1, 2], [0, -1, 1, 1], [2, 2, 1, 0]]),
         "k": np.array([[1, 1, 3], [2, 3, 1]]), "z": np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0]], bool),
     }  # fmt: skip
 
 
-FIXED = ("m2", "o2")
-"""Running statistics need no gradient."""
+FIXED = ("m2", "o2", "r2", "r3")
+"""Running statistics and random numbers need no gradient."""
 
 
 def tensors(make: Any) -> dict[str, Any]:
@@ -296,6 +303,33 @@ def test_weights_and_old_options_of_losses() -> None:
     assert F.margin_ranking_loss(*given, given[1], reduce=True) == F.margin_ranking_loss(*given, given[1])
 
 
+@pytest.mark.parametrize(("name", "gates"), [("rnn_tanh", 1), ("rnn_relu", 1), ("gru", 3), ("lstm", 4)])
+def test_a_step_of_a_recurrent_network(name: str, gates: int) -> None:
+    random = np.random.default_rng(2)
+    shapes = ((2, 3), (2, 4), (gates * 4, 3), (gates * 4, 4), (gates * 4,), (gates * 4,), (2, 4))
+    arrays = [random.normal(size=shape) for shape in shapes]
+
+    def step(lib: Any, x: Any, h: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any, memory: Any) -> Any:
+        if name != "lstm":
+            return (getattr(lib, f"{name}_cell")(x, h, w_x, w_h, b_x, b_h) ** 2).sum()
+        h, memory = lib.lstm_cell(x, (h, memory), w_x, w_h, b_x, b_h)
+        return (h * memory).sum()
+
+    given = [torch.tensor(one, requires_grad=True) for one in arrays]
+    expected = torch.autograd.grad(step(torch, *given), given, allow_unused=True)
+    for mode in (lambda function: function, pb.compile):
+        gradients = pb.grad(mode(lambda *a: step(pb, *a)), argnums=tuple(range(7)))(*arrays)
+        for one, other in zip(gradients, expected):
+            np.testing.assert_allclose(one, 0.0 if other is None else other.numpy(), rtol=1e-11, atol=1e-13)
+
+
+def test_windows_at_random_places_lie_inside() -> None:
+    x = pb.arange(60.0).reshape(1, 6, 10)
+    values, places = F.fractional_max_pool2d(x, (2, 3), (3, 4), return_indices=True)
+    assert values.shape == (1, 3, 4) and (values == places).all()  # the last of a window is its largest
+    assert (values[0, -1] >= 50).all() and (values[0, :, -1] % 10 == 9).all()
+
+
 def test_activations_write_into_their_input() -> None:
     x = pb.tensor([-1.0, 2.0])
     assert F.relu_(x) is x
@@ -314,7 +348,9 @@ def test_activations_write_into_their_input() -> None:
         (lambda x: F.avg_pool2d(x[0], 1), "Expected 3D or 4D"),
         (lambda x: F.interpolate(x), "one of size and scale_factor"),
         (lambda x: F.interpolate(x, 3, mode="bilinear"), "does not fit an input of 3 dimensions"),
-        (lambda x: F.interpolate(x, 3, antialias=True), "antialias is not supported"),
+        (lambda x: F.interpolate(x, 3, antialias=True), "antialias is for modes bilinear and bicubic"),
+        (lambda x: F.fractional_max_pool2d(x, 2), "either an output_size or an output_ratio"),
+        (lambda x: F.fractional_max_pool2d(x, 3, 2), "do not fit into input"),
         (lambda x: F.pixel_shuffle(x, 2), "divisible by the square"),
         (lambda x: F.group_norm(x, 2), "divisible by num_groups"),
         (lambda x: F.embedding(pb.tensor([0]), x[0], max_norm=1.0), "max_norm is not supported"),

@@ -474,3 +474,13 @@ def test_complex_arrays_are_conjugated_and_rounded_as_numpys(function: Any) -> N
     for found in (pb.vjp(function, z, x[0])[0], pb.compile(function)(z, x[0])):
         np.testing.assert_allclose(found, function(z, x[0]))
     assert pb.is_tensor(np.imag(pb.tensor(x))) and not np.imag(pb.tensor(x)).any()
+
+
+def test_sizes_of_1_go_with_any_in_pytorchs_tensordot_alone() -> None:
+    row = np.ones((1, 2))
+    other = np.ones((3, 2))
+    for function in (lambda x: np.tensordot(x, other, ([0], [0])), lambda x: np.dot(x.T, other)):
+        with pytest.raises(ValueError):
+            function(row)
+        with pytest.raises(pb.errors.ShapeError):
+            pb.vjp(function, row)

@@ -12,6 +12,8 @@ from scipy.linalg import lstsq, lu_solve, solve_banded, solveh_banded, sqrtm
 import pullback as pb
 from pullback.errors import UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(7)
 A = RNG.standard_normal((4, 4)) + 4 * np.eye(4)
 B = RNG.standard_normal((4, 2))

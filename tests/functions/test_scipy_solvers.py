@@ -90,5 +90,5 @@ def test_what_is_known_of_a_solution_is_kept_where_nothing_is_traced() -> None:
 def test_refusals(run: Any) -> None:
     with pytest.raises(ConvergenceError, match=r"scipy\.optimize\.root: "):
         run(pb.grad(lambda a: optimize.root(lambda x: x**2 + a, np.ones(1)).x.sum()))(1.0)
-    with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.minimize: bounds"):
-        run(pb.grad(lambda a: optimize.minimize(bowl, np.ones(1), (a,), bounds=[(0, 1)]).x.sum()))(1.0)
+    with pytest.raises(UnsupportedError, match=r"scipy\.optimize\.minimize: callback"):
+        run(pb.grad(lambda a: optimize.minimize(bowl, np.ones(1), (a,), callback=print).x.sum()))(1.0)

@@ -266,6 +266,21 @@ class TestRefusals:
         with pytest.raises(LinearAlgebraError, match="root: the Jacobian of the equations is singular"):
             run(pb.grad(solution))(3.0)
 
+    @pytest.mark.parametrize("power", [2, 3])
+    def test_roots_that_meet_have_no_derivative(self, run: Any, power: int) -> None:
+        near = pb.implicit(lambda a: np.asarray(a) + 1e-9, lambda x, a: (x - a) ** power)
+        with pytest.raises(LinearAlgebraError, match="implicit: the Jacobian .* is nearly singular"):
+            run(pb.grad(near))(1.0)
+        beside = pb.implicit(
+            lambda a: np.asarray([a + 1e-9, a]), lambda x, a: np.stack([(x[0] - a) ** power, x[1] - a])
+        )
+        with pytest.raises(LinearAlgebraError, match="implicit: the Jacobian .* is (nearly )?singular"):
+            run(pb.grad(lambda a: beside(a).sum()))(1.0)
+
+    def test_small_equations_have_derivatives(self, run: Any) -> None:
+        tiny = pb.implicit(lambda a: np.asarray(a) + 1e-9, lambda x, a: 1e-30 * (x - a))
+        np.testing.assert_allclose(run(pb.grad(tiny))(1.0), 1.0)
+
     def test_other_numbers_of_equations(self, run: Any) -> None:
         with pytest.raises(OutputError, match="1 values for 2 unknowns"):
             run(lambda a: pb.root(lambda x: (x * a).sum(), np.ones(2)))(1.0)

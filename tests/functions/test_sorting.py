@@ -1,5 +1,6 @@
 """Sorting in compiled functions does what it does outside of them."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 
 import pullback as pb
 from pullback.tracer.errors import ArgumentError
+
+pytestmark = pytest.mark.usefixtures("partly_compiled")
 
 SHAPES = [((7,), 0), ((8,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 9, 3), 1), ((1,), 0), ((0,), 0), ((2, 0), 1)]
 
@@ -74,11 +77,33 @@ def test_long_rows_are_stable(dtype: str) -> None:
         x[rng.random(x.shape) < 0.5] *= -1
     order = np.argsort(x, axis=-1, kind="stable")
     wanted = np.take_along_axis(x, order, -1)
-    compiled = pb.compile(lambda x: (np.sort(x), np.argsort(x), pb.sort(x).values))(x)
+    compiled = pb.compile(lambda x: (np.sort(x), np.argsort(x, stable=True), pb.sort(x).values))(x)
     for values in (compiled[0], compiled[2], np.sort(pb.tensor(x)).numpy()):
         np.testing.assert_array_equal(values, wanted)
         np.testing.assert_array_equal(np.signbit(values), np.signbit(wanted))
     np.testing.assert_array_equal(compiled[1], order)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "int16", "uint8"])
+def test_positions_of_equal_elements_are_as_numpy_leaves_them(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 40, (3, 3000)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[rng.random(x.shape) < 0.02] = np.nan
+    for kind in (None, "quicksort", "stable", "mergesort"):
+        for axis in (0, 1, None):
+            order = functools.partial(np.argsort, axis=axis, kind=kind)
+            for found in (pb.compile(lambda x, order=order: order(x))(x), order(pb.tensor(x)).numpy()):
+                np.testing.assert_array_equal(found, order(x))
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 258, 600])
+def test_runs_of_equal_elements_of_every_length_stay_in_order(count: int) -> None:
+    rng, compiled = np.random.default_rng(count), pb.compile(pb.argsort)
+    for often in (1, 3, 100, 1000, 10**9):
+        x = rng.integers(0, often, count).astype(float)
+        x[rng.random(count) < 0.1] = np.nan
+        np.testing.assert_array_equal(compiled(pb.tensor(x)), np.argsort(x, kind="stable"))
 
 
 def test_among_equal_elements_a_gradient_goes_in_order() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import pullback as pb
 
@@ -84,3 +85,47 @@ def test_logsumexp_of_infinities(mode: Any) -> None:
     np.testing.assert_array_equal(slope(np.array([1.0, np.inf])), [0, np.nan])
     np.testing.assert_array_equal(slope(np.array([-np.inf, 1.0])), [0, 1])
     np.testing.assert_array_equal(slope(np.array([-np.inf, -np.inf])), [0, 0])
+
+
+POLYNOMIALS = [
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
+]  # fmt: skip
+DEGREES = np.array([[0, 1, 2], [3, 7, -1]])
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_of_degrees_that_are_data(name: str) -> None:
+    x, polynomial = GIVEN["u"] * 2 - 0.8, getattr(pb.special, name)
+    torch = pytest.importorskip("torch")
+    wanted = getattr(torch.special, name)(torch.tensor(x), torch.tensor(DEGREES))
+    np.testing.assert_allclose(polynomial(pb.tensor(x), pb.tensor(DEGREES)), wanted, rtol=1e-12)
+    np.testing.assert_allclose(pb.compile(polynomial)(x, DEGREES), wanted, rtol=1e-12)
+    leaf = pb.tensor(x, requires_grad=True)
+    assert pb.autograd.gradcheck(lambda x: polynomial(x, pb.tensor(DEGREES)), (leaf,))
+    assert pb.autograd.gradgradcheck(lambda x: polynomial(x, 4), (leaf,))
+
+
+OF_SCIPY = {
+    "airy_ai": lambda x: scipy.special.airy(x)[0],
+    "spherical_bessel_j0": lambda x: scipy.special.spherical_jn(0, np.abs(x)),
+    "modified_bessel_i0": scipy.special.i0,
+    "modified_bessel_i1": scipy.special.i1,
+}
+
+
+@pytest.mark.parametrize("name", OF_SCIPY)
+def test_functions_of_which_pytorch_has_values_alone(name: str) -> None:
+    x, function = np.array([-2.5, -0.3, 0.0, 1.7]), getattr(pb.special, name)
+    np.testing.assert_allclose(function(x), OF_SCIPY[name](x), rtol=1e-13)
+    np.testing.assert_allclose(pb.compile(function)(x), function(x), rtol=1e-13)
+    leaf = pb.tensor(x, requires_grad=True)
+    assert pb.autograd.gradcheck(function, (leaf,)) and pb.autograd.gradgradcheck(function, (leaf,))
+
+
+def test_a_degree_has_no_gradient() -> None:
+    n = pb.tensor([2.0], requires_grad=True)
+    with pytest.raises(pb.errors.GradientError, match="legendre_polynomial_p with respect to its degree"):
+        pb.special.legendre_polynomial_p(pb.tensor([0.5]), n).sum().backward()

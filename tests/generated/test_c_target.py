@@ -106,6 +106,8 @@ WHOLES: dict[str, Callable[..., Any]] = {
     "searchsorted": lambda a: a * pb.searchsorted(a[0], a) + a * pb.searchsorted(a[0], a, right=True),
     "eigh": lambda a: pb.linalg.eigh(a)[0],
     "svd": lambda a: pb.linalg.svdvals(a[:, :3]),
+    "complex eigh": lambda a: pb.linalg.eigh(a + 1j * a.mT)[0],
+    "complex svd": lambda a: pb.linalg.svdvals(a[:, :3] * (1 + 2j)) + pb.linalg.svd(a + 1j * a.mT)[1][:3],
     "qr": lambda a: pb.linalg.qr(a[:, :3])[1],
     "lu": lambda a: pb.linalg.lu(a)[1],
     "exponential": lambda a: pb.linalg.matrix_exp(a / 10),

@@ -424,3 +424,10 @@ def test_a_choice_among_many_pieces_is_no_ladder() -> None:
     assert "elif" in source and " " * 40 not in source
     slopes = pb.jacobian(lambda x: irregular(x, 20))
     np.testing.assert_allclose(pb.compile(slopes)(x).numpy(), slopes(x).numpy(), rtol=1e-13)
+
+
+def test_a_recurrence_of_numbers_is_no_function_of_elements() -> None:
+    x = pb.tensor(2.0, requires_grad=True)
+    for function in (pb.prod, lambda x: pb.cumprod(x, 0)):
+        (slope,) = pb.autograd.grad(pb.compile(function)(x), x, create_graph=True)
+        assert slope == 1.0 and slope.requires_grad

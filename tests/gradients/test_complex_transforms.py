@@ -9,6 +9,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(23)
 SIZE = 11  # more directions than are written out
 Z = RNG.standard_normal(SIZE) + 1j * RNG.standard_normal(SIZE)

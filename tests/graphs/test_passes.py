@@ -11,15 +11,19 @@ from test_loops import GRAPHS
 import pullback as pb
 from pullback.codegen import passes, pipeline
 from pullback.codegen.passes import name_of
+from pullback.codegen.rewriting.identities import MONOIDS
+from pullback.codegen.rewriting.simplify import simplify
 from pullback.codegen.rolling.roll import roll
-from pullback.tracer.graph import Graph, Node
+from pullback.tracer.graph import Graph, Node, constant, make_input, make_node
 from pullback.tracer.loop import loops_of
+from pullback.tracer.operator import OPERATORS
+from pullback.tracer.spec import BOOL, Spec
 
 STEPS = 30
 PIPELINE = {
     "tidy_loops", "stack_what_is_written", "share_loops", "optimise_bodies", "simplify",
     "expand_composites", "expand_ruled", "expand_what_has_no_own_rule", "join_padded_terms",
-    "factor_sums", "sum_online", "find_contractions",
+    "factor_sums", "sum_online", "find_contractions", "join_totals",
     "absorb_permutes", "stack_products", "associate", "lower_contractions", "unroll_small_dimensions",
     "share_reciprocals", "transpose_tables", "add_in_place", "move_when_read",
     "prune_loops", "name_the_last", "copy_what_is_viewed", "form_all_calls", "form_calls",
@@ -170,3 +174,12 @@ def test_building_twice_gives_the_same_source(name: str) -> None:
     graph = pb.compile(function).graph(*arguments)
     first, second = (pipeline.build_pair(graph, (0, 1)).source for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize("name", MONOIDS)
+def test_the_identity_of_a_monoid_is_not_combined(name: str) -> None:
+    operator = OPERATORS[name]
+    x = make_input(Spec((3,), BOOL if name.startswith("logical") else np.dtype("float64")), "x")
+    identity = constant(MONOIDS[name].identity(x.dtype), x.spec.with_shape(()))
+    for operands in ((x, identity), (identity, x)):
+        assert simplify(Graph("f", (x,), (make_node(operator, operands, {}),))).outputs == (x,)

@@ -11,6 +11,8 @@ import scipy.special
 import pullback as pb
 from pullback.tracer.errors import GradientError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0.2, 1.5, (3, 4))
 TABLE = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
@@ -281,3 +283,29 @@ def test_parts_that_are_arguments_keep_their_names() -> None:
 
     x, y = pb.tensor(X[0]), pb.tensor(X[1])
     np.testing.assert_allclose(pb.compile(function)(x, y).item(), function(x, y).item())
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        np.prod,
+        np.cumprod,
+        lambda z: np.prod(z, axis=(0, 2), keepdims=True),
+        lambda z: np.prod(z, axis=1) + np.cumprod(z, axis=1)[:, 0],
+    ],
+)
+def test_products_are_loops_of_code(product: Any) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((3, 4, 2)) + 1j * rng.standard_normal((3, 4, 2))
+    z[0, 0, 0] = 0
+
+    def loss(z: Any) -> Any:
+        return (np.abs(product(z) * (1 + 2j) + 1) ** 2).sum()
+
+    with np.errstate(all="ignore"):
+        for given in (z, z[:1], np.array([[[np.inf + 1j, 2.0]]])):
+            np.testing.assert_allclose(pb.compile(product)(given), product(given), rtol=1e-12)
+    gradient = pb.grad(loss)(z)
+    for found in (pb.compile(pb.grad(loss))(z), pb.grad(pb.compile(loss))(z)):
+        np.testing.assert_allclose(found, gradient, rtol=1e-10, atol=1e-11)
+    assert pb.compile(product).explain(z, as_data=True).forward[0].host_calls == ()

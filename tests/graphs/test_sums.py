@@ -68,3 +68,22 @@ def test_gradient_of_rows_used_one_after_another(steps):
     rows = np.random.default_rng(1).standard_normal((steps, 40))
     expected = pb.grad(loss)(rows)
     np.testing.assert_allclose(pb.grad(pb.compile(loss))(rows), expected, rtol=1e-12)
+
+
+def test_totals_of_a_gradient_are_added_before_they_are_summed() -> None:
+    """A complex factor that is broadcast: each part of its gradient is one array of totals."""
+
+    def size(re, im, masks):
+        z = (re + 1j * im) * masks
+        return np.sum(np.abs(z * z + z) ** 2)
+
+    rng = np.random.default_rng(0)
+    re, im = rng.normal(size=(2, 5, 7))
+    masks = rng.normal(size=(4, 5, 7)) + 1j * rng.normal(size=(4, 5, 7))
+    derive = pb.value_and_grad(size, argnums=(0, 1))
+    compiled = pb.compile(derive)
+    value, gradients = compiled(re, im, masks)
+    expected, expected_gradients = derive(re, im, masks)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    np.testing.assert_allclose(gradients, expected_gradients, rtol=1e-12, atol=1e-12)
+    assert "totals" not in compiled.source()

@@ -14,9 +14,12 @@ Z = RNG.uniform(-0.8, 0.8, (5, 3)) + 1j * RNG.uniform(-0.8, 0.8, (5, 3))
 X = RNG.uniform(0.3, 1.2, (5, 3))
 
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
+
 @pytest.fixture(autouse=True)
-def compiled() -> Iterator[None]:
-    """Nothing runs uncompiled."""
+def traced() -> Iterator[None]:
+    """No function is left to Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         yield

@@ -422,3 +422,71 @@ def test_arrays_that_each_step_makes_anew_are_one_constant(derive: Any) -> None:
     np.testing.assert_allclose(compiled(a), derive(steps)(a), rtol=1e-12)
     assert "captured_2" not in compiled.source()
     assert "rolled: 40 steps" in compiled.explain()
+
+
+def test_equal_values_that_each_step_makes_of_nothing_are_one() -> None:
+    """The triangles that `eigh` reads take positions; passes leave those in front of what they make anew."""
+
+    def steps(a: Any) -> Any:
+        x = a + 0.0
+        total = 0.0
+        for _ in range(12):
+            values, vectors = np.linalg.eigh(0.5 * (x + x.T))
+            x = 0.5 * (vectors / (1.0 + values**2)) @ vectors.T @ a
+            total = total + values.sum()
+        return total + np.abs(np.linalg.eigvals(x)).sum()
+
+    a = np.cos(np.arange(9.0)).reshape(3, 3) + np.diag([1.0, 2.0, 3.0])
+    compiled = pb.compile(pb.value_and_grad(steps))
+    value, gradient = compiled(a)
+    expected, expected_gradient = pb.value_and_grad(steps)(a)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-8)
+    assert "rolled: 12 steps" in compiled.explain()
+
+
+def test_inputs_of_one_shape_are_not_one_value() -> None:
+    def steps(x: Any, *matrices: Any) -> Any:
+        for matrix in matrices:
+            for _ in range(2):
+                x = np.tanh(matrix @ x) + np.sin(matrix @ x) * np.cos(x) - 0.1 * x * np.exp(-x * x)
+        return x.sum()
+
+    matrices = [np.cos(np.arange(9.0) + k).reshape(3, 3) for k in range(12)]
+    x = np.array([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(pb.compile(steps)(x, *matrices), steps(x, *matrices), rtol=1e-12)
+
+
+def long_steps(x: Any, angles: Any) -> Any:
+    """Four layers of many operations each."""
+    for layer in range(len(angles)):
+        for k in range(20):
+            left, right = x[: k + 1], x[k + 1 :]
+            x = np.concatenate([np.cos(angles[layer, k]) * right, left * right.sum() / (2 + k)])
+    return (x * x).sum()
+
+
+def test_few_steps_are_a_loop_where_they_are_long() -> None:
+    x, angles = arrays((24,), (4, 20))
+    graph = traced(long_steps, x, angles)
+    assert any("4 steps" in note or "3 steps" in note for note in roll(graph).notes)
+    derive = pb.value_and_grad(long_steps, argnums=(0, 1))
+    value, gradients = pb.compile(derive)(x, angles)
+    expected, expected_gradients = derive(x, angles)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for one, other in zip(gradients, expected_gradients):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_few_long_steps_with_arrays_of_their_own_are_left_alone() -> None:
+    """To stack the arrays would be a copy in every call."""
+
+    def layers(x, *weights):
+        for w in weights:
+            for k in range(20):
+                x = np.tanh(w @ x) * np.exp(-x * x) + x[k % 3]
+        return x.sum()
+
+    x, *weights = arrays((3,), *((3, 3),) * 4)
+    graph = traced(layers, x, *weights)
+    assert not any(note.startswith("rolled: 4 steps") for note in roll(graph).notes)

@@ -25,7 +25,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of the test's own."""
     monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
     store._warned.clear()
-    store._tidy_once.cache_clear()
     return store.folder()
 
 

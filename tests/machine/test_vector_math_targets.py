@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from extent import some_of
 from llvmlite import binding as llvm
 from llvmlite import ir
 
@@ -46,8 +47,7 @@ PROCESSORS = {
     "AVX2": Processor("x86_64-unknown-linux-gnu", "x86-64-v3", 256, r"%ymm\d"),
     "NEON": Processor("aarch64-unknown-linux-gnu", "generic", 128, r"v\d+\.[24][sd]"),
 }
-each_function = pytest.mark.parametrize("name", sorted(vector_math.FUNCTIONS))
-each_dtype = pytest.mark.parametrize("dtype", TYPES)
+NAMES = sorted(vector_math.FUNCTIONS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -103,9 +103,15 @@ def body_of(text: str, symbol: str) -> str:
     return found.group()
 
 
-@pytest.mark.parametrize("processor", PROCESSORS)
-@each_dtype
-@each_function
+@pytest.mark.parametrize(
+    ("name", "dtype", "processor"),
+    [
+        (name, dtype, processor)
+        for name in NAMES
+        for dtype in TYPES
+        for processor in some_of([*PROCESSORS], (name, dtype))
+    ],
+)
 def test_loops_vectorise(name: str, dtype: str, processor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop holds vectors of the processor's size, its blocks with vectors hold no single numbers.
 
@@ -149,8 +155,9 @@ def test_vectors_look_for_rare_arguments_inside_the_loop(name: str, monkeypatch:
     not {"avx2", "fma"} <= {name for name, has in llvm.get_host_cpu_features().items() if has},
     reason="runs the code for AVX2",
 )
-@each_dtype
-@each_function
+@pytest.mark.parametrize(
+    ("name", "dtype"), [(name, dtype) for name in NAMES for dtype in some_of([*TYPES], name)]
+)
 def test_avx2_computes_the_same(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = PROCESSORS["AVX2"].machine()
     engine = llvm.create_mcjit_compiler(optimised(name, dtype, machine, monkeypatch), machine)

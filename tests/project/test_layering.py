@@ -35,6 +35,7 @@ ONLY_IMPORTER = {
         "pullback.codegen.machine.loading",
         "pullback.codegen.machine.numba_backend",
         "pullback.codegen.machine.sharing",
+        "pullback.codegen.machine.transforms",
         "pullback.codegen.machine.waking",
         "pullback.codegen.machine.workers",
         "pullback.codegen.sorting",

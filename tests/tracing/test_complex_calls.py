@@ -212,3 +212,41 @@ def test_statistics_divide_by_numbers_that_follow_from_sizes() -> None:
         compiled = pb.compile(function)
         for z in (Z, Z[:, :2]):
             np.testing.assert_allclose(compiled(z), function(z), atol=1e-12)
+
+
+class Filter:
+    def __init__(self, response: Any) -> None:
+        self.response = response
+
+    def __call__(self, x: Any) -> Any:
+        return (self.response * x).sum() * self.response
+
+
+@pytest.mark.parametrize("make", [pb.tensor, np.array])
+def test_complex_values_that_a_function_reaches_are_read_in_each_call(make: Any) -> None:
+    plain, x = Filter(make(Z)), np.arange(3.0)
+    compiled = pb.compile(lambda x: plain(x))
+    for response in (Z, 2 * Z, Z.T):
+        plain.response = make(response)
+        for given in (x, pb.tensor(x), x + 1j):
+            if isinstance(given, pb.Tensor) and make is np.array:
+                continue
+            found, expected = compiled(given), plain(given)
+            assert type(found) is type(expected) and found.dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-13)
+    assert compiled.cache_info().traces <= 3
+
+
+def test_gradients_of_complex_tensors_that_a_function_reaches() -> None:
+    weight = pb.tensor(Z, requires_grad=True)
+
+    def loss(x: Any) -> Any:
+        return ((weight @ x).abs() ** 2).sum()
+
+    gradients = []
+    for function in (loss, pb.compile(loss)):
+        weight.grad = None
+        for factor in (1.0, 2.0):
+            function(pb.tensor(factor * Z)).backward()
+        gradients.append(weight.grad.numpy())
+    np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-12)

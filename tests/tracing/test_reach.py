@@ -26,6 +26,8 @@ import scipy.sparse
 import pullback as pb
 from pullback.errors import ArgumentError, TraceError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.arange(1.0, 4.0)
 Case = tuple[Callable[[Any], Any], Callable[[], Any]]
 CASES: dict[str, Callable[[], Case]] = {}

@@ -12,6 +12,8 @@ import pytest
 import pullback as pb
 from pullback.errors import LeakedTraceError, MutationError, OutputError, TraceError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.arange(1.0, 4.0)
 
 

@@ -12,6 +12,8 @@ import pytest
 import pullback as pb
 from pullback.errors import ArgumentError, DTypeError
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 torch = pytest.importorskip("torch")
 inf, nan = np.inf, np.nan
 EDGES = [np.array([1.0, inf, 3, 4, 2, inf]), np.array([1.0, -inf, 3, 4, 2, -inf])]

@@ -25,7 +25,6 @@ from scipy.optimize import brentq, minimize_scalar
 import pullback as pb
 from pullback import errors
 
-MATRIX = scipy.sparse.csr_matrix(np.eye(3) + 1)
 ONES = np.ones(3)
 X = np.array([0.6, 1.3, 2.1])
 RNG = np.random.default_rng(0)
@@ -48,10 +47,10 @@ LOST: list[tuple[Callable[[Any], Any], str, str]] = [
         "scipy.optimize.curve_fit",
         "least_squares",
     ),
-    (lambda x: scipy.interpolate.CubicSpline(ONES.cumsum(), x)(0.5), "CubicSpline", "numpy.interp"),
-    (lambda x: scipy.signal.lfilter([1.0], [1.0, -0.5], x)[-1], "scipy.signal.lfilter", "numpy.convolve"),
+    (lambda x: scipy.interpolate.KroghInterpolator(ONES.cumsum(), x)(0.5), "Krogh", "CubicSpline"),
+    (lambda x: scipy.signal.resample_poly(x, 2, 1)[-1], "scipy.signal.resample_poly", "convolve"),
     (lambda x: scipy.linalg.schur(np.outer(x, x))[0].sum(), "scipy.linalg.schur", "sqrtm"),
-    (lambda x: (MATRIX @ x).sum(), "scipy.sparse.csr_matrix", "toarray"),
+    (lambda x: scipy.sparse.diags([x], [0]).sum(), "scipy.sparse.diags", "toarray"),
     (lambda x: np.fromiter(x, float).sum() * x[0], "numpy.fromiter", "numpy.array"),
     (lambda x: np.fromiter((v * v for v in x), float).sum(), "numpy.fromiter", "numpy.array"),
     (lambda x: sum(array.array("d", x)), "array.array", "numpy.array"),
@@ -154,7 +153,7 @@ def test_errors_of_the_user_are_left_alone() -> None:
 
     def refusing(x: Any) -> Any:
         try:
-            return scipy.signal.lfilter([1.0], [1.0], x).sum()
+            return scipy.signal.resample_poly(x, 2, 1).sum()
         except errors.GradientError:
             raise OwnError("no Tensor here") from None
 

@@ -1,6 +1,7 @@
 """Methods about memory, Python called for each element, windows, and draws of whole distributions."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +59,40 @@ def test_windows_are_pytorchs(name: str) -> None:
         assert found.dtype == pb.float32
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("bartlett", {}), ("blackman", {}), ("cosine", {}), ("exponential", {}),
+        ("exponential", {"tau": 2.5}), ("exponential", {"center": 1.0, "sym": False}),
+        ("gaussian", {"std": 0.7}), ("general_cosine", {"a": [0.4, 0.3, 0.2]}), ("hamming", {}), ("hann", {}),
+        ("general_hamming", {"alpha": 0.6}), ("kaiser", {"beta": 3.0}), ("nuttall", {}),
+    ],
+)  # fmt: skip
+def test_symmetric_windows_are_pytorchs(name: str, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    for length, sym in ((0, True), (1, True), (1, False), (2, False), (7, True), (8, False)):
+        given = {"sym": sym} | options
+        found, wanted = (
+            getattr(lib.signal.windows, name)(length, **given, dtype=lib.float64, requires_grad=True)
+            for lib in (pb, torch)
+        )
+        np.testing.assert_allclose(found.detach(), wanted.detach(), atol=1e-14)
+        assert found.requires_grad and found.dtype == pb.float64
+
+
+def test_windows_that_there_are_not() -> None:
+    windows = pb.signal.windows
+    for call in (
+        lambda: windows.hann(-1), lambda: windows.gaussian(3, std=0.0), lambda: windows.kaiser(3, beta=-1.0),
+        lambda: windows.exponential(3, center=1.0), lambda: windows.general_cosine(3, a=()),
+    ):  # fmt: skip
+        with pytest.raises(pb.errors.ArgumentError, match="signal.windows"):
+            call()
+    for call in (lambda: windows.hann(3, dtype=pb.int64), lambda: pb.hann_window(3, dtype=pb.complex64)):
+        with pytest.raises(pb.errors.DTypeError, match="expects a floating point dtype"):
+            call()
+
+
 def test_multinomial() -> None:
     pb.manual_seed(0)
     weights = pb.tensor([[0.0, 3.0, 1.0], [1.0, 1.0, 0.0]])
@@ -83,6 +118,9 @@ def test_small_things() -> None:
     ]
     assert pb.can_cast(pb.float64, pb.float32) and not pb.can_cast(pb.float32, pb.int64)
     assert pb.empty_strided((2, 3), (3, 1)).shape == (2, 3)
+    assert pb.empty_permuted((2, 3), (1, 0), dtype=pb.int32).shape == (2, 3)
+    with pytest.raises(pb.errors.ArgumentError, match="an order of 2 dimensions"):
+        pb.empty_permuted((2, 3), (1, 1))
     with pytest.raises(RuntimeError, match="linalg.solve: Singular matrix"):
         pb.linalg.inv(pb.zeros(2, 2))
 
@@ -151,3 +189,12 @@ def test_a_detached_tensor_sees_what_is_written() -> None:
     x.requires_grad_()
     pb.compile(function)(x).backward()
     assert x.grad.tolist() == [9.0, 18.0, 36.0]
+
+
+@pytest.mark.parametrize("name", ["cuda", "to_mkldnn", "to_sparse", "to_sparse_csr"])
+def test_other_devices_and_layouts_are_refused_by_name(name: str) -> None:
+    x = pb.ones(2)
+    with pytest.raises(pb.errors.UnsupportedError, match=rf"{name}\(\): tensors (live in|are dense)"):
+        getattr(x, name)()
+    assert x.to_dense() is x
+    assert pb.resize_as_(x, pb.ones(2, 2)).shape == (2, 2)

@@ -10,6 +10,8 @@ import pytest
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.arange(1.0, 6.0)
 X32 = X.astype(np.float32)
 

@@ -13,6 +13,8 @@ from scipy import linalg, special, stats
 
 import pullback as pb
 
+pytestmark = pytest.mark.usefixtures("partly_compiled")
+
 X = np.array([1.0, 2.0, 4.0])
 X32 = X.astype(np.float32)
 TABLE = np.arange(6.0).reshape(2, 3) ** 2

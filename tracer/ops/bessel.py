@@ -1,6 +1,7 @@
-"""Bessel functions, by SciPy: of integer order, and of any.
+"""Bessel functions, by SciPy: of integer order, and of any; and Airy's.
 
-Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), 10.6 (J and Y), 10.29 (I and K).
+Derivatives: NIST Digital Library of Mathematical Functions (dlmf.nist.gov), 10.6 (J and Y), 10.29 (I and K),
+9.2 (Ai).
 None is known in closed form with respect to the order.
 """
 
@@ -11,16 +12,17 @@ from typing import Any
 
 from ..operator import Array, Operator
 from .elementwise import sign
+from .lazy import scipy_special
 from .special import eager, no_rule
 
 Derivative = Callable[[Array, Array, Array], Array]
 """(order, argument, value) -> the derivative with respect to the argument."""
 
 
-def _of_order(name: str, derivative: Derivative, doc: str, scipy: str = "") -> Operator:
+def _of_order(name: str, derivative: Derivative, doc: str) -> Operator:
     """A function of an order v and an argument x."""
     return eager(
-        name, "v x", numpy=name, domain=(0.3, 3.0), scipy=scipy or name, doc=doc,
+        name, "v x", numpy=name, domain=(0.3, 3.0), scipy=name, doc=doc,
         vjp={"v": lambda: no_rule(name, "order"), "x": lambda g, v, x, y: g * derivative(v, x, y)},
     )  # fmt: skip
 
@@ -37,7 +39,7 @@ jv = _of_order(
 )  # fmt: skip
 yv = _of_order(
     "yv", lambda v, x, y: 0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x)),
-    "the Bessel function of the second kind Y_v", "yv yn",
+    "the Bessel function of the second kind Y_v",
 )  # fmt: skip
 iv = _of_order(
     "iv", lambda v, x, y: 0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x)), "the modified Bessel function I_v"
@@ -47,7 +49,7 @@ ive = _of_order(
 )
 kv = _of_order(
     "kv", lambda v, x, y: -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x)),
-    "the modified Bessel function K_v", "kv kn",
+    "the modified Bessel function K_v",
 )  # fmt: skip
 kve = _of_order("kve", lambda v, x, y: y - 0.5 * (kve(v - 1.0, x) + kve(v + 1.0, x)), "exp(x) K_v(x)")
 
@@ -79,4 +81,12 @@ scaled_modified_bessel_k0 = _of_argument(
 scaled_modified_bessel_k1 = _of_argument(
     "scaled_modified_bessel_k1", "k1e", "exp(x) K_1(x)",
     vjp={"x": lambda g, x, y: g * (y - scaled_modified_bessel_k0(x) - y / x)},
+)  # fmt: skip
+airy_ai = eager(
+    "airy_ai", numpy=lambda x: scipy_special().airy(x)[0], torch="special.airy_ai", domain=(-3.0, 3.0),
+    vjp={"x": lambda g, x: g * airy_ai_slope(x)}, doc="the Airy function Ai",
+)  # fmt: skip
+airy_ai_slope = eager(
+    "airy_ai_slope", numpy=lambda x: scipy_special().airy(x)[1], domain=(-3.0, 3.0),
+    vjp={"x": lambda g, x: g * x * airy_ai(x)}, doc="the derivative of the Airy function Ai",
 )  # fmt: skip

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..operator import OPERATORS, Array, Operator, declare
+from ..operator import OPERATORS, Array, Operator, WholeCall, declare
 from ..spec import Spec, complex_dtype, real_dtype
+from . import decompositions
 from .elementwise import complex_of, convert, elementwise, imag, multiply, real
 from .movement import of_pairs, pairs_of
 
@@ -120,13 +121,22 @@ def _cotangent(
     return pairs_of(found) if index in pairs else found
 
 
-on_pairs = declare(
-    "on_pairs",
-    "eager",
-    "*operands",
-    infer=_infer,
-    evaluate=_evaluate,
-    vjp={"operands": _cotangent},
-    doc="what an operator on complex numbers makes of pairs; which arrays, operands or result, are those is "
-    "said by position",
-)
+def _declare_on_pairs(name: str, family: str, **fields: Any) -> Operator:
+    return declare(
+        name, family, "*operands", infer=_infer, evaluate=_evaluate, vjp={"operands": _cotangent},
+        doc="what an operator on complex numbers makes of pairs; which arrays, operands or result, are those "
+        "is said by position",
+        **fields,
+    )  # fmt: skip
+
+
+on_pairs = _declare_on_pairs("on_pairs", "eager")
+BY_CALLS: dict[str, Operator] = {
+    one.name: _declare_on_pairs(
+        f"{one.name}_on_pairs", one.family, noun=one.noun,
+        call=WholeCall((one.call.of_pairs,), dims=one.call.dims + 1, refusal=one.call.refusal),
+    )
+    for one in vars(decompositions).values()
+    if isinstance(one, Operator) and one.call is not None and one.call.of_pairs
+}  # fmt: skip
+"""By the name of an operator on complex numbers the same for those that generated code has a function of."""

@@ -34,6 +34,7 @@ from .elementwise import (
     multiply,
     real,
     returned,
+    scaled,
     where,
     zeros_like,
 )
@@ -49,7 +50,7 @@ from .linalg import (
     unit_like,
 )
 from .matrices import of_each_matrix
-from .movement import between, concatenate, reshape
+from .movement import between, concatenate, of_pairs, pairs_of, reshape
 
 
 def matrix(
@@ -57,6 +58,7 @@ def matrix(
     *,
     planes: int,
     function: str,
+    of_pairs: str = "",
     evaluate: Callable[..., np.ndarray],
     vjp: Mapping[str, Callable[..., Array]] | None = None,
     square: bool = False,
@@ -64,23 +66,32 @@ def matrix(
     converges: bool = False,
     **fields: Any,
 ) -> Operator:
-    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by `function`.
+    """Declare a decomposition: of (..., m, n) it makes (..., planes, m, n), in code by `function`, and by
+    `of_pairs` of complex numbers.
 
-    Without planes it makes (..., m + 1, n), the last row of which counts. Those that hold `positions` are
-    real, also of complex matrices. `converges`: LAPACK's iteration does so, or not, as of nan and inf.
+    Without planes it makes (..., m + 1, n) real numbers, the last row of which counts, and 2 m + 1 rows of
+    complex matrices. Those that hold `positions` are real as well. `converges`: LAPACK's iteration does so,
+    or not, as of nan and inf.
     """
 
     def infer(a: Spec, **attributes: Any) -> Spec:
         _require_matrix(name, a, square)
         *batch, rows, columns = a.shape
-        shape = (*batch, planes, rows, columns) if planes else (*batch, rows + 1, columns)
-        return Spec(shape, real_dtype(a.dtype) if positions else a.dtype)
+        if not planes:
+            return Spec((*batch, _rows_to_compute_in(a) + 1, columns), real_dtype(a.dtype))
+        return Spec((*batch, planes, rows, columns), real_dtype(a.dtype) if positions else a.dtype)
 
     refusal = (f"linalg.{name}", NOT_CONVERGING.removeprefix("is not ")) if converges else None
     return declare(
         name, "decomposition", "a", infer=infer, evaluate=evaluate, vjp=vjp,
-        call=WholeCall((function,), refusal=refusal), **fields,
+        call=WholeCall((function,), refusal=refusal, of_pairs=of_pairs), **fields,
     )  # fmt: skip
+
+
+def _rows_to_compute_in(a: Spec | np.ndarray) -> int:
+    """As many as matrices have, of twice as many numbers where these are complex."""
+    rows: int = a.shape[-2]
+    return 2 * rows if a.dtype.kind == "c" else rows
 
 
 NOT_CONVERGING = "is not one for which LAPACK's iteration converges, as with nan or inf"
@@ -89,7 +100,8 @@ NOT_CONVERGING = "is not one for which LAPACK's iteration converges, as with nan
 def _computed(routine: str, a: np.ndarray, m: int, n: int, *given: np.ndarray) -> None:
     """Call LAPACK for each matrix: a, which is lost, and what else it takes."""
     if a.size:
-        one, extents = ROUTINES[routine], {"m": m, "n": n}
+        name = f"complex_{routine}" if a.dtype.kind == "c" else routine
+        one, extents = ROUTINES[name], {"m": m, "n": n}
         numbers = [extents[name] for name in one.parameters if name in extents]
         one.of_each(math.prod(a.shape[:-2]), *numbers, a, *given)
 
@@ -113,8 +125,8 @@ def _by_column(a: np.ndarray) -> np.ndarray:
     return np.array(np.swapaxes(_finite(a), -1, -2), order="C")
 
 
-def _last_row(values: np.ndarray, rows: int) -> np.ndarray:
-    found = np.zeros((*values.shape[:-1], rows + 1, values.shape[-1]), values.dtype)
+def _last_row(values: np.ndarray, a: np.ndarray) -> np.ndarray:
+    found = np.zeros((*values.shape[:-1], _rows_to_compute_in(a) + 1, values.shape[-1]), values.dtype)
     found[..., -1, :] = values
     return found
 
@@ -168,24 +180,27 @@ free_phase = declare(
 
 def _is_nothing(planes: Array, place: int) -> bool:
     """Whether a plane of a cotangent is 0: where a result was not used, its terms are left out."""
-    known = getattr(planes, "payload", planes)
+    known: Any = getattr(planes, "payload", planes)
     if isinstance(known, np.ndarray):
         return not getattr(planes, "requires_grad", False) and not known[..., place, :, :].any()
-    return _is_zero_at(known, place)
+    return _is_zero_at(known, len(known.shape) - 3, place)
 
 
-def _is_zero_at(node: Any, place: int) -> bool:
-    """The same of a graph's node, by how it is put together."""
+def _is_zero_at(node: Any, dim: int, place: int) -> bool:
+    """The same of a place along a dimension of a graph's node, by how it is put together."""
     if node.operator is add:
-        return all(_is_zero_at(one, place) for one in node.operands)
+        return all(_is_zero_at(one, dim, place) for one in node.operands)
+    if node.operator in (reshape, of_pairs, pairs_of):
+        (whole,) = node.operands
+        return whole.shape[: dim + 1] == node.shape[: dim + 1] and _is_zero_at(whole, dim, place)
     if node.operator.movement.parts is None:
         return node.scalar_value == 0
-    whole = node.operator.movement.parts(*(one.spec for one in node.operands), **node.attributes)
-    if whole.base is not None or whole.around != 0 or not all(part.starts for part in whole.parts):
+    made = node.operator.movement.parts(*(one.spec for one in node.operands), **node.attributes)
+    if made.base is not None or made.around != 0 or not all(part.starts for part in made.parts):
         return False
-    found = ((node.operands[part.operand], part) for part in whole.parts)
-    regions = [(one, part.region(one.shape)[-3]) for one, part in found]
-    return all(place not in filled or _is_zero_at(one, filled.index(place)) for one, filled in regions)
+    found = ((node.operands[part.operand], part) for part in made.parts)
+    regions = [(one, part.region(one.shape)[dim]) for one, part in found]
+    return all(place not in filled or _is_zero_at(one, dim, filled.index(place)) for one, filled in regions)
 
 
 def is_number(a: Array) -> bool:
@@ -209,9 +224,9 @@ def _asymmetry(x: Array) -> Array:
     return x - adjoint(x)
 
 
-def _real_values(g: Array) -> Array:
-    """The cotangent of a row of values, which are real, also among complex numbers."""
-    return convert(real(g), dtype=g.dtype) if is_complex(g) else g
+def _real_values(row: Array) -> Array:
+    """A row of values, or their cotangent, which are real, also among complex numbers."""
+    return convert(real(row), dtype=row.dtype) if is_complex(row) else row
 
 
 def _upper(x: Array) -> Array:
@@ -241,22 +256,19 @@ def _symmetric_by_lapack(a: np.ndarray, routine: str) -> tuple[np.ndarray, np.nd
     """Eigenvalues, and the matrix that LAPACK leaves, by column."""
     is_finite = np.isfinite(a).all()  # of the upper triangle LAPACK reads nothing
     across = np.array(np.swapaxes(a, -1, -2), order="C") if is_finite else _by_column(np.tril(a))
-    values = np.empty(a.shape[:-1], a.dtype)
+    values = np.empty(a.shape[:-1], real_dtype(a.dtype))
     _computed(routine, across, 0, a.shape[-1], values)
     return _converged(values), across
 
 
 def _evaluate_eigh(a: np.ndarray) -> np.ndarray:
-    if a.dtype.kind == "c":
-        values, vectors = np.linalg.eigh(_finite(np.tril(a)))
-        return _planes(a, vectors, values[..., None, :])
     values, across = _symmetric_by_lapack(a, "eigenvectors")
     return _planes(a, np.swapaxes(across, -1, -2), values[..., None, :])
 
 
 def _eigh_cotangent(g: Array, y: Array) -> Array:
     """Symmetric, or Hermitian, as the matrix is."""
-    vectors, values = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1)
+    vectors, values = plane_of(y, 0), _real_values(rows_of(plane_of(y, 1), 0, 1))
     of_vectors, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     if _is_nothing(g, 0):
         return product(multiply(vectors, of_values), adjoint(vectors))
@@ -270,7 +282,8 @@ def _eigh_cotangent(g: Array, y: Array) -> Array:
 
 
 eigh = matrix(
-    "eigh", planes=2, square=True, function="eigen_symmetric", evaluate=_evaluate_eigh,
+    "eigh", planes=2, square=True, function="eigen_symmetric",
+    of_pairs="eigen_hermitian", evaluate=_evaluate_eigh,
     vjp={"a": _eigh_cotangent}, converges=True, grad_fn="LinalgEigh", of_complex=OWN_RULES,
     doc="eigenvectors and eigenvalues of a symmetric matrix, of whose lower triangle they are read",
 )  # fmt: skip
@@ -278,12 +291,13 @@ eigh = matrix(
 
 def _eigenvalues_cotangent(g: Array, a: Array) -> Array:
     vectors = plane_of(eigh(a), 0)
-    return product(multiply(vectors, last_row_of(g)), transposed(vectors))
+    return product(scaled(last_row_of(g), vectors), adjoint(vectors))
 
 
 eigvalsh = matrix(
     "eigvalsh", planes=0, square=True, function="eigenvalues_symmetric", converges=True,
-    evaluate=lambda a: _last_row(_symmetric_by_lapack(a, "eigenvalues")[0], a.shape[-2]),
+    of_pairs="eigenvalues_hermitian", of_complex=OWN_RULES,
+    evaluate=lambda a: _last_row(_symmetric_by_lapack(a, "eigenvalues")[0], a),
     vjp={"a": _eigenvalues_cotangent}, grad_fn="LinalgEigh",
     doc="eigenvalues alone, in the last row",
 )  # fmt: skip
@@ -323,25 +337,23 @@ eig = declare(
 
 
 def _evaluate_svd(a: np.ndarray) -> np.ndarray:
-    if a.dtype.kind == "c":
-        left, values, right = np.linalg.svd(_finite(a), full_matrices=False)
-        return _planes(a, left, values[..., None, :], np.conjugate(np.swapaxes(right, -1, -2)))
     rows, size = a.shape[-2:]
-    across, values = _by_column(a), np.empty((*a.shape[:-2], size), a.dtype)
+    across, values = _by_column(a), np.empty((*a.shape[:-2], size), real_dtype(a.dtype))
     left, right = np.empty_like(across), np.empty((*a.shape[:-2], size, size), a.dtype)
     _computed("singular_vectors", across, rows, size, values, left, right)
-    return _planes(a, np.swapaxes(left, -1, -2), _converged(values)[..., None, :], right)
+    return _planes(a, np.swapaxes(left, -1, -2), _converged(values)[..., None, :], np.conjugate(right))
 
 
 def _evaluate_svdvals(a: np.ndarray) -> np.ndarray:
-    values = np.empty((*a.shape[:-2], a.shape[-1]), a.dtype)
+    values = np.empty((*a.shape[:-2], a.shape[-1]), real_dtype(a.dtype))
     _computed("singular_values", _by_column(a), *a.shape[-2:], values)
-    return _last_row(_converged(values), a.shape[-2])
+    return _last_row(_converged(values), a)
 
 
 def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
     rows, size = a_spec.shape[-2:]
-    left, values, right = plane_of(y, 0), rows_of(plane_of(y, 1), 0, 1), rows_of(plane_of(y, 2), 0, size)
+    left, right = plane_of(y, 0), rows_of(plane_of(y, 2), 0, size)
+    values = _real_values(rows_of(plane_of(y, 1), 0, 1))
     of_left, of_values = plane_of(g, 0), _real_values(rows_of(plane_of(g, 1), 0, 1))
     of_right = rows_of(plane_of(g, 2), 0, size)
     is_left_unused, is_right_unused = _is_nothing(g, 0), _is_nothing(g, 2)
@@ -367,8 +379,8 @@ def _svd_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 
 svd = matrix(
-    "svd", planes=3, function="singular", evaluate=_evaluate_svd, vjp={"a": _svd_cotangent},
-    converges=True, grad_fn="LinalgSvd", of_complex=OWN_RULES,
+    "svd", planes=3, function="singular", of_pairs="singular_of_complex", evaluate=_evaluate_svd,
+    vjp={"a": _svd_cotangent}, converges=True, grad_fn="LinalgSvd", of_complex=OWN_RULES,
     doc="singular values and vectors of a matrix with at least as many rows as columns",
 )  # fmt: skip
 
@@ -376,11 +388,12 @@ svd = matrix(
 def _singular_values_cotangent(g: Array, a: Array, a_spec: Spec) -> Array:
     parts = svd(a)
     left, right = plane_of(parts, 0), rows_of(plane_of(parts, 2), 0, a_spec.shape[-1])
-    return product(multiply(left, last_row_of(g)), transposed(right))
+    return product(scaled(last_row_of(g), left), adjoint(right))
 
 
 svdvals = matrix(
     "svdvals", planes=0, function="singular_numbers", evaluate=_evaluate_svdvals,
+    of_pairs="singular_numbers_of_complex", of_complex=OWN_RULES,
     vjp={"a": _singular_values_cotangent}, converges=True, grad_fn="LinalgSvd",
     doc="singular values alone, in the last row, of a matrix with at least as many rows as columns",
 )  # fmt: skip
@@ -390,8 +403,6 @@ svdvals = matrix(
 
 def _evaluate_qr(a: np.ndarray) -> np.ndarray:
     """A matrix by row is the transpose of one by column, so what LAPACK finds is the L and the Q of that."""
-    if a.dtype.kind == "c":
-        return _planes(a, *np.linalg.qr(a))
     size, q = a.shape[-1], np.array(a, order="C")
     factors = np.empty((*a.shape[:-2], size), a.dtype)
     _computed("reflections", q, *a.shape[-2:], factors)
@@ -421,8 +432,8 @@ def _qr_cotangent(g: Array, y: Array, a_spec: Spec) -> Array:
 
 
 qr = matrix(
-    "qr", planes=2, function="orthogonal_triangular", evaluate=_evaluate_qr, vjp={"a": _qr_cotangent},
-    grad_fn="LinalgQr", of_complex=OWN_RULES,
+    "qr", planes=2, function="orthogonal_triangular", of_pairs="unitary_triangular", evaluate=_evaluate_qr,
+    vjp={"a": _qr_cotangent}, grad_fn="LinalgQr", of_complex=OWN_RULES,
     doc="orthonormal columns and a triangle with that product, of a matrix with no more columns than rows",
 )  # fmt: skip
 

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import GradientError
+from ..errors import EagerOnlyError, GradientError
 from ..operator import OWN_RULES, Array, declare
+from ..origin import at_caller
 from ..spec import Spec
 
 
 class ForeignFunction:
     """A function of arrays that gives an array of one shape and dtype; two are equal only if they are one.
 
+    It does not keep what it is given, which may be the memory of a program.
+
     Attributes:
         label: what its user calls it.
         name: the same with a number, by which generated code finds it in this process.
+        stream: what it draws from, if it draws: something with `get_state` and `set_state`.
     """
 
-    def __init__(self, label: str, function: Callable[..., np.ndarray]) -> None:
+    def __init__(self, label: str, function: Callable[..., np.ndarray], stream: Any = None) -> None:
         self.label = label if label.isidentifier() else "function"
         self._function = function
+        self.stream = stream
         number = _numbers[self.label]
         _numbers[self.label] += 1
         self.name = f"{self.label}_{number}" if number else self.label
@@ -62,4 +67,33 @@ foreign = declare(
     vjp={"operands": lambda function: _no_rule(function)},
     of_complex=OWN_RULES,
     doc="what a function gives that Python calls",
+)
+
+
+def _no_derivative(function: ForeignFunction) -> NoReturn:
+    raise GradientError(
+        f"What {function.label} draws has no derivative by its parameters. Draw numbers that do not depend "
+        "on them, and transform these; or apply pullback.stop_gradient to the parameters."
+    )
+
+
+class NotDrawnError(EagerOnlyError):
+    """The value of a draw is asked for that only code makes."""
+
+
+def _refuse_to_draw(*operands: Array, function: ForeignFunction, spec: Spec) -> NoReturn:
+    raise NotDrawnError(
+        f"A value is asked for{at_caller()} that depends on what {function.label} draws in a loop."
+    )
+
+
+draw = declare(
+    "draw",
+    "eager",
+    "count *operands",
+    infer=lambda *specs, function, spec: spec,
+    evaluate=_refuse_to_draw,
+    vjp={"operands": lambda function: _no_derivative(function)},
+    of_complex=OWN_RULES,
+    doc="random numbers that a stream gives at this place, and a 0; `count` is of the draws before",
 )

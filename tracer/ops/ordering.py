@@ -39,7 +39,7 @@ def _values_cotangent(g: Array, x: Array) -> Array:
         numbers = np.arange(extent) if isinstance(x, np.ndarray) else _numbers(x, extent)
         column = tuple(extent if one == dim else 1 for one in range(len(shape)))
         places.append(expand(reshape(numbers, shape=column), shape=shape))
-    return scatter_add(g, *places, sorted_positions(x), shape=shape)
+    return scatter_add(g, *places, sorted_positions(x, stable=True), shape=shape)
 
 
 sorted_values = declare(
@@ -52,10 +52,14 @@ sorted_values = declare(
 )  # fmt: skip
 sorted_positions = declare(
     "sorted_positions", "ordering", "x",
-    infer=lambda x: Spec(_infer(x).shape, INT64),
-    evaluate=lambda x: np.argsort(x, axis=-1, kind="stable"),
-    call=WholeCall(("sort_positions",), dims=1, steps=_steps), noun="order",
-    doc="for each row the positions that sort it, equal elements in order and nan last",
+    infer=lambda x, stable: Spec(_infer(x).shape, INT64),
+    evaluate=lambda x, stable: np.argsort(x, axis=-1, kind="stable" if stable else None),
+    call=WholeCall(
+        ("order_positions", "sort_positions"), lambda x, stable: int(stable), dims=1, steps=_steps
+    ),
+    noun="order",
+    doc="for each row the positions that sort it, nan last, and equal elements in order if `stable`, else as "
+    "NumPy leaves them",
 )  # fmt: skip
 
 

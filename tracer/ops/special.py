@@ -112,7 +112,7 @@ log_ndtr = of_scipy(
 )  # fmt: skip
 i0 = of_scipy(
     "i0", vjp={"x": lambda g, x: g * i1(x)},
-    torch="i0 special.i0", scipy="i0", doc="the modified Bessel function I_0",
+    torch="i0 special.i0 special.modified_bessel_i0", scipy="i0", doc="the modified Bessel function I_0",
 )  # fmt: skip
 i0e = of_scipy(
     "i0e", vjp={"x": lambda g, x, y: g * (i1e(x) - sign(x) * y)},
@@ -122,7 +122,7 @@ i0e = of_scipy(
 i1 = of_scipy(
     "i1", vjp={"x": lambda g, x, y: g * (i0(x) - _over(y, x))},
     grad_fn="SpecialI1",
-    torch="special.i1", scipy="i1", doc="the modified Bessel function I_1",
+    torch="special.i1 special.modified_bessel_i1", scipy="i1", doc="the modified Bessel function I_1",
 )  # fmt: skip
 i1e = of_scipy(
     "i1e", vjp={"x": lambda g, x, y: g * (i0e(x) - _over(y, x) - sign(x) * y)},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..operator import Array
-from .elementwise import erf, exp, less, where
+from .elementwise import erf, exp, floor, less, where
 from .special import digamma, eager, no_rule
 
 SQRT_PI = math.sqrt(math.pi)
@@ -112,7 +112,10 @@ hyp2f1 = eager(
 )  # fmt: skip
 expn = eager(
     "expn", "n x", numpy="expn", scipy="expn", domain=(1.0, 3.0),
-    vjp={"n": lambda: no_rule("expn", "order"), "x": lambda g, n, x, y: g * ((n - 1.0) * y - exp(-x)) / x},
+    vjp={
+        "n": lambda: no_rule("expn", "order"),
+        "x": lambda g, n, x, y: g * ((floor(n) - 1.0) * y - exp(-x)) / x,  # SciPy cuts orders off
+    },
     doc="the exponential integral E_n (DLMF 8.19.12, 8.19.13)",
 )  # fmt: skip
 owens_t = eager(

@@ -28,7 +28,10 @@ from .translate import choose
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 VECTOR_MATH = "pullback.codegen.vector_math"
-OF_WHOLES = tuple(f"pullback.codegen.{module}" for module in ("ordering", "matrices", "decompositions"))
+OF_WHOLES = tuple(
+    f"pullback.codegen.{module}"
+    for module in ("ordering", "matrices", "decompositions", "complex_decompositions")
+)
 
 Emit = Callable[["Writer", Sequence[Any]], Any]
 

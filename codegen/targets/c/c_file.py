@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer.errors import UnsupportedError
-from pullback.tracer.lapack import EXTENTS, LETTERS, ROUTINES, WORKSPACE, Routine
+from pullback.tracer.lapack import EXTENTS, ROUTINES, WORKSPACE, Routine
 
 from ... import ir, sorting
 from ...ir.reading import read_function
@@ -185,7 +185,7 @@ def _lapack(routine: Routine, instance: Instance) -> str:
     parameters = [
         f"int64_t {one}" if one in EXTENTS else f"{dtype.name}_array {one}" for one in routine.parameters
     ]
-    called = f"LAPACKE_{LETTERS[dtype.name]}{routine.function}"
+    called = f"LAPACKE_{routine.symbol(dtype.name)}"
     macro = _template("arrays.c.j2").module.lapack
     return str(macro(instance.name, type_, parameters, called, ["int", *kinds], given))
 

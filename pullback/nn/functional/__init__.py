@@ -20,6 +20,7 @@ from pullback.runtime.functions.classification import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
+    linear_cross_entropy,
     nll_loss,
 )  # fmt: skip
 from pullback.runtime.functions.contraction import linear
@@ -28,6 +29,12 @@ from pullback.runtime.functions.declared_functional import *  # noqa: F403  sigm
 from pullback.runtime.functions.distances import pairwise_distance, pdist
 from pullback.runtime.functions.einsum import bilinear
 from pullback.runtime.functions.embedding import embedding, embedding_bag
+from pullback.runtime.functions.fractional_pooling import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+)  # fmt: skip
 from pullback.runtime.functions.losses import (
     gaussian_nll_loss,
     hinge_embedding_loss,
@@ -147,10 +154,13 @@ __all__ = [
     "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "ctc_loss", "dropout",
     "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag",
-    "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm",
+    "feature_alpha_dropout", "fold", "fractional_max_pool2d", "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "gaussian_nll_loss", "gelu", "glu",
+    "grid_sample", "group_norm",
     "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
     "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
-    "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d",
+    "leaky_relu", "leaky_relu_", "linear", "linear_cross_entropy", "local_response_norm", "log_softmax",
+    "logsigmoid", "lp_pool1d",
     "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
     "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d",
     "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from .multivariate import MULTIVARIATE
+from .sampled import Sampled
 from .univariate import DECLARATIONS, Distribution, Frozen
 
 NAMES = (*DECLARATIONS, *MULTIVARIATE)
@@ -16,7 +17,8 @@ NAMES = (*DECLARATIONS, *MULTIVARIATE)
 def stand_ins() -> dict[str, Any]:
     """What stands for each distribution, by name; SciPy has been imported by who asks."""
     stats = vars(sys.modules["scipy.stats"])
-    return {
+    drawn = {name: one for name, one in stats.items() if hasattr(one, "rvs") and not isinstance(one, type)}
+    return {name: Sampled(one) for name, one in drawn.items()} | {
         name: MULTIVARIATE[name][0](name, stats[name])
         if name in MULTIVARIATE
         else Distribution(name, stats[name])
@@ -28,7 +30,8 @@ def stand_in(value: Any) -> Any:
     """What stands for a distribution, or for one that was frozen elsewhere; None for what is none."""
     if type(value).__module__ == "scipy.stats._distn_infrastructure":
         stand_in = stand_ins().get(value.dist.name)
-        return None if stand_in is None else Frozen(stand_in, value.args, value.kwds, value)
+        declared = isinstance(stand_in, Distribution)
+        return Frozen(stand_in, value.args, value.kwds, value) if declared else Sampled(value)
     for name, (_, parameters) in MULTIVARIATE.items():
         if type(value).__name__ == f"{name}_frozen":
             return Frozen(stand_ins()[name], tuple(getattr(value, one) for one in parameters), {}, value)

@@ -24,6 +24,7 @@ from .elements import (
     betainccinv,
     betaincinv,
     betaln,
+    digamma,
     erf,
     erfc,
     erfcinv,
@@ -69,8 +70,9 @@ def _any(*shapes: Any) -> list[Any]:
 
 
 NORMAL = Declaration(
-    log_normal_density, cumulative=ndtr, log_cumulative=log_ndtr, quantile=ndtri, symmetric=True
-)
+    log_normal_density, cumulative=ndtr, log_cumulative=log_ndtr, quantile=ndtri, symmetric=True,
+    mean=0.0, variance=1.0, entropy=0.5 + 0.5 * LOG_2_PI,
+)  # fmt: skip
 GAMMA = Declaration(
     lambda z, a: xlogy(a - 1.0, z) - z - lgamma(a),
     cumulative=lambda z, a: gammainc(a, z),
@@ -78,7 +80,24 @@ GAMMA = Declaration(
     quantile=lambda q, a: gammaincinv(a, q),
     upper_quantile=lambda q, a: gammainccinv(a, q),
     support=POSITIVE,
+    mean=lambda a: a,
+    variance=lambda a: a,
+    entropy=lambda a: a + lgamma(a) + (1.0 - a) * digamma(a),
 )
+
+
+EULER = 0.5772156649015329
+
+
+def _where_above(shape: Any, least: float, moment: Any) -> Any:
+    """A moment of shapes above a bound; up to there it is infinite."""
+    exists = shape > least
+    return where(exists, moment(where(exists, shape, least + 1.0)), math.inf)
+
+
+def _beta_entropy(a: Any, b: Any) -> Any:
+    both = (a + b - 2.0) * digamma(a + b)
+    return betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b) + both
 
 
 def _student(z: Any, df: Any) -> Any:
@@ -180,6 +199,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: -log1p(-q),
         upper_quantile=lambda q: -log(q),
         support=POSITIVE,
+        mean=1.0,
+        variance=1.0,
+        entropy=1.0,
     ),
     "beta": Declaration(
         lambda z, a, b: xlogy(a - 1.0, z) + xlog1py(b - 1.0, -z) - betaln(a, b),
@@ -188,12 +210,17 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, a, b: betaincinv(a, b, q),
         upper_quantile=lambda q, a, b: betainccinv(a, b, q),
         support=UNIT,
+        mean=lambda a, b: a / (a + b),
+        variance=lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1.0)),
+        entropy=_beta_entropy,
     ),
     "t": Declaration(
         _student,
         cumulative=lambda z, df: stdtr(df, z),
         quantile=lambda q, df: stdtrit(df, q),
         symmetric=True,
+        mean=lambda df: _where_above(df, 1.0, lambda df: 0.0 * df),
+        variance=lambda df: where(df > 1.0, _where_above(df, 2.0, lambda df: df / (df - 2.0)), math.nan),
     ),
     "lognorm": Declaration(
         lambda z, s: log_normal_density(log(z) / s) - log(s) - log(z),
@@ -205,18 +232,27 @@ CONTINUOUS: dict[str, Declaration] = {
         upper_quantile=lambda q, s: exp(-s * ndtri(q)),
         support=POSITIVE,
         vanishes=True,
+        mean=lambda s: exp(0.5 * s * s),
+        variance=lambda s: expm1(s * s) * exp(s * s),
+        entropy=lambda s: 0.5 + 0.5 * LOG_2_PI + log(s),
     ),
     "uniform": Declaration(
         lambda z: 0.0 * z,
         cumulative=lambda z: z,
         quantile=lambda q: q,
         support=UNIT,
+        mean=0.5,
+        variance=1.0 / 12.0,
+        entropy=0.0,
     ),
     "laplace": Declaration(
         lambda z: -abs_(z) - LOG_2,
         cumulative=_laplace_cumulative,
         quantile=_laplace_quantile,
         symmetric=True,
+        mean=0.0,
+        variance=2.0,
+        entropy=1.0 + LOG_2,
     ),
     "logistic": Declaration(
         lambda z: -abs_(z) - 2.0 * log1p(exp(-abs_(z))),
@@ -224,6 +260,9 @@ CONTINUOUS: dict[str, Declaration] = {
         log_cumulative=log_sigmoid,
         quantile=logit,
         symmetric=True,
+        mean=0.0,
+        variance=math.pi**2 / 3.0,
+        entropy=2.0,
     ),
     "cauchy": Declaration(
         lambda z: -math.log(math.pi) - log1p(z * z),
@@ -238,6 +277,8 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, df: 2.0 * gammaincinv(0.5 * df, q),
         upper_quantile=lambda q, df: 2.0 * gammainccinv(0.5 * df, q),
         support=POSITIVE,
+        mean=lambda df: df,
+        variance=lambda df: 2.0 * df,
     ),
     "chi": Declaration(
         lambda z, df: (1.0 - 0.5 * df) * LOG_2 - lgamma(0.5 * df) + xlogy(df - 1.0, z) - 0.5 * z * z,
@@ -262,6 +303,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q, c: (-log1p(-q)) ** (1.0 / c),
         upper_quantile=lambda q, c: (-log(q)) ** (1.0 / c),
         support=POSITIVE,
+        mean=lambda c: exp(lgamma(1.0 + 1.0 / c)),
+        variance=lambda c: exp(lgamma(1.0 + 2.0 / c)) - exp(2.0 * lgamma(1.0 + 1.0 / c)),
+        entropy=lambda c: -EULER / c - log(c) + EULER + 1.0,
     ),
     "weibull_max": Declaration(
         lambda z, c: log(c) + xlogy(c - 1.0, -z) - (-z) ** c,
@@ -285,6 +329,9 @@ CONTINUOUS: dict[str, Declaration] = {
         survival=lambda z: -expm1(-exp(-z)),
         quantile=lambda q: -log(-log(q)),
         upper_quantile=lambda q: -log(-log1p(-q)),
+        mean=EULER,
+        variance=math.pi**2 / 6.0,
+        entropy=EULER + 1.0,
     ),
     "gumbel_l": Declaration(
         lambda z: z - exp(z),
@@ -292,6 +339,9 @@ CONTINUOUS: dict[str, Declaration] = {
         cumulative=lambda z: -expm1(-exp(z)),
         quantile=lambda q: log(-log1p(-q)),
         upper_quantile=lambda q: log(-log(q)),
+        mean=-EULER,
+        variance=math.pi**2 / 6.0,
+        entropy=EULER + 1.0,
     ),
     "pareto": Declaration(
         lambda z, b: log(b) - (b + 1.0) * log(z),
@@ -301,6 +351,8 @@ CONTINUOUS: dict[str, Declaration] = {
         upper_quantile=lambda q, b: exp(-log(q) / b),
         support=(1.0, math.inf),
         inside=1.5,
+        mean=lambda b: _where_above(b, 1.0, lambda b: b / (b - 1.0)),
+        variance=lambda b: _where_above(b, 2.0, lambda b: b / ((b - 1.0) ** 2 * (b - 2.0))),
     ),
     "lomax": Declaration(
         lambda z, c: log(c) - (c + 1.0) * log1p(z),
@@ -338,6 +390,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: sqrt(-2.0 * log1p(-q)),
         upper_quantile=lambda q: sqrt(-2.0 * log(q)),
         support=POSITIVE,
+        mean=math.sqrt(math.pi / 2.0),
+        variance=2.0 - math.pi / 2.0,
+        entropy=0.5 * EULER + 1.0 - 0.5 * LOG_2,
     ),
     "maxwell": Declaration(
         lambda z: 0.5 * math.log(2.0 / math.pi) + 2.0 * log(z) - 0.5 * z * z,
@@ -346,6 +401,8 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: sqrt(2.0 * gammaincinv(1.5, q)),
         upper_quantile=lambda q: sqrt(2.0 * gammainccinv(1.5, q)),
         support=POSITIVE,
+        mean=math.sqrt(8.0 / math.pi),
+        variance=3.0 - 8.0 / math.pi,
     ),
     "halfnorm": Declaration(
         lambda z: log_normal_density(z) + LOG_2,
@@ -355,6 +412,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=lambda q: ndtri(0.5 + 0.5 * q),
         upper_quantile=lambda q: -ndtri(0.5 * q),
         support=POSITIVE,
+        mean=math.sqrt(2.0 / math.pi),
+        variance=1.0 - 2.0 / math.pi,
+        entropy=0.5 + 0.5 * math.log(math.pi / 2.0),
     ),
     "halfcauchy": Declaration(
         lambda z: math.log(2.0 / math.pi) - log1p(z * z),
@@ -380,6 +440,8 @@ CONTINUOUS: dict[str, Declaration] = {
         upper_quantile=lambda q, a: 1.0 / gammaincinv(a, q),
         support=POSITIVE,
         vanishes=True,
+        mean=lambda a: _where_above(a, 1.0, lambda a: 1.0 / (a - 1.0)),
+        variance=lambda a: _where_above(a, 2.0, lambda a: 1.0 / ((a - 1.0) ** 2 * (a - 2.0))),
     ),
     "invweibull": Declaration(
         lambda z, c: log(c) - (c + 1.0) * log(z) - z ** (-c),
@@ -396,6 +458,8 @@ CONTINUOUS: dict[str, Declaration] = {
         survival=_inverse_gauss_survival,
         support=POSITIVE,
         vanishes=True,
+        mean=lambda mu: mu,
+        variance=lambda mu: mu**3,
     ),
     "wald": Declaration(
         lambda z: _inverse_gauss(z, 1.0),
@@ -461,6 +525,9 @@ CONTINUOUS: dict[str, Declaration] = {
         quantile=_triangle_quantile,
         support=UNIT,
         valid=lambda c: [c > 0.0, c < 1.0],
+        mean=lambda c: (c + 1.0) / 3.0,
+        variance=lambda c: (1.0 - c + c * c) / 18.0,
+        entropy=0.5 - LOG_2,
     ),
     "loguniform": Declaration(
         lambda z, a, b: -log(z) - log(log(b / a)),
@@ -483,11 +550,15 @@ CONTINUOUS: dict[str, Declaration] = {
         lambda z, a: LOG_2 + log_normal_density(z) + log_ndtr(a * z),
         cumulative=lambda z, a: ndtr(z) - 2.0 * owens_t(z, a),
         valid=_any,
+        mean=lambda a: math.sqrt(2.0 / math.pi) * a / sqrt(1.0 + a * a),
+        variance=lambda a: 1.0 - 2.0 / math.pi * a * a / (1.0 + a * a),
     ),
     "exponnorm": Declaration(
         lambda z, k: _exponential_tail(z, k) - log(k),
         cumulative=lambda z, k: ndtr(z) - exp(_exponential_tail(z, k)),
         survival=lambda z, k: ndtr(-z) + exp(_exponential_tail(z, k)),
+        mean=lambda k: k,
+        variance=lambda k: 1.0 + k * k,
     ),
     "nakagami": Declaration(
         lambda z, nu: LOG_2 + xlogy(nu, nu) - lgamma(nu) + xlogy(2.0 * nu - 1.0, z) - nu * z * z,

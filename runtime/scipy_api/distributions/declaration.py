@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...functions.stopping import stop_gradient
 from .elements import exp, expm1, log
 
 Function = Callable[..., Any]
@@ -49,6 +50,10 @@ class Declaration:
     vanishes: bool = False
     """Whether the density is 0 at the ends of the support, where its formula is undefined."""
     of_integers: bool = False
+    mean: Bound | None = None
+    """A number, or (*shapes) -> the mean; so are the next two."""
+    variance: Bound | None = None
+    entropy: Bound | None = None
 
     @property
     def has_cumulative(self) -> bool:
@@ -95,6 +100,19 @@ def log_survival(one: Declaration, z: Any, *shapes: Any) -> Any:
 def quantile(one: Declaration, q: Any, *shapes: Any) -> Any:
     assert one.quantile is not None
     return one.quantile(q, *shapes)
+
+
+NEWTON_STEPS = 2
+"""With which the derivatives of a solution are exact up to the third."""
+
+
+def with_derivatives(one: Declaration, z: Any, q: Any, upper: bool, *shapes: Any) -> Any:
+    """The quantile z, whose derivatives are those of steps of Newton's, which leave its value as it is."""
+    for _ in range(NEWTON_STEPS):
+        share, sign = (survival, -1.0) if upper else (cumulative, 1.0)
+        step = sign * (share(one, z, *shapes) - q) / exp(one.log_density(z, *shapes))
+        z = z - (step - stop_gradient(step))
+    return z
 
 
 def upper_quantile(one: Declaration, q: Any, *shapes: Any) -> Any:

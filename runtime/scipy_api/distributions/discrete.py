@@ -72,6 +72,8 @@ DISCRETE: dict[str, Declaration] = {
         cumulative=lambda k, mu: gammaincc(k + 1.0, mu),
         survival=lambda k, mu: gammainc(k + 1.0, mu),
         valid=lambda mu: [mu >= 0.0],
+        mean=lambda mu: mu,
+        variance=lambda mu: mu,
     ),
     "binom": _of_integers(
         _binomial,
@@ -79,6 +81,8 @@ DISCRETE: dict[str, Declaration] = {
         survival=_binomial_survival,
         support=(0.0, lambda n, p: n),
         valid=lambda n, p: [n >= 0.0, *_is_probability(p)],
+        mean=lambda n, p: n * p,
+        variance=lambda n, p: n * p * (1.0 - p),
     ),
     "bernoulli": _of_integers(
         lambda k, p: xlogy(k, p) + xlog1py(1.0 - k, -p),
@@ -86,6 +90,9 @@ DISCRETE: dict[str, Declaration] = {
         survival=lambda k, p: where(k >= 1.0, 0.0, p),
         support=(0.0, 1.0),
         valid=_is_probability,
+        mean=lambda p: p,
+        variance=lambda p: p * (1.0 - p),
+        entropy=lambda p: -xlogy(p, p) - xlogy(1.0 - p, 1.0 - p),
     ),
     "geom": _of_integers(
         lambda k, p: xlog1py(k - 1.0, -p) + log(p),
@@ -94,17 +101,23 @@ DISCRETE: dict[str, Declaration] = {
         support=(1.0, math.inf),
         valid=lambda p: [p > 0.0, p <= 1.0],
         inside=1.0,
+        mean=lambda p: 1.0 / p,
+        variance=lambda p: (1.0 - p) / (p * p),
     ),
     "nbinom": _of_integers(
         lambda k, n, p: lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * log(p) + xlog1py(k, -p),
         cumulative=lambda k, n, p: betainc(n, k + 1.0, p),
         survival=lambda k, n, p: betaincc(n, k + 1.0, p),
         valid=lambda n, p: [n > 0.0, p > 0.0, p <= 1.0],
+        mean=lambda n, p: n * (1.0 - p) / p,
+        variance=lambda n, p: n * (1.0 - p) / (p * p),
     ),
     "betabinom": _of_integers(
         _beta_binomial,
         support=(0.0, lambda n, a, b: n),
         valid=lambda n, a, b: [n >= 0.0, a > 0.0, b > 0.0],
+        mean=lambda n, a, b: n * a / (a + b),
+        variance=lambda n, a, b: n * a * b * (a + b + n) / ((a + b) ** 2 * (a + b + 1.0)),
     ),
     "hypergeom": _of_integers(
         _hypergeometric,

@@ -20,6 +20,7 @@ sin, tan, tanh, atan, asin, asinh, sinh, atanh = (
     PUBLIC[name] for name in ("sin", "tan", "tanh", "atan", "asin", "asinh", "sinh", "atanh")
 )
 atan2, floor, isfinite, logaddexp = (PUBLIC[name] for name in ("atan2", "floor", "isfinite", "logaddexp"))
+digamma = PUBLIC["digamma"]
 lgamma, sigmoid, logit, log_sigmoid, softplus, erf, erfc, xlogy = (
     PUBLIC[name] for name in ("lgamma", "sigmoid", "logit", "logsigmoid", "softplus", "erf", "erfc", "xlogy")
 )

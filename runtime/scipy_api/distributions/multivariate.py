@@ -16,17 +16,19 @@ from ...functions import PUBLIC, linalg, parts
 from ...functions.common import fail
 from ...numpy_api.values import averaged, floats
 from ...tensors.conversion import tensor_of
+from ..objects import for_tensors
 from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
-from .univariate import Frozen, Refusing, for_tensors
+from .sampled import Distributed
+from .univariate import Frozen
 
 sum_, cat, atleast_1d = PUBLIC["sum"], PUBLIC["cat"], PUBLIC["atleast_1d"]
 
 
-class Multivariate(Refusing):
+class Multivariate(Distributed):
     """One of SciPy's distributions of vectors, for Tensors as well; called, it is frozen."""
 
     def __init__(self, name: str, real: Any) -> None:
-        self._name, self._real = name, real
+        self._name, self._real = f"scipy.stats.{name}", real
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return Frozen(self, arguments, options)

@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
-from ....tracer.errors import ArgumentError, UnsupportedError
+import numpy as np
+
+from ....tracer.errors import ArgumentError
+from ....tracer.trace import is_tracing
+from ...autograd.foreign_calls import call_python
+from ...functions import PUBLIC
 from ...functions.common import fail
-from ...numpy_api.values import floats, of_arrays
-from ...tensors.conversion import holds_tensor
+from ...functions.stopping import stop_gradient
+from ...functions.structures import spec_of_tensor
+from ...numpy_api.values import floats
+from ...tape.apply import standing_for
+from ...tensors.conversion import tensor_of
+from ...values.tensor import make
+from ...values.value_kinds import Auxiliary
+from ..objects import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function
 from .discrete import DISCRETE
-from .elements import exp, floor, isfinite, log, where
+from .elements import exp, floor, isfinite, log, sqrt, where
+from .sampled import Distributed
 
 DECLARATIONS: dict[str, Declaration] = CONTINUOUS | DISCRETE
 
@@ -29,50 +40,11 @@ def _is_infinite(bound: Bound) -> bool:
     return not callable(bound) and math.isinf(bound)
 
 
-def for_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method where a Tensor is among its arguments, with results of NumPy's kind; else SciPy's own."""
-
-    @functools.wraps(method)
-    def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        if any(map(holds_tensor, (*arguments, *options.values()))):
-            return of_arrays(method(self, *arguments, **options))
-        return getattr(self._real, method.__name__)(*arguments, **options)
-
-    return call
-
-
-class Refusing:
-    """What stands for one of SciPy's distributions: what it does not have is SciPy's, on plain arrays."""
-
-    _name: str
-    _real: Any
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        return self._refusing(name, found) if callable(found) and name[0] != "_" else found
-
-    def _refusing(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(method)
-        def call(*arguments: Any, **options: Any) -> Any:
-            if any(map(holds_tensor, (*arguments, *options.values()))):
-                self._refuse(name)
-            return method(*arguments, **options)
-
-        return call
-
-    def _refuse(self, method: str) -> Any:
-        fail(
-            UnsupportedError,
-            f"scipy.stats.{self._name}.{method} is not supported on a Tensor. Write it with supported "
-            "functions, or, where no gradient is needed, call it on plain arrays.",
-        )
-
-
-class Distribution(Refusing):
+class Distribution(Distributed):
     """One of SciPy's univariate distributions, for Tensors as well; called, it is frozen."""
 
     def __init__(self, name: str, real: Any) -> None:
-        self._name, self._real, self._declared = name, real, DECLARATIONS[name]
+        self._name, self._real, self._declared = f"scipy.stats.{name}", real, DECLARATIONS[name]
         shapes = [one.strip() for one in (real.shapes or "").split(",") if one.strip()]
         self._shapes = shapes
         self._parameters = [*shapes, "loc"] if self._declared.of_integers else [*shapes, "loc", "scale"]
@@ -136,6 +108,41 @@ class Distribution(Refusing):
         """The value above which the probability is q."""
         return self._quantile("isf", declaration.upper_quantile, (1, 0), q, arguments, options)
 
+    @for_tensors
+    def median(self, *arguments: Any, **options: Any) -> Any:
+        """The value up to which the probability is a half."""
+        return self._quantile("median", declaration.quantile, (0, 1), 0.5, arguments, options)
+
+    @for_tensors
+    def interval(self, confidence: Any, *arguments: Any, **options: Any) -> Any:
+        """The ends between which so much lies, and as much below as above."""
+        rest = 0.5 * (1.0 - tensor_of(confidence))
+        return self.ppf(rest, *arguments, **options), self.ppf(1.0 - rest, *arguments, **options)
+
+    @for_tensors
+    def mean(self, *arguments: Any, **options: Any) -> Any:
+        """The mean."""
+        loc, scale, found = self._property("mean", self._declared.mean, arguments, options)
+        return found * scale + loc
+
+    @for_tensors
+    def var(self, *arguments: Any, **options: Any) -> Any:
+        """The variance."""
+        _, scale, found = self._property("var", self._declared.variance, arguments, options)
+        return found * scale * scale
+
+    @for_tensors
+    def std(self, *arguments: Any, **options: Any) -> Any:
+        """The standard deviation."""
+        _, scale, found = self._property("std", self._declared.variance, arguments, options)
+        return sqrt(found) * scale
+
+    @for_tensors
+    def entropy(self, *arguments: Any, **options: Any) -> Any:
+        """The differential entropy; of integers, that of their probabilities."""
+        _, scale, found = self._property("entropy", self._declared.entropy, arguments, options)
+        return found if self._declared.of_integers else found + log(scale)
+
     # --- how ----------------------------------------------------------------------------------------------
 
     def _log_density(self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -181,16 +188,47 @@ class Distribution(Refusing):
     ) -> Any:
         """Of a probability; at 0 and 1 it is an end of the support."""
         declared = self._declared
-        if declared.quantile is None:
+        if not declared.has_cumulative:
             self._refuse(method)
         q, loc, scale, *shapes = self._promoted(method, q, arguments, options)
-        support = self._support(shapes)
+        low, high = self._support(shapes)
+        support = low - declared.of_integers, high  # below the least integer there is nothing
         at_zero, at_one = (support[one] for one in ends)
         is_inside = (q > 0.0) & (q < 1.0)
-        found = function(declared, where(is_inside, q, 0.5), *shapes)
+        safe = where(is_inside, q, 0.5)
+        if declared.quantile is None:
+            found = self._searched("isf" if ends[0] else "ppf", safe, shapes)
+        else:
+            found = function(declared, safe, *shapes)
         found = where(q == 0.0, at_zero, where(q == 1.0, at_one, found))
         valid = self._valid(shapes, scale) & (q >= 0.0) & (q <= 1.0)
         return where(valid, found * scale + loc, math.nan)
+
+    def _searched(self, method: str, q: Any, shapes: list[Any]) -> Any:
+        """A quantile that SciPy searches for, by Python's call in code as well."""
+        operands = [standing_for(stop_gradient(one)) for one in PUBLIC["broadcast_tensors"](q, *shapes)]
+        spec = spec_of_tensor(operands[0])
+
+        def run(*arrays: np.ndarray) -> list[np.ndarray]:
+            return [np.asarray(getattr(self._real, method)(*arrays), spec.dtype)]
+
+        if is_tracing():
+            (found,) = call_python(self, method, f"{self._name}.{method}", run, operands, [spec])
+        else:
+            found = make(run(*(one.payload for one in operands))[0], Auxiliary)
+        if self._declared.of_integers:
+            return found
+        return declaration.with_derivatives(self._declared, found, q, method == "isf", *shapes)
+
+    def _property(
+        self, method: str, value: Bound | None, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Any, Any, Any]:
+        """Loc, scale, and a property of the standard form; nan for parameters that there are not."""
+        if value is None:
+            return self._refuse(method)
+        _, loc, scale, *shapes = self._promoted(method, 0.0, arguments, options)
+        found, _ = floats(self._bound(value, shapes), scale)
+        return loc, scale, where(self._valid(shapes, scale), found, math.nan)
 
     def _standardised(
         self, method: str, x: Any, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -218,7 +256,7 @@ class Distribution(Refusing):
             found = [*given, *options, *("?" for _ in arguments[len(names) :])]
             fail(
                 ArgumentError,
-                f"scipy.stats.{self._name}.{method} takes the parameters {', '.join(names)}, of which "
+                f"{self._name}.{method} takes the parameters {', '.join(names)}, of which "
                 f"{', '.join(self._shapes) or 'none'} must be given; found {', '.join(found) or 'none'}.",
             )
         return given | options
@@ -245,10 +283,7 @@ class Distribution(Refusing):
         return functools.reduce(lambda a, b: a & b, self._declared.valid(*shapes), scale > 0.0)
 
 
-METHODS = frozenset(("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"))
-
-
-class Frozen(Refusing):
+class Frozen(Distributed):
     """A distribution with its parameters: `scipy.stats.norm(loc, scale)`."""
 
     def __init__(
@@ -258,12 +293,19 @@ class Frozen(Refusing):
         self.args, self.kwds = arguments, options
 
     def __getattr__(self, name: str) -> Any:
-        if name in METHODS:
+        if name[0] != "_" and hasattr(type(self._distribution), name):
             method = getattr(self._distribution, name)
-            return lambda x: method(x, *self.args, **self.kwds)
-        if any(map(holds_tensor, (*self.args, *self.kwds.values()))):
+            return lambda *given: method(*given, *self.args, **self.kwds)
+        if any_tensor(self.args, self.kwds):
             self._refuse(name)
         return super().__getattr__(name)
+
+    def rvs(self, *arguments: Any, random_state: Any = None, **options: Any) -> Any:
+        """Random numbers; the first argument is their number."""
+        if self._plain is not None:
+            return super().rvs(*arguments, random_state=random_state, **options)
+        options |= {"size": arguments[0]} if arguments else {}
+        return self._distribution.rvs(*self.args, random_state=random_state, **self.kwds, **options)
 
     @property
     def _real(self) -> Any:

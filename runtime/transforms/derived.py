@@ -1,0 +1,31 @@
+"""What a transform makes of a function: plain of a plain one, compiled of a compiled one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ...tracer.errors import ArgumentError
+from ..dispatch.compiled import CompiledFunction, CompiledMethod, function_name
+from .inputs import Function, as_tuple
+
+
+def derived(
+    function: Function, derive: Callable[[Function], Function], again: functools.partial[Function]
+) -> Function:
+    """`derive(function)`, compiled if the function is.
+
+    Args:
+        derive: gets the Python function.
+        again: the transform with its options, by name: as this a compiled result is pickled.
+    """
+    suffix, differentiated = again.func.__name__, as_tuple(again.keywords.get("argnums", ()))
+    if not callable(function):
+        raise ArgumentError(f"{suffix}: expected a function, found {type(function).__name__} {function!r}.")
+    inner = function.__wrapped__ if isinstance(function, CompiledFunction | CompiledMethod) else function
+    made = functools.wraps(inner)(derive(inner))
+    made.__name__ = f"{function_name(inner)}_{suffix}"
+    made.__dict__["differentiated"] = differentiated
+    if isinstance(function, CompiledFunction | CompiledMethod):
+        return function.transformed(made, again, differentiated)
+    return made

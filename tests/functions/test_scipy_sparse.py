@@ -1,0 +1,112 @@
+"""scipy.sparse matrices as constants in products with tensors."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from scipy_programs import Program, assert_derivatives, assert_values, drawn
+
+import pullback as pb
+from pullback.errors import ShapeError, UnsupportedError
+
+RNG = drawn("sparse")
+DENSE = RNG.standard_normal((6, 5)) * (RNG.random((6, 5)) < 0.4)
+DENSE[2], DENSE[:, 3] = 0.0, 0.0
+X, ROWS, COLUMNS = RNG.standard_normal(5), RNG.standard_normal((3, 6)), RNG.standard_normal((5, 2))
+FORMATS = {
+    f"{name}_{kind}": getattr(sparse, f"{name}_{kind}")(DENSE)
+    for name in ("csr", "csc", "coo", "dia", "lil")
+    for kind in ("array", "matrix")
+}
+LONG_ROW = sparse.csr_array(np.concatenate([np.ones((1, 40)), np.eye(40)[:30]]))
+A, OLD, COMPLEX = FORMATS["csr_array"], FORMATS["csr_matrix"], FORMATS["csc_array"] * (1 + 2j)
+NOTHING = sparse.csr_array((6, 5))
+
+
+def products(a: Any, x: Any, y: Any) -> Any:
+    return (a @ x) * y[0] + (y @ a)[0, 1] + (a.T @ y.T)[2, 1]
+
+
+PROGRAMS: dict[str, Program] = {
+    **{
+        f"{name}: A @ x, x @ A, A.T @ x": (
+            lambda x, y, name=name: products(FORMATS[name], x, y), (X, ROWS),
+        )
+        for name in FORMATS
+    },
+    "A @ X": (lambda x: A @ x, (COLUMNS,)),
+    "A.dot(x)": (lambda x: OLD.dot(x) + (OLD @ COLUMNS)[:, 0], (X,)),
+    "A * x of a matrix": (lambda x: OLD * x, (X,)),
+    "A * 2": (lambda x: (A * 2) @ x + (3 * A) @ x - A / 4 @ x + -A @ x, (X,)),
+    "A * t": (lambda t, x: (t * A) @ x - A @ ((A * t).T @ (A @ x)), (np.array(1.7), X)),
+    "A + B": (lambda x: (A + A * 2 - NOTHING) @ x, (X,)),
+    "A A": (lambda x: (A.T @ A) @ x, (X,)),
+    "long rows": (lambda x: LONG_ROW @ x, (RNG.standard_normal(40),)),
+    "long columns": (
+        lambda x, y: LONG_ROW.T @ x + (y @ LONG_ROW)[0], (np.cos(np.arange(31.0)), np.ones((1, 31))),
+    ),
+    "nothing": (lambda x: NOTHING @ x, (X,)),
+    "complex matrix": (lambda x: COMPLEX @ x, (X + 0.3j,)),
+    "complex values": (lambda x: A @ x, (X + 1j * X[::-1],)),
+}  # fmt: skip
+programs = pytest.mark.parametrize("name", PROGRAMS)
+
+
+@programs
+def test_values_are_scipys(name: str) -> None:
+    assert_values(name, PROGRAMS[name])
+
+
+@programs
+def test_first_and_second_derivatives(name: str) -> None:
+    assert_derivatives(name, PROGRAMS[name])
+
+
+def test_infinite_values_reach_their_rows_alone() -> None:
+    x = np.array([np.inf, 1.0, 2.0, 3.0, np.nan])
+    np.testing.assert_array_equal(pb.compile(lambda x: A @ x)(x), A @ x)
+
+
+def test_a_matrix_that_changes_is_read_anew() -> None:
+    matrix = A.copy()
+    function = pb.compile(lambda x: matrix @ x)
+    np.testing.assert_allclose(function(X), A @ X)
+    matrix.data[:] *= 3.0
+    np.testing.assert_allclose(function(X), 3.0 * (A @ X))
+
+
+def test_matrices_as_arguments_and_in_batches() -> None:
+    def loss(matrix: Any, x: Any) -> Any:
+        return ((matrix @ x) ** 2).sum()
+
+    wanted = 2 * A.T @ (A @ X)
+    compiled = pb.grad(pb.compile(loss), argnums=1)
+    for found in (pb.grad(loss, argnums=1)(A, X), compiled(A, X), compiled(A.copy(), X), compiled(A, X)):
+        np.testing.assert_allclose(found, wanted)
+    changed = A.copy()
+    compiled(changed, X)
+    changed.data *= 2.0
+    np.testing.assert_allclose(compiled(changed, X), 4 * wanted)
+    np.testing.assert_allclose(pb.compile(pb.vmap(lambda x: A @ x))(COLUMNS.T), (A @ COLUMNS).T)
+
+
+def test_what_is_asked_of_a_matrix_is_scipys() -> None:
+    def function(x: Any) -> Any:
+        assert sparse.issparse(A)
+        assert isinstance(A, sparse.csr_array)
+        return A @ x * A.shape[0] + A.nnz + A.sum() + A.toarray()[0, 1]
+
+    np.testing.assert_allclose(pb.compile(function)(X), function(X))
+
+
+def test_wrong_uses() -> None:
+    for transform in (lambda one: one, pb.compile):
+        for call, error, match in (
+            (lambda x: A @ x[1:], ShapeError, r"the shapes \(6, 5\) and \(4,\) do not fit"),
+            (lambda x: A * x, UnsupportedError, r"csr_array.__mul__: a sparse matrix beside a Tensor"),
+            (lambda x: A.multiply(x).sum(), UnsupportedError, r"csr_array.multiply.*toarray"),
+            (lambda x: (A + x[0] * A) @ x, UnsupportedError, r"csr_array.__add__.*toarray"),
+        ):
+            with pytest.raises(error, match=match):
+                pb.grad(transform(lambda x, call=call: call(x).sum()))(X)

@@ -1,0 +1,161 @@
+"""Random numbers that code draws itself, each at its place in a stream, as data tells which and how many.
+
+Each draw takes a count that the one before it has left. So no pass drops one, shares two or changes their
+order: to the graph they are values made of values. A loop or a choice that draws carries the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .errors import EagerOnlyError
+from .graph import Node
+from .ops.elementwise import convert, stop_gradient
+from .ops.foreign import ForeignFunction, NotDrawnError, draw
+from .ops.movement import reshape, slice_
+from .origin import at_caller
+from .spec import INT64, Spec, spec_of
+from .trace import Stream, Trace, current_trace
+
+Numbers = Callable[..., Any]
+"""(*arrays): fresh numbers."""
+_functions: dict[tuple[Hashable, Any], ForeignFunction] = {}
+"""By what tells draws apart, so that a later trace makes the same program."""
+
+
+class OrderNeeded(EagerOnlyError):
+    """A body draws as often as data says, and is not given the count of draws."""
+
+
+class DrawOrder:
+    """The draws of a trace that code makes: the count after the last one, and where the streams stood."""
+
+    def __init__(self, trace: Trace | None = None) -> None:
+        self._trace = trace or current_trace()
+        self._counts, self._before = self._trace.counts, self._trace.drawn_by_code
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what is drawn next is drawn by code, as something before it is."""
+        return any(one is not None for one in self._counts)
+
+    def count(self) -> Node:
+        """What the next draw takes.
+
+        Raises:
+            OrderNeeded: in a body that is not given it.
+        """
+        count = self._counts[-1]
+        if count is None and len(self._counts) > 1:
+            raise OrderNeeded(
+                f"Random numbers are drawn{at_caller()} in a body that may run any number of times. Draw "
+                "them before, and pass them in."
+            )
+        if count is None:
+            count = self._counts[0] = self._trace.capture_count()
+        return count
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Inside, the body of a loop or a choice is traced."""
+        self._counts.append(None)
+        try:
+            yield
+        finally:
+            self._counts.pop()
+
+    def go_on(self, count: Node) -> None:
+        """Let the next draw take this count."""
+        self._counts[-1] = count
+
+    def draw(
+        self,
+        function: Numbers,
+        stream: Stream,
+        operands: Sequence[Node] = (),
+        label: str = "draw",
+        key: Any = None,
+    ) -> tuple[Node, Any]:
+        """The numbers that code draws at this place, and the like of them.
+
+        Args:
+            function: draws, given the values of the operands; always of one shape and dtype.
+            key: what else with the same key and operands may be drawn by, if not None.
+        """
+        count = self.count()
+        before = stream.get_state()
+        self._trace.streams.setdefault(stream, before)
+        self._before.setdefault(stream, before)
+        known = [self._known(one) for one in (count, *operands)]
+        like = _like(function, operands, known[1:])
+        sample = np.asarray(like)
+        if any(one is None for one in known):
+            stream.set_state(before)
+        spec = spec_of(sample)
+        whole = Spec((sample.size + 1,), spec.dtype)
+        called = _called(function, stream, label, key, (whole, *(one.spec for one in operands)))
+        node = draw(count, *map(stop_gradient, operands), function=called, spec=whole)
+        if all(one is not None for one in known):
+            self._trace.values.give(node, _with_end(sample))
+        self._counts[-1] = convert(_part(node, sample.size, ()), dtype=INT64)
+        return _part(node, 0, spec.shape), like
+
+    def _known(self, node: Node) -> np.ndarray | None:
+        try:
+            return self._trace.values.of(node)
+        except NotDrawnError:
+            return None
+
+    def put_back(self) -> None:
+        """Let the streams stand where the first call, which draws what the trace has drawn, finds them."""
+        for stream, state in self._before.items():
+            stream.set_state(state)
+
+
+def _like(function: Numbers, operands: Sequence[Node], known: Sequence[Any]) -> Any:
+    """What is drawn now, or the like of it: for values that are not known, of ones or of shares of one.
+
+    Raises:
+        EagerOnlyError: nothing can be drawn of such.
+    """
+    for value in (lambda _: 1, lambda size: 1 / max(size, 1)):
+        given = [
+            np.full(tuple(map(int, node.shape)), value(int(node.shape[-1]) if node.shape else 1), node.dtype)
+            if array is None
+            else array
+            for node, array in zip(operands, known)
+        ]
+        try:
+            return function(*given)
+        except Exception as error:
+            if all(array is not None for array in known):
+                raise
+            reason = error
+    raise EagerOnlyError(
+        f"Random numbers are drawn{at_caller()} whose shape cannot be told before: {reason}"
+    ) from reason
+
+
+def _called(function: Numbers, stream: Stream, label: str, key: Any, specs: Hashable) -> ForeignFunction:
+    def drawn(count: np.ndarray, *operands: np.ndarray) -> np.ndarray:
+        return _with_end(np.asarray(function(*operands)))
+
+    if key is None:
+        return ForeignFunction(label, drawn, stream)
+    if (key, specs) not in _functions:
+        _functions[key, specs] = ForeignFunction(label, drawn, stream)
+    return _functions[key, specs]
+
+
+def _with_end(numbers: np.ndarray) -> np.ndarray:
+    """The numbers and a 0, which is what the next draw waits for."""
+    return np.append(numbers, np.zeros(1, numbers.dtype))
+
+
+def _part(values: Node, start: int, shape: tuple[int, ...]) -> Node:
+    stop = start + int(np.prod(shape))
+    return reshape(slice_(values, starts=(start,), stops=(stop,), steps=(1,)), shape=shape)
