@@ -178,7 +178,7 @@ def _make_epidemic(rng: np.random.Generator, regions: int, times: int, last: flo
     start = np.stack([1.0 - infected, infected])
     at = np.linspace(last / times, last, times)
     contacts = np.log(rng.uniform(0.2, 0.4, regions))
-    return contacts, np.log(0.1), mixing, start, at, -4.0 + rng.standard_normal((regions, times))
+    return contacts, np.array(np.log(0.1)), mixing, start, at, -4.0 + rng.standard_normal((regions, times))
 
 
 # --- a boundary value problem ---------------------------------------------------------------------------
@@ -416,7 +416,7 @@ def _make_survival(rng: np.random.Generator, persons: int, covariates: int) -> I
     coefficients = 0.3 * rng.standard_normal(covariates)
     events = np.exp(rows @ coefficients) * rng.weibull(1.5, persons)
     censored = rng.exponential(2.0, persons)
-    return coefficients + 0.1, np.log(1.2), rows, np.minimum(events, censored), events < censored
+    return coefficients + 0.1, np.array(np.log(1.2)), rows, np.minimum(events, censored), events < censored
 
 
 def _with_jax(loss) -> dict:
