@@ -26,6 +26,7 @@ NAMES = (
     "filtering",
     "loops",
     "waves",
+    "solvers",
 )
 
 _MODULES: list[ModuleType] = [

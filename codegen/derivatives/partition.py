@@ -73,16 +73,21 @@ def partition(needed: Sequence[Node], free: Iterable[Node]) -> Partition:
     return Partition(saved, reasons, tuple(_recomputed(needed, set(saved))))
 
 
-def _unsized(nodes: Iterable[Node]) -> set[Node]:
-    """Tapes of loops whose length only data tells, and what is made of them: there is no room for them."""
+def _unsized(nodes: Sequence[Node]) -> set[Node]:
+    """Tapes of loops whose length only data tells, which have no room, and what follows from these loops.
+
+    Backward runs them again, where other rounding may lead to other steps. So what is made of their results
+    is computed again as well: what the first steps gave would not fit those on the tape.
+    """
     found: set[Node] = set()
     for node in nodes:
         if node.operator is loop_result:
             loop = LoopNode(node.operands[0])
             is_stack = node.attributes["index"] >= loop.carries
             if is_stack and loop.is_dynamic and loop.length == UNKNOWN_LENGTH:
-                found.update((node, loop.node))
-        elif UNKNOWN_LENGTH in node.shape and not found.isdisjoint(node.operands):
+                found.add(loop.node)
+    for node in nodes:
+        if not found.isdisjoint(node.operands):
             found.add(node)
     return found
 

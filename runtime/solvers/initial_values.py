@@ -96,6 +96,7 @@ def solve_ivp(
     unknowns = Unknowns(y0, "solve_ivp", "y0")
     first, last = (_time(one, unknowns.dtype) for one in t_span)
     start = vector_of_values(y0, unknowns.dtype)
+    rtol, atol = (stop_gradient(_time(one, unknowns.dtype)) for one in (rtol, atol))
 
     def begun(rates: Rates, y: Tensor, first: Tensor, last: Tensor) -> tuple[Integration, State]:
         integration = Integration(

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from ...tracer.errors import ArgumentError
 from ...tracer.trace import is_tracing
 from ..functions.checkpointing import checkpoint as checkpointed
+from ..functions.choices import cond
 from ..functions.comparison import where
-from ..functions.control_flow import scan, while_loop
+from ..functions.control_flow import while_loop
 from ..functions.stopping import stop_gradient
+from ..tensors.creation import arange
 from ..values.tensor import Tensor
 from .requirements import Failure, require
 from .runge_kutta import RungeKutta, first_step, smallest_step
@@ -50,6 +52,14 @@ class State(NamedTuple):
     memory_before: tuple[Tensor, ...]
     is_alive: Tensor
     steps: Tensor
+
+
+class Progress(NamedTuple):
+    """How far an integration is: its state, a row for each time, and how many times have been reached."""
+
+    state: State
+    rows: Tensor
+    reached: Any
 
 
 class Integration:
@@ -165,17 +175,34 @@ class Integration:
     def values_at(self, state: State, times: Tensor) -> tuple[State, Tensor]:
         """The values at times in order, one a row.
 
+        Steps and times take turns in one loop. A loop of steps for each time would be run again by the
+        backward pass, where other rounding may choose other steps, which do not fit those of the values.
+
         Raises:
             ArgumentError: they are not, or not between the ends.
         """
-        one = self.require_in_order(times)
+        one, count = self.require_in_order(times), times.shape[0]
+        ends, places = stop_gradient(times), arange(count)[:, None]
 
-        def reach(state: State, t: Tensor) -> tuple[State, Tensor]:
-            state = self.until(state, stop_gradient(t))
-            return state, self.at(state, t)
+        def goes_on(progress: Progress) -> Any:
+            return (progress.reached < count) & progress.state.is_alive
 
-        state, values = scan(reach, state, times)
-        return state, self.required(values * one, state)
+        def turn(progress: Progress) -> Any:
+            way = self.direction * (progress.state.t - ends[progress.reached])
+            return cond(way >= 0, noted, stepped, progress)
+
+        def noted(progress: Progress) -> Progress:
+            state, rows, reached = progress
+            value = self.at(state, times[reached])
+            return Progress(state, where(places == reached, value, rows), reached + 1)
+
+        def stepped(progress: Progress) -> Progress:
+            return progress._replace(state=self.attempt(progress.state))
+
+        rows = state.y * 0.0 + 0.0 * times[:, None]
+        if count:
+            state, rows, _ = while_loop(goes_on, turn, Progress(state, rows, 0))
+        return state, self.required(rows * one, state)
 
     def require_in_order(self, times: Tensor) -> Tensor:
         """1, if they are in order and between the ends."""

@@ -471,8 +471,9 @@ class _Copies:
             return value
         view = self._views.setdefault(id(value), _ModuleView(value))
         for name in one.attributes:
-            if vars(value).get(name) in functions:
-                vars(view)[name] = self.of(vars(value)[name])
+            found = vars(value).get(name)
+            if type(found) is FunctionType and found in functions:
+                vars(view)[name] = self.of(found)
         return view
 
     def store(self) -> None:

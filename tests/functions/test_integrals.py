@@ -233,6 +233,33 @@ def test_ends_and_second_derivatives_of_stiff_methods() -> None:
         np.testing.assert_allclose(pb.grad(first)(1.1), (4.84 - 2.0) * np.exp(-1.21), rtol=1e-3)
 
 
+def test_derivatives_fit_the_steps_that_kinks_make_short() -> None:
+    """Where kinks are met depends on the last digits; the integral of a linear force's square does not."""
+    knots, forces = np.linspace(0.0, 4.0, 33), np.random.default_rng(7).standard_normal(33)
+
+    def work(forces: Any) -> Any:
+        def pendulum(t: Any, y: Any) -> Any:
+            force = np.interp(t, knots, forces)
+            return np.stack([y[1], np.sin(y[0]) - 0.1 * y[1] + force, force * force])
+
+        first = np.array([np.pi, 0.0, 0.0])
+        return pb.solve_ivp(pendulum, (0.0, 4.0), first, t_eval=[4.0], rtol=1e-7, atol=1e-7).y[2, -1]
+
+    squares = np.zeros((33, 33))  # of which the integral is a quadratic form
+    for k in range(32):
+        squares[k : k + 2, k : k + 2] += knots[1] / 6.0 * np.array([[2.0, 1.0], [1.0, 2.0]])
+    np.testing.assert_allclose(pb.grad(pb.compile(work))(forces), 2.0 * squares @ forces, atol=1e-3)
+
+
+@RUNS
+def test_tolerances_may_be_arguments(run: Any) -> None:
+    def last(rate: Any, tolerance: Any) -> Any:
+        found = pb.solve_ivp(lambda t, y: -rate * y, (0.0, 1.0), np.ones(1), t_eval=[1.0], rtol=tolerance)
+        return found.y[0, -1]
+
+    np.testing.assert_allclose(run(pb.grad(last))(2.0, np.float64(1e-9)), -np.exp(-2.0), rtol=1e-5)
+
+
 def test_backwards_in_time() -> None:
     found, expected = (
         one.solve_ivp(lambda t, y: -y * t, (2.0, 0.0), np.ones(1), t_eval=[2.0, 1.0, 0.0])

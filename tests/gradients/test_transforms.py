@@ -1,6 +1,7 @@
 """grad, value_and_grad, vjp, jvp, jacobian, hessian: of plain and of compiled functions, any order."""
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -334,3 +335,22 @@ def test_powers_of_zero_do_not_change_with_their_exponent(base: complex) -> None
         return pb.grad(lambda y: np.power(base, y).real)(exponent)
 
     assert slope(0.3) == 0.0 and pb.grad(slope)(0.3) == 0.0
+
+
+MODULE = """
+import numpy as np
+
+WEIGHTS = np.arange(3.0)
+
+
+def filled(x):
+    y = np.zeros(3)
+    y[0] = x
+    return y
+"""
+
+
+def test_functions_reach_arrays_and_functions_of_modules() -> None:
+    module = ModuleType("weights")
+    exec(MODULE, vars(module))
+    np.testing.assert_allclose(grad(lambda x: (module.filled(x) * (1.0 + module.WEIGHTS)).sum())(2.0), 1.0)

@@ -532,3 +532,48 @@ def test_a_step_that_draws_draws_once_where_the_carry_becomes_of_another_kind():
     last, _ = pb.scan(lambda carry, x: (carry + x * rng.normal(), None), 0.0, np.ones(3))
     np.testing.assert_allclose(last, noise.sum())
     assert rng.normal() == plain.normal()
+
+
+# --- loops that are run again -------------------------------------------------------------------------------
+
+
+class Lengths:
+    """Other lengths of steps each time that a loop is run, as if rounding had led to them."""
+
+    def __init__(self) -> None:
+        self._calls = np.zeros(1)
+
+    def next(self, time: Any) -> Any:
+        self._calls += 1.0
+        return 0.1 + 0.1 * ((0.618 * self._calls[0]) % 1.0)
+
+
+LENGTHS = Lengths()
+length_of_step = pb.primitive(lambda time: np.asarray(LENGTHS.next(time)))
+
+
+def area(slope: Any) -> Any:
+    """The integral of a linear function, by midpoints; the last step of each part follows its loop."""
+
+    def part(value: Any, ends: Any) -> Any:
+        def step(state: Any) -> Any:
+            time, value, _, _ = state
+            length = np.minimum(length_of_step(time), ends[1] - time)
+            return time + length, value + length * slope * (time + 0.5 * length), value, length
+
+        state = (ends[0], value, value, ends[0])
+        time, _, before, length = pb.while_loop(lambda state: state[0] < ends[1] - 1e-12, step, state)
+        return before + length * slope * (time - 0.5 * length), None
+
+    ends = np.linspace(0.0, 3.0, 4)
+    return pb.scan(part, slope * 0.0, (ends[:-1], ends[1:]))[0]
+
+
+def test_gradients_fit_the_steps_of_a_loop_that_is_run_again() -> None:
+    np.testing.assert_allclose(pb.compile(pb.grad(area))(0.7), 4.5)
+
+
+def test_backward_fits_the_steps_of_a_loop_that_it_runs_again() -> None:
+    slope = pb.tensor(0.7, dtype=pb.float64, requires_grad=True)
+    pb.compile(area)(slope).backward()
+    np.testing.assert_allclose(slope.grad.numpy(), 4.5)
