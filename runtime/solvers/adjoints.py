@@ -79,9 +79,10 @@ def _separateness(residual: OfVector, solution: Tensor, matrix: Tensor, function
         LinearAlgebraError: it does not, or has no inverse.
     """
     one = regularity(matrix, function)
-    step = stop_gradient(linalg.solve(matrix, residual(solution) * one))
-    twice = jvp(lambda x: jvp(residual, (x,), (step,))[1], (solution,), (step,))[1]
-    bend, size = (stop_gradient(part).norm() for part in (linalg.solve(matrix, twice), step))
+    values = residual(solution) * one
+    step = stop_gradient(linalg.solve(matrix, values))
+    changed = values - jvp(residual, (solution - step,), (step,))[1]
+    bend, size = (stop_gradient(part).norm() for part in (linalg.solve(matrix, changed), step))
     failure = Failure(NEARLY_SINGULAR.format(function), LinearAlgebraError)
     return require(one, bend <= MOST_BEND * size, failure, bend / where(size > 0, size, 1.0))
 

@@ -19,6 +19,7 @@ from ..functions.linalg import solve_triangular
 from ..functions.parts import diag
 from ..transforms.transforms import jacobian
 from ..values.tensor import Tensor
+from .newton import Reached
 
 Function = Callable[[Tensor], Tensor]
 FIRST_DAMPING = 1e-4
@@ -43,11 +44,13 @@ class Found(NamedTuple):
     steps: Tensor
 
 
-def least_squares_of(function: Function, start: Tensor, tol: float, maxiter: int) -> Found:
-    """Where the sum of the squares of a function is smallest."""
+def least_squares_of(
+    function: Function, start: Tensor, tol: float, maxiter: int, reached: Reached | None = None
+) -> Found:
+    """Where the sum of the squares of a function is smallest, from the start or from what was reached."""
     eps = float(np.finfo(start._value.dtype).eps)
     tol = max(tol, 2.0 * eps)
-    slopes = jacobian(function)
+    slopes, zero = jacobian(function), start.sum() * 0.0
 
     def goes_on(state: Any) -> Any:
         *_, converged, steps = state
@@ -76,15 +79,15 @@ def least_squares_of(function: Function, start: Tensor, tol: float, maxiter: int
             where(is_better, tried, x),
             where(is_better, after, residual),
             scales,
-            damping * where(is_better, less * where(ratio > 0.9, 0.01, 1.0), growth),
+            damping * where(is_better, less * where(ratio > 0.9, zero + 0.01, 1.0), growth),
             where(is_better, 2.0, growth * 2.0),
             (matrix * matrix).sum().sqrt(),
             is_last | (before == 0),
             steps + 1,
         )
 
-    zero = start.sum() * 0.0
-    state = (start, function(start), start * 0.0, zero + FIRST_DAMPING, zero + 2.0, zero, zero > 1.0, 0)
+    x, scale, converged, steps = reached or (start, zero, zero > 1.0, 0)
+    state = (x, function(x), start * 0.0, zero + FIRST_DAMPING, zero + 2.0, scale, converged, steps)
     x, residual, _, _, _, scale, converged, steps = while_loop(goes_on, step, state)
     return Found(x, residual, scale, converged, steps)
 

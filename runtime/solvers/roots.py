@@ -15,6 +15,7 @@ from ..values.tensor import Tensor
 from .adjoints import DENSE, adjoint_by
 from .equations import Equation, solution_of
 from .levenberg_marquardt import least_squares_of
+from .newton import full_steps
 from .requirements import Failure, require
 from .unknowns import Unknowns
 
@@ -30,7 +31,7 @@ def root(
     maxiter: int = 200,
     adjoint: Any = DENSE,
 ) -> Any:
-    """The x with fun(x, *args) = 0, by the method of Levenberg and Marquardt with exact Jacobians.
+    """The x with fun(x, *args) = 0, by Newton's method while that goes well, else Levenberg and Marquardt's.
 
     It is differentiable, to any order, by `args` and by all that `fun` closes over, by the implicit function
     theorem; `x0` has no gradient.
@@ -73,7 +74,8 @@ NO_ROOT = Failure(
 
 
 def _root_of(function: Function, start: Tensor, tol: float, maxiter: int) -> Tensor:
-    found = least_squares_of(function, start, tol, maxiter)
+    reached = full_steps(function, start, tol, maxiter)
+    found = least_squares_of(function, start, tol, maxiter, reached)
     first = function(start)
     scale = found.scale * (found.x * found.x).sum().sqrt() + (first * first).sum().sqrt()
     small = float(np.sqrt(np.finfo(start._value.dtype).eps))
