@@ -70,9 +70,9 @@ def _boxcox1p(x: Any, power: Any) -> Tensor:
 
 def _powered(logarithm: Any, power: Any) -> Any:
     """(exp(power * logarithm) - 1) / power, the logarithm for a power of 0."""
-    is_finite = PUBLIC["isfinite"](logarithm)
-    finite = where(is_finite, logarithm, 0.0)
-    ends = where(PUBLIC["eq"](power, 0), logarithm, expm1(power * logarithm) / power)
+    is_finite, is_zero = PUBLIC["isfinite"](logarithm), PUBLIC["eq"](power, 0)
+    finite, other = where(is_finite, logarithm, 0.0), where(is_zero, 1.0, power)
+    ends = where(is_zero, logarithm, expm1(other * logarithm) / other)
     return where(is_finite, finite * expm1_over(power * finite), ends)
 
 

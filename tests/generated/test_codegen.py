@@ -439,7 +439,7 @@ def test_a_choice_among_many_pieces_is_no_ladder() -> None:
     x = pb.tensor(np.linspace(0.1, 1.0, 10))
     source = pb.compile(pb.jacobian(lambda x: irregular(x, 120))).source(x)
     compile(source, "generated", "exec")  # Python indents up to 100 levels
-    assert "elif" in source and " " * 40 not in source
+    assert " " * 40 not in source
     slopes = pb.jacobian(lambda x: irregular(x, 20))
     np.testing.assert_allclose(pb.compile(slopes)(x).numpy(), slopes(x).numpy(), rtol=1e-13)
 
