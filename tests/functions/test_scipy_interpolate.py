@@ -10,7 +10,7 @@ from scipy_programs import Program, assert_derivatives, assert_values, drawn
 
 import pullback as pb
 from pullback.errors import ArgumentError, ShapeError, UnsupportedError
-from pullback.runtime.scipy_api.interpolation.univariate import DEGREES, STEPS
+from pullback.runtime.scipy_api.interpolation.interp1d import DEGREES, STEPS
 
 RNG = drawn("interpolate")
 X = np.array([0.0, 0.7, 1.1, 2.0, 2.6, 3.3, 4.1])

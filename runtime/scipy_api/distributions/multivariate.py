@@ -16,7 +16,7 @@ from ...functions import PUBLIC, linalg, parts
 from ...functions.common import fail
 from ...numpy_api.values import averaged, floats
 from ...tensors.conversion import tensor_of
-from ..objects import for_tensors
+from ..refusing import for_tensors
 from .elements import LOG_2_PI, exp, lgamma, log, log1p, where, xlogy
 from .sampled import Distributed
 from .univariate import Frozen

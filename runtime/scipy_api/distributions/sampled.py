@@ -9,7 +9,7 @@ import numpy as np
 
 from ....tracer.trace import is_tracing
 from ...captures.randomness import drawing_from
-from ..objects import Refusing
+from ..refusing import Refusing
 
 
 class Sampled:

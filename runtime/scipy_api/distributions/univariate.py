@@ -24,7 +24,7 @@ from ...tape.apply import standing_for
 from ...tensors.conversion import tensor_of
 from ...values.tensor import make
 from ...values.value_kinds import Auxiliary
-from ..objects import any_tensor, for_tensors
+from ..refusing import any_tensor, for_tensors
 from . import declaration
 from .continuous import CONTINUOUS
 from .declaration import Bound, Declaration, Function

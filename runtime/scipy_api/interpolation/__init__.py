@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .grids import GRIDS, grid_of
+from .interp1d import UNIVARIATE, univariate_of
 from .piecewise import PIECEWISE, piecewise_of
 from .points import Interpolant
+from .regular_grids import GRIDS, grid_of
 from .splines import SPLINES, spline_of
-from .univariate import UNIVARIATE, univariate_of
 
 CLASSES: dict[str, Any] = {**PIECEWISE, **SPLINES["classes"], **UNIVARIATE, **GRIDS["classes"]}
 """By SciPy's name of a class (real class, *arguments) -> what stands for its object."""

@@ -16,7 +16,7 @@ from ...numpy_api.values import of_arrays
 from ...solvers.requirements import Failure, require
 from ...tensors.conversion import tensor_of
 from ...values.tensor import Tensor
-from ..objects import Refusing, any_tensor
+from ..refusing import Refusing, any_tensor
 
 DOUBLE, COMPLEX = np.dtype("float64"), np.dtype("complex128")
 where = PUBLIC["where"]
