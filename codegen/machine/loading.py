@@ -91,10 +91,14 @@ def entry_hash(*parts: Any) -> str:
     return environment_hash() + hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
-@functools.cache
 def environment_hash() -> str:
     """What the names of all entries begin their hash with that are of use here."""
-    return hashlib.sha256(repr(environment()).encode()).hexdigest()[:16]
+    return _hash_of(environment())
+
+
+@functools.cache
+def _hash_of(environment: tuple[str, ...]) -> str:
+    return hashlib.sha256(repr(environment).encode()).hexdigest()[:16]
 
 
 @functools.cache

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,19 +167,48 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def compilations() -> int:
+PROGRAM = """
+import numpy as np
+import dask.array as da
+import distributed
+import pullback as pb
+
+
+def loss(w, x):
+    return ((x @ w) ** 2).mean() + 0.1 * (w**2).sum()
+
+
+def compilations():
     from pullback.codegen.machine.compile import statistics
 
     return statistics.compilations
 
 
-def test_workers_compile_nothing_and_the_number_of_them_changes_nothing(client: Any) -> None:
+if __name__ == "__main__":
+    rows = (20, 20, 23)
+    x = da.from_array(np.linspace(0.0, 1.0, 189).reshape(63, 3), chunks=(rows, (3,)))
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            value, _ = pb.dask.value_and_grad(loss)(np.ones(3), x)
+            print(float(value).hex(), set(client.run(compilations).values()))
+"""
+
+
+def test_workers_compile_nothing(tmp_path: Path) -> None:
+    """The machine code comes with the function; with a cache that is empty at first."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    environment = os.environ | {"PULLBACK_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(tmp_path / "program.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1] == "{0}"
+
+
+def test_the_number_of_workers_changes_nothing(client: Any) -> None:
     rows = (20, 20, 20, 20, 23)
     data = client.persist([in_parts(X, *rows), in_parts(Y, *rows)])
     evaluate = pb.dask.value_and_grad(loss)
-    before = client.run(compilations)
     value, gradient = evaluate(PARAMETERS, *data)
-    assert client.run(compilations) == before
     with (
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as alone,
         distributed.Client(alone, set_as_default=False) as other,
