@@ -62,6 +62,14 @@ def own_programs() -> None:
         shared.shared_programs.clear()
 
 
+@pytest.fixture(scope="module")
+def importable() -> Iterator[None]:
+    """Let other processes import a test's module by its name, as pickles have it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1]))
+        yield
+
+
 @pytest.fixture
 def uncompiled() -> Iterator[None]:
     """Generated code is run by interpreters, which takes less time than compiling it."""

@@ -158,7 +158,7 @@ def test_an_error_names_the_part() -> None:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def client(importable: None) -> Iterator[Any]:
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with (
         distributed.LocalCluster(processes=True, **options) as cluster,

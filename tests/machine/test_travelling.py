@@ -230,7 +230,7 @@ def _start(method: str) -> Any:
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_process_pools_run_it(method: str) -> None:
+def test_process_pools_run_it(importable: None, method: str) -> None:
     value, gradient = slope(WEIGHTS, X)
     with ProcessPoolExecutor(1, mp_context=_start(method)) as pool:
         found = pool.submit(slope, WEIGHTS, X).result(timeout=300)
@@ -242,7 +242,7 @@ def test_process_pools_run_it(method: str) -> None:
     np.testing.assert_array_equal(tensor, np.ones(2))
 
 
-def test_joblib_runs_functions_without_a_name() -> None:
+def test_joblib_runs_functions_without_a_name(importable: None) -> None:
     joblib = pytest.importorskip("joblib")
     factor = np.full(3, 4.0)
     made = pb.grad(pb.compile(lambda x: (factor * x**2).sum()))
