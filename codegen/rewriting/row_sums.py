@@ -7,8 +7,7 @@ Each value of the graph is found to be one of these, from what it is computed of
 - `Numbers`: the numbers of the rows themselves, which name rows but have no other meaning;
 - `Power`: a power of the number of rows;
 - `Total`: a sum over rows, of which linear operators make others: sums as they are, sums divided by the
-number
-  of rows (means) or by another sum (weighted means), and a shared value, which counts once.
+  number of rows (means) or by another sum (weighted means), and a shared value, which counts once.
 
 A value that is none of them, as one that rows are centred by, is refused, at the user's line. So parts of the
 data may be computed anywhere: sums of parts add up, and are divided at last.
@@ -103,17 +102,18 @@ class RowSum:
         return len(self.by_count)
 
 
-def split_row_sum(graph: Graph, kinds: Sequence[Kind]) -> RowSum:
+def split_row_sum(graph: Graph, kinds: Sequence[Kind], rows: int = 0) -> RowSum:
     """The sums over rows of which the graph's one result, a scalar, is made.
 
     Args:
         kinds: of the inputs.
+        rows: a number of rows that no other extent has by chance: whatever has it counts them.
 
     Raises:
         SeparationError: the result is no sum over rows; it names the user's line.
     """
     (result,) = graph.outputs
-    found = _Kinds(graph, kinds).of(result)
+    found = _Kinds(graph, kinds, rows).of(result)
     if isinstance(found, Shared):
         found = Total({}, result)
     if not isinstance(found, Total):
@@ -136,6 +136,10 @@ def _refusal(node: Node, reason: str) -> SeparationError:
     )
 
 
+OF_NUMBERS = "it depends on the number of a row, which is another in each part of the data"
+FURTHER_ROWS = "a value has as many elements as there are rows, and they are no rows"
+
+
 def _combines(node: Node) -> SeparationError:
     return _refusal(node, f"{node.operator.name} combines rows, or is not known to keep them apart")
 
@@ -143,12 +147,14 @@ def _combines(node: Node) -> SeparationError:
 class _Kinds:
     """The kinds of a graph's values, found on the way to the one asked for."""
 
-    def __init__(self, graph: Graph, kinds: Sequence[Kind]) -> None:
+    def __init__(self, graph: Graph, kinds: Sequence[Kind], rows: int) -> None:
         self.known: dict[Node, Kind] = dict(zip(graph.inputs, kinds, strict=True))
         self.counts: set[Formula] = set()
         self.sizes: set[Formula] = set()
         """Of the inputs' other dimensions; of a number of another origin nobody knows what it has to do with
         rows."""
+        others = [node for node, kind in zip(graph.inputs, kinds) if not isinstance(kind, Rows | Numbers)]
+        self.rows = 0 if any(rows in node.shape for node in others) else rows
         for node, kind in zip(graph.inputs, kinds):
             formulas = [canonical(one) for one in map(formula_of, node.shape) if one is not None]
             if isinstance(kind, Rows) and formulas and formula_of(node.shape[0]) is not None:
@@ -169,7 +175,18 @@ class _Kinds:
     def _find(self, node: Node) -> None:
         if node not in self.known:
             with located_at(node.origin):
-                self.known[node] = self._found(node)
+                kind = self._found(node)
+            own = kind.dim if isinstance(kind, Rows | Numbers) else None
+            if not isinstance(kind, Refused) and self._has_further_rows(node, own):
+                if node.operands:
+                    raise _refusal(node, FURTHER_ROWS)
+                kind = Refused(FURTHER_ROWS)
+            self.known[node] = kind
+
+    def _has_further_rows(self, node: Node, own: int | None) -> bool:
+        """Whether another dimension counts rows, too, of which parts of the data have a part each."""
+        counts = [self._is_count(extent) or bool(self.rows and extent == self.rows) for extent in node.shape]
+        return any(found and dim != own for dim, found in enumerate(counts))
 
     def _found(self, node: Node) -> Kind:
         wrapped = _wrapped_index(node)
@@ -205,8 +222,8 @@ class _Kinds:
 
     def _of_constant(self, node: Node) -> Kind:
         dim = self._counts_rows(node)
-        if node.operator is creation.iota and dim is not None:
-            return Numbers(dim)
+        if node.operator is creation.iota and (dim is not None or node.shape == (self.rows,)):
+            return Numbers(0)
         formula = formula_of(node.scalar_value)
         exponent = 0 if formula is None else self._exponent_of(canonical(formula))
         if exponent is None:
@@ -290,7 +307,7 @@ class _Kinds:
         """Moved and converted they are still the numbers of rows."""
         if node.operator in (e.convert, e.identity) and isinstance(kinds[0], Numbers):
             return kinds[0]
-        raise _refusal(node, "it depends on the number of a row, which is another in each part of the data")
+        raise _refusal(node, OF_NUMBERS)
 
     def _aligned(self, node: Node, kinds: Sequence[Kind]) -> int:
         """The dimension of rows, where operands are broadcast against each other."""
@@ -329,10 +346,15 @@ class _Kinds:
         aligned = {
             one.dim + rank - index.ndim
             for one, index in zip(kinds_of_indices, indices)
-            if isinstance(one, Rows | Numbers)
+            if isinstance(one, Rows)
         }
+        numbered = [place for place, one in enumerate(kinds_of_indices) if isinstance(one, Numbers)]
         if is_own_row:
+            assert isinstance(kind, Rows)
             aligned.add(rank - 1)
+            numbered = [place for place in numbered if place != kind.dim]
+        if numbered:
+            raise _refusal(node, OF_NUMBERS)
         if isinstance(kind, Rows) and kind.dim >= len(indices) and not aligned:
             return Rows(kind.dim - len(indices) + rank, of_parameters)
         if len(aligned) == 1 and (isinstance(kind, Shared) or is_own_row):
@@ -353,7 +375,8 @@ class _Kinds:
         if operator is e.divide and isinstance(kinds[1], Total):
             return self._weighted(node, kinds, of_parameters)
         (place,) = [place for place, one in enumerate(kinds) if isinstance(one, Total)][:1]
-        is_linear = operator in _LINEAR or operator.family in _LINEAR_FAMILIES
+        is_linear = operator in _LINEAR or _moves_linearly(node)
+        is_linear = is_linear and not (operator is e.convert and not node.spec.is_continuous)
         one_only = sum(isinstance(one, Total) for one in kinds) == 1
         if not one_only or not is_linear or (operator is e.divide and place == 1):
             raise _refusal(node, f"{operator.name} of a sum over rows is no sum over rows")
@@ -478,7 +501,17 @@ _LINEAR = (
     e.negative, e.convert, e.identity, e.multiply, e.divide, e.stop_gradient, reduction.sum_, composite.mean,
     contraction.contract,
 )  # fmt: skip
-_LINEAR_FAMILIES = ("movement",)
+
+
+def _moves_linearly(node: Node) -> bool:
+    """Whether each element of the result is one of the only operand's, or 0."""
+    moves = node.operator.movement
+    is_one = node.operator.family == "movement" and len(node.operands) == 1
+    return is_one and (moves.rearranges or moves.walks is not None or _is_padded_with_zeros(node))
+
+
+def _is_padded_with_zeros(node: Node) -> bool:
+    return bool(node.parts.parts) and node.parts.around == 0
 
 
 def _reduced_dim(dim: int, dims: Sequence[int], keepdim: bool) -> int:
@@ -529,8 +562,6 @@ def _of_reshape(node: Node, kind: Kind) -> int | None:
     for before, after in reshape_groups(node.operands[0].shape, node.shape):
         if before == [kind.dim] and len(after) == 1:
             return after[0]
-    if node.operands[0].shape[kind.dim] == 1:  # of a part with a single row
-        return kind.dim if node.shape[kind.dim : kind.dim + 1] == (1,) else None
     return None
 
 

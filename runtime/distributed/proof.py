@@ -79,7 +79,7 @@ def _form(
         kinds += [kind for _ in range(1 if structure is None else structure.num_leaves) if next(flags)]
     kinds += [Shared(False)] * len(traced.sources)
     kinds += [kind_of_constant(one, rows) for one in traced.constants]
-    return Form.of(split_row_sum(traced.graph, kinds))
+    return Form.of(split_row_sum(traced.graph, kinds, rows))
 
 
 def _constants(traced: Traced, rows: int) -> list[Any]:
