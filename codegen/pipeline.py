@@ -138,8 +138,21 @@ class Pair:
         return f"{self.forward.source}\n\n{self.backward.source}"
 
 
-def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
-    """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
+@dataclass(frozen=True)
+class Joint:
+    """A graph and its gradient in one, before anything is optimised."""
+
+    graph: Graph
+    """Inputs: those of the graph, then a cotangent for each of `cotangent_outputs`. Outputs: those of the
+    graph, then the gradients of those of `wrt` that are `connected`."""
+    cotangent_outputs: tuple[int, ...]
+    connected: tuple[bool, ...]
+    """For each of `wrt`, whether a gradient flows."""
+    notes: tuple[str, ...]
+
+
+def build_joint(graph: Graph, wrt: tuple[int, ...]) -> Joint:
+    """The graph, its Python loops rolled, with the gradient with respect to the inputs at positions `wrt`."""
     rolled = roll(graph)
     graph = run_passes(rolled.graph, share_loops)
     wanted = [graph.inputs[position] for position in wrt]
@@ -147,8 +160,15 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     cotangent_outputs = tuple(position for position, node in enumerate(graph.outputs) if node in active)
     cotangents = [_cotangent_input(graph, position) for position in cotangent_outputs]
     joint, connected = _joint_graph(graph, wanted, cotangent_outputs, cotangents)
-    joint = optimise(checked(joint, "differentiate"))
+    return Joint(checked(joint, "differentiate"), cotangent_outputs, connected, tuple(rolled.notes))
+
+
+def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OPTIONS) -> Pair:
+    """Forward and backward functions for the gradient with respect to the inputs at positions `wrt`."""
+    made = build_joint(graph, wrt)
+    joint = optimise(made.graph)
     count = len(graph.outputs)
+    cotangents = joint.inputs[len(graph.inputs) :]
     outputs, gradients = joint.outputs[:count], joint.outputs[count:]
 
     needed = needed_by_backward(gradients, set(cotangents))
@@ -169,12 +189,12 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
             f"forward of {graph.name}",
             f"{graph.name}_forward",
             forward.outputs[count:],
-            rolled.notes,
+            made.notes,
         ),
         Program(backward, options, f"backward of {graph.name}", f"{graph.name}_backward"),
         sources,
-        cotangent_outputs,
-        connected,
+        made.cotangent_outputs,
+        made.connected,
         choice,
     )
 

@@ -15,6 +15,7 @@ from ...codegen.options import Options
 from ...tracer.collection import paused_collection
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
+from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
 from ...tracer.trace import innermost
@@ -328,6 +329,16 @@ class Variant(Runs):
         fields = {"__slots__": (), "variant": self, "outputs": len(self.traced.results.leaves)}
         return type(f"Compiled{title}Backward", (CompiledNode,), fields)
 
+    @property
+    def joint(self) -> tuple[Graph, slice]:
+        """The gradient as the rules write it, of inputs and cotangents, and which outputs are gradients."""
+        from ...codegen.pipeline import build_joint  # not at start
+
+        if self.traced.gradient is not None:
+            return self.traced.gradient.graph, slice(None)
+        graph = self.traced.graph
+        return build_joint(graph, self.wrt).graph, slice(len(graph.outputs), None)
+
     @cached_property
     def gives_fresh(self) -> bool:
         """Whether no two gradients may share their memory."""
@@ -458,6 +469,23 @@ class CompiledNode(GradNode):
             return gradients
         waiting = iter(gradients)
         return [next(waiting) if one else None for one in connected]
+
+    def explain_anomaly(self, cotangents: list[Any], pulled: Sequence[Any]) -> None:
+        """Raise what the graph of forward and backward tells, value by value."""
+        from ..diagnosis.anomalies import are_finite, diagnose  # for who asks for it
+
+        variant = self.variant
+        values = [one._value if isinstance(one, Tensor) else one for one in pulled if one is not None]
+        if innermost() is not None or are_finite(values):
+            return
+        graph, gradients = variant.joint
+        caller = [*graph.inputs[: variant.traced.given], *graph.inputs[len(variant.traced.graph.inputs) :]]
+        given = [
+            np.zeros_like(self.produced[position]) if cotangents[position] is None else cotangents[position]
+            for position in variant.pair.cotangent_outputs
+        ]
+        arrays = [*(self.arrays or ()), *(payload(one) for one in given)]
+        diagnose(variant.traced.name, graph, arrays, gradients, caller)
 
     def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
         """A whole backward pass, where the node stands alone between a scalar and leaves; False where not.

@@ -90,7 +90,7 @@ class Pass:
         quiet = nullcontext() if self.create_graph else np.errstate(all="ignore")
         with mode, quiet:
             way = Way.behind(roots, self.oldest) if innermost() is not None else None
-            if way is None or is_anomaly_enabled() or not self.take_from_graph(way, roots, cotangents):
+            if way is None or not self.take_from_graph(way, roots, cotangents):
                 for edge, cotangent in zip(roots, cotangents):
                     self.arrive(edge, cotangent, owned=False)
             while self.pending:
@@ -163,7 +163,7 @@ class Pass:
             cotangents = self.before(node.hooks, self.at_tensors(node.hooks, cotangents))
         pulled = node.pull(cotangents, wanted, self.create_graph)
         if is_anomaly_enabled():
-            require_no_nan(node, pulled)
+            require_no_nan(node, cotangents, pulled)
         if node.hooks is not None and node.hooks.after:
             pulled = self.after(node, pulled, cotangents)
         if not self.retain_graph:
