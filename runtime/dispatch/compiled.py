@@ -211,6 +211,18 @@ class CompiledFunction(Inspection):
 
     # --- copies and pickles -------------------------------------------------------------------------------
 
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "function": self.__wrapped__, "static_argnums": self.static_argnums,
+            "static_argnames": self.static_argnames, "name": self.name, "options": self.options,
+            "dynamic": self.dynamic, "max_paths": self.max_paths,
+        }  # fmt: skip
+
+    def made_anew(self) -> CompiledFunction:
+        """The same function, without what was traced and compiled for this one."""
+        return CompiledFunction(**self._settings, derived=self.derived)
+
     def __copy__(self) -> CompiledFunction:
         return self
 
@@ -219,12 +231,7 @@ class CompiledFunction(Inspection):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """By name or by what it is made of, with its machine code: see `pickling.py`."""
-        settings = {
-            "function": self.__wrapped__, "static_argnums": self.static_argnums,
-            "static_argnames": self.static_argnames, "name": self.name, "options": self.options,
-            "dynamic": self.dynamic, "max_paths": self.max_paths,
-        }  # fmt: skip
-        return pickling.reduced(self, settings)
+        return pickling.reduced(self, self._settings)
 
     def __setstate__(self, state: tuple[dict[str, Any], pickling.Codes]) -> None:
         settings, codes = state
