@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.settings import CHECKING
@@ -23,7 +24,7 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
-from .drawn_once import streams_of
+from .drawn_once import has_effects, stops, streams_of
 from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
@@ -140,6 +141,8 @@ class Program:
     @cached_property
     def runner(self) -> Runner:
         """What a call runs; asked for the first time, it is compiled."""
+        if stops(self.graph):
+            return self.run_uncompiled
         kernels = self._kernels
         if kernels:
             self.path  # noqa: B018  the file is there for whoever looks for it
@@ -343,6 +346,7 @@ class Room:
 def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
     room, streams = Room(program.counts), streams_of(plan.graph)
+    attempt = held_back if has_effects(plan.graph) else nullcontext
 
     def with_rows() -> Runner:
         return _staged_runner(program, plan, kernels, _allocated(program, room.rows))
@@ -353,7 +357,8 @@ def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Ru
         before = [(one, one.get_state()) for one in streams]
         while True:
             try:
-                return current[0](arrays)
+                with attempt(_TooSmall):
+                    return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
                 current[0] = with_rows()
