@@ -10,7 +10,7 @@ from pullback.tracer.verify import checked
 
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
-from .drawn_once import draws, refuse_second_draw, require_drawn_once
+from .drawn_once import draws, refuse_second_draw, require_drawn_once, silent
 from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
@@ -99,6 +99,11 @@ def form_calls_in_bodies(graph: Graph) -> Graph:
     return in_bodies(graph, form_all_calls)
 
 
+def silence_bodies(graph: Graph) -> Graph:
+    """Bodies that backward runs once more call nothing for an effect."""
+    return in_bodies(graph, lambda body: run_passes(body, silent, silence_bodies))
+
+
 def name_the_last(graph: Graph) -> Graph:
     """A value that leads to another of the same name (d_x before all of it is summed) loses the name."""
     names = {
@@ -176,9 +181,8 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     residuals = [node for node in choice.saved if node not in graph.inputs and node not in outputs]
     forward = Graph(f"{graph.name}", graph.inputs, (*outputs, *residuals), graph.origin)
     backward, sources = _backward_graph(graph, outputs, residuals, choice.saved, cotangents, gradients)
-    forward, backward = (
-        finish(run_passes(checked(one, "partition"), prune_loops)) for one in (forward, backward)
-    )
+    forward = finish(run_passes(checked(forward, "partition"), prune_loops))
+    backward = finish(run_passes(checked(backward, "partition"), silent, silence_bodies, prune_loops))
     require_drawn_once(forward)
     if draws(backward):
         refuse_second_draw()

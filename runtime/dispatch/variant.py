@@ -13,6 +13,7 @@ import numpy as np
 
 from ...codegen.options import Options
 from ...tracer.collection import paused_collection
+from ...tracer.effects import held_back
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
 from ...tracer.graph import Graph
@@ -239,7 +240,14 @@ class Variant(Runs):
         forward, guards = self._compiled(self.forward), self.traced.guards
         if not guards:
             return forward
+        from ...codegen.drawn_once import has_effects  # not at start
+
         first = self.traced.first_guard
+
+        def run_held_back(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            # Where it fails on a path that may be a wrong one, that of the call is run, or traced and run.
+            with held_back(*([] if guards.expected is None else [Exception])):
+                return run_checked(arrays)
 
         def run_checked(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             produced = forward(arrays)
@@ -248,7 +256,7 @@ class Variant(Runs):
                 guards.check(produced[first : first + len(guards.outputs)])
             return produced
 
-        return run_checked
+        return run_held_back if has_effects(self.traced.graph) else run_checked
 
     def _core(self) -> Runner:
         """Without gradients."""

@@ -23,12 +23,16 @@ class ForeignFunction:
         label: what its user calls it.
         name: the same with a number, by which generated code finds it in this process.
         stream: what it draws from, if it draws: something with `get_state` and `set_state`.
+        stops: whether it is there to stop in generated code, which Python has to run then.
     """
 
-    def __init__(self, label: str, function: Callable[..., np.ndarray], stream: Any = None) -> None:
+    def __init__(
+        self, label: str, function: Callable[..., np.ndarray], stream: Any = None, stops: bool = False
+    ) -> None:
         self.label = label if label.isidentifier() else "function"
         self._function = function
         self.stream = stream
+        self.stops = stops
         number = _numbers[self.label]
         _numbers[self.label] += 1
         self.name = f"{self.label}_{number}" if number else self.label
@@ -95,5 +99,6 @@ draw = declare(
     evaluate=_refuse_to_draw,
     vjp={"operands": lambda function: _no_derivative(function)},
     of_complex=OWN_RULES,
-    doc="random numbers that a stream gives at this place, and a 0; `count` is of the draws before",
+    doc="random numbers that a stream gives at this place, and a 0; or what a function is called for here; "
+    "`count` is of those before",
 )
