@@ -31,6 +31,10 @@ class GradientError(PullbackError, RuntimeError):
     """A gradient that does not exist, or whose ingredients are gone (overwritten, freed, detached)."""
 
 
+class MissingRuleError(GradientError, NotImplementedError):
+    """A function with rules of its own for some arguments, differentiated by another one."""
+
+
 class TraceError(PullbackError, RuntimeError):
     """A Python function that cannot be traced: it needs a value that does not exist yet, or leaks one."""
 
@@ -43,7 +47,7 @@ class MutationError(TraceError):
     """A traced function that writes into its arguments."""
 
 
-class OutputError(TraceError):
+class OutputError(TraceError, TypeError):
     """A traced function that returns something other than tensors, arrays and containers of them."""
 
 
