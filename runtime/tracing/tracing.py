@@ -279,6 +279,7 @@ class _Run:
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
+        owns_constants = self.trace.owns_captured()  # before anything else refers to them
         constants = [(array, node) for array, node in self.trace.captured if node in used]
         drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling
         of_draws = [node for _, nodes in drawn for node in nodes]
@@ -317,7 +318,7 @@ class _Run:
             takes_tensors=self.takes_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
             dropped=self.trace.dropped,
-            owns_constants=self.trace.owns_captured(),
+            owns_constants=owns_constants,
             updates=self._updates(),
             identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
         )
