@@ -418,6 +418,11 @@ def _sides(node: Node, operands: list[Symbols]) -> Symbols:
     return operands[-1]
 
 
+def _square(node: Node, operands: list[Symbols]) -> Symbols:
+    """A square matrix of as many rows as each."""
+    return (*operands[0][:-1], operands[0][-2])
+
+
 def _slice_at(node: Node, extents: Extents) -> Symbols:
     symbols = list(_kept_where_equal(node, [extents.of[node.operands[0]]]))
     for dim, symbol in extents.ragged(node, node).items():
@@ -463,6 +468,7 @@ _RULES: dict[str, Rule] = {
     "eliminated_pairs_solution": _solution_of_pairs,
     "solved_triangle_pairs": _solution_of_pairs,
     **{one.name: _decomposition_of_pairs for one in BY_CALLS.values()},
+    "whole_basis": _square,
     "least_squares": _fresh,
     "sylvester": _sides,
     "banded_solution": _sides,
