@@ -143,10 +143,10 @@ class Program:
 
     @property
     def runner(self) -> Runner:
-        """What a call runs: machine code, unless `run_by`, the environment or a breakpoint says otherwise."""
-        if stops(self.graph):
-            return self.run_uncompiled
+        """What a call runs: machine code, unless `run_by` or the environment says otherwise."""
         way = _ways[-1] if _ways else WAYS[settings.way_to_run()]
+        if way is None and stops(self.graph):
+            return self.run_uncompiled
         return self.compiled if way is None else partial(way, self)
 
     @cached_property

@@ -152,8 +152,8 @@ def _like(function: Numbers, operands: Sequence[Node], known: Sequence[Any]) -> 
 def _called(
     function: Numbers, stream: Stream, label: str, key: Any, whole: Spec, operands: Sequence[Spec]
 ) -> ForeignFunction:
-    def drawn(count: np.ndarray, *operands: np.ndarray) -> np.ndarray:
-        return _with_end(function(*operands), whole)
+    def drawn(count: np.ndarray, *arrays: np.ndarray) -> None:
+        _fill(arrays[-1], function(*arrays[:-1]))
 
     if key is None:
         return ForeignFunction(label, drawn, stream)
@@ -166,9 +166,16 @@ def _called(
 def _with_end(numbers: Any, whole: Spec) -> np.ndarray:
     """The numbers and a 0, which is what the next draw waits for."""
     made = np.empty(whole.shape, whole.dtype)
-    made[:-1] = numbers.ravel() if isinstance(numbers, np.ndarray) else numbers
-    made[-1] = 0
+    _fill(made, numbers)
     return made
+
+
+def _fill(whole: np.ndarray, numbers: Any) -> None:
+    if isinstance(numbers, np.ndarray):
+        whole[:-1] = numbers.ravel()
+    else:
+        whole[...] = numbers
+    whole[-1] = 0
 
 
 def _part(values: Node, start: int, shape: tuple[int, ...]) -> Node:

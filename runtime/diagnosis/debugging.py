@@ -194,10 +194,11 @@ def _call(
             filled[place] = read(array)
         return unflatten(structure, filled)
 
-    def run(count: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+    def fill(count: np.ndarray, *memory: np.ndarray) -> None:
+        *arrays, out = memory
         effect = partial(function, *values(arrays))
         effect() if stops else perform(effect)
-        return NOTHING
+        out[...] = NOTHING
 
     operands = [unwrap(apply(pairs_of, one) if one.is_complex() else one) for one in tensors]
     require(values([np.zeros(tuple(map(int, one.shape)), one.dtype) for one in operands]))
@@ -205,7 +206,7 @@ def _call(
     identity = (*key, structure, *map(type, tensors), *constants)
     trace = current_trace()
     DrawOrder(trace).call(
-        _function_of(identity, label, run, stops),
+        _function_of(identity, label, fill, stops),
         [one if isinstance(one, Node) else trace.capture(one) for one in operands],
     )
 
@@ -221,12 +222,12 @@ def _kept(leaf: Any) -> Any:
 
 
 def _function_of(
-    identity: tuple[Any, ...], label: str, run: Callable[..., np.ndarray], stops: bool
+    identity: tuple[Any, ...], label: str, fill: Callable[..., None], stops: bool
 ) -> ForeignFunction:
     """What a program calls: the same in later traces of the same line."""
     try:
         if identity not in _called:
-            _called[identity] = ForeignFunction(label, run, stops=stops)
+            _called[identity] = ForeignFunction(label, fill, stops=stops)
         return _called[identity]
     except TypeError:  # something in it is not hashable
-        return ForeignFunction(label, run, stops=stops)
+        return ForeignFunction(label, fill, stops=stops)
