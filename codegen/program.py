@@ -93,10 +93,13 @@ class Program:
     def lowered(self) -> ir.Program:
         """The program in the loop IR: what is printed, interpreted and compiled."""
         with deep_recursion():
-            program = write_program(self._plan, width)
+            program = self._written()
             if settings.CHECKING:
                 verify(program)
         return program
+
+    def _written(self) -> ir.Program:
+        return write_program(self._plan, width)
 
     @property
     def name(self) -> str:
