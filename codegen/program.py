@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback.tracer import settings
+from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
 from pullback.tracer.spec import Spec
@@ -23,7 +24,7 @@ from pullback.tracer.version import __version__
 from . import ir
 from .account import Account
 from .blas import OneThread
-from .drawn_once import streams_of
+from .drawn_once import has_effects, stops, streams_of
 from .host import HostCall, Raised
 from .ir.interpret import interpret
 from .ir.verify import verify
@@ -149,6 +150,8 @@ class Program:
     def runner(self) -> Runner:
         """What a call runs: machine code, unless `run_by` or the environment says otherwise."""
         way = _ways[-1] if _ways else WAYS[settings.way_to_run()]
+        if way is None and stops(self.graph):
+            return self.run_uncompiled
         return self.compiled if way is None else partial(way, self)
 
     @cached_property
@@ -378,6 +381,7 @@ class Room:
 def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Runner:
     """As `_staged_runner`, with as many rows in the tapes of loops as the kernels find that they need."""
     room, streams = Room(program.counts), streams_of(plan.graph)
+    attempt = held_back if has_effects(plan.graph) else nullcontext
 
     def with_rows() -> Runner:
         return _staged_runner(program, plan, kernels, _allocated(program, room.rows))
@@ -388,7 +392,8 @@ def _with_room(program: ir.Program, plan: Plan, kernels: Sequence[Kernel]) -> Ru
         before = [(one, one.get_state()) for one in streams]
         while True:
             try:
-                return current[0](arrays)
+                with attempt(_TooSmall):
+                    return current[0](arrays)
             except _TooSmall as error:
                 room.enlarge(error.needed)
                 current[0] = with_rows()

@@ -168,7 +168,9 @@ class custom_vjp(_WithRule):
             return self.function(*_filled(args, places, values))
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
-            returned = forward(*_filled(args, places, values))
+            returned = forward(*(_filled(args, places, values) if fixed else values))
+            if type(returned) is tuple and len(returned) == 2:
+                return returned
             if not isinstance(returned, tuple | list) or len(returned) != 2:
                 raise ArgumentError(
                     f"{self._name}: forward must return a pair (result, residuals), found "
@@ -357,10 +359,10 @@ class primitive(_WithRule):
 
         def with_residuals(*values: Any) -> tuple[Any, Any]:
             result = run(*values)
-            return result, (result, values)
+            return result, (result, *values)
 
         def pull(residuals: Any, cotangent: Any) -> Sequence[Any]:
-            result, values = residuals
+            result, values = residuals[0], residuals[1:]
             return self._pulled(result, values, cotangent, kwargs)
 
         def outside() -> RuledCall:

@@ -95,6 +95,11 @@ class Traced:
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 
     @property
+    def given(self) -> int:
+        """How many of the first inputs of the graph are the caller's, or what the function reaches."""
+        return len(self.argument_names) + len(self.sources)
+
+    @property
     def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
         """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
         if self.identities is None or self.hands_on:
