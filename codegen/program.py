@@ -116,6 +116,14 @@ class Program:
         """The generated Python of this program."""
         return self._emitted(self.name, _header(self.title, self.graph, self._plan))
 
+    @cached_property
+    def located_source(self) -> list[tuple[str, ir.Origins]]:
+        """The lines of `source`, each with the places in the user's program that it comes from."""
+        from .targets.python.emit import emit_located  # which takes Jinja2
+
+        header = _header(self.title, self.graph, self._plan)
+        return emit_located(self.lowered.functions(self.name), self._imports, header)
+
     def _emitted(self, stem: str, header: Sequence[str] = (), comments: bool = True) -> str:
         from .targets.python.emit import emit  # which takes Jinja2
 
