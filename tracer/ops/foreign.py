@@ -24,12 +24,23 @@ class ForeignFunction:
         fill: (*operands, result): writes into the last array.
         name: the label with a number, by which generated code finds it in this process.
         stream: what it draws from, if it draws: something with `get_state` and `set_state`.
+        batched: the same of batches: of all its operands with one more dimension in front.
+        takes_batches: whether it is such a function, of any number of rows.
     """
 
-    def __init__(self, label: str, fill: Callable[..., object], stream: Any = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        fill: Callable[..., object],
+        stream: Any = None,
+        fill_batch: Callable[..., object] | None = None,
+        takes_batches: bool = False,
+    ) -> None:
         self.label = label if label.isidentifier() else "function"
         self.fill = fill
         self.stream = stream
+        self.takes_batches = takes_batches
+        self.batched = ForeignFunction(label, fill_batch, takes_batches=True) if fill_batch else None
         number = _numbers[self.label]
         _numbers[self.label] += 1
         self.name = f"{self.label}_{number}" if number else self.label
