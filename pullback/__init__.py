@@ -197,7 +197,7 @@ from pullback.codegen.machine.threads import get_num_threads, set_num_threads
 from pullback.tracer.version import __version__
 
 from . import (
-    autograd, cache, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
+    autograd, cache, debug, errors, fft, func, linalg, masked, nn, random, signal, special, testing,
 )  # fmt: skip
 
 globals().update(_methods.IN_PLACE_FUNCTIONS)  # exp_, clamp_, ...
@@ -241,7 +241,7 @@ __all__ = [
     "combinations", "compile", "complex", "complex128", "complex64", "concat", "concatenate", "cond",
     "conj", "conj_physical", "constant_pad_nd", "conv1d", "conv2d", "copysign", "corrcoef",
     "cosine_similarity", "count_nonzero", "cov", "cross", "cross_entropy", "cummax", "cummin",
-    "cumulative_trapezoid", "custom_jvp", "custom_vjp", "default_generator", "defjvp", "defvjp",
+    "cumulative_trapezoid", "custom_jvp", "custom_vjp", "debug", "default_generator", "defjvp", "defvjp",
     "deg2rad", "det", "detach", "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal",
     "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide", "dot", "double", "DoubleTensor",
     "dropout", "dsplit", "dstack", "dtype", "einsum", "elu", "empty", "empty_like", "empty_permuted",

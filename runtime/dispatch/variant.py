@@ -13,8 +13,10 @@ import numpy as np
 
 from ...codegen.options import Options
 from ...tracer.collection import paused_collection
+from ...tracer.effects import held_back
 from ...tracer.errors import GradientError, MutationError
 from ...tracer.forks import before_forks, new_lock
+from ...tracer.graph import Graph
 from ...tracer.interpret import evaluate_graph
 from ...tracer.ops.movement import reshape
 from ...tracer.trace import innermost
@@ -238,7 +240,14 @@ class Variant(Runs):
         forward, guards = self._compiled(self.forward), self.traced.guards
         if not guards:
             return forward
+        from ...codegen.drawn_once import has_effects  # not at start
+
         first = self.traced.first_guard
+
+        def run_held_back(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
+            # Where it fails on a path that may be a wrong one, that of the call is run, or traced and run.
+            with held_back(*([] if guards.expected is None else [Exception])):
+                return run_checked(arrays)
 
         def run_checked(arrays: Sequence[ndarray]) -> tuple[ndarray, ...]:
             produced = forward(arrays)
@@ -247,7 +256,7 @@ class Variant(Runs):
                 guards.check(produced[first : first + len(guards.outputs)])
             return produced
 
-        return run_checked
+        return run_held_back if has_effects(self.traced.graph) else run_checked
 
     def _core(self) -> Runner:
         """Without gradients."""
@@ -327,6 +336,16 @@ class Variant(Runs):
         title = "".join(part[:1].upper() + part[1:] for part in self.traced.graph.name.split("_"))
         fields = {"__slots__": (), "variant": self, "outputs": len(self.traced.results.leaves)}
         return type(f"Compiled{title}Backward", (CompiledNode,), fields)
+
+    @property
+    def joint(self) -> tuple[Graph, slice]:
+        """The gradient as the rules write it, of inputs and cotangents, and which outputs are gradients."""
+        from ...codegen.pipeline import build_joint  # not at start
+
+        if self.traced.gradient is not None:
+            return self.traced.gradient.graph, slice(None)
+        graph = self.traced.graph
+        return build_joint(graph, self.wrt).graph, slice(len(graph.outputs), None)
 
     @cached_property
     def gives_fresh(self) -> bool:
@@ -458,6 +477,23 @@ class CompiledNode(GradNode):
             return gradients
         waiting = iter(gradients)
         return [next(waiting) if one else None for one in connected]
+
+    def explain_anomaly(self, cotangents: list[Any], pulled: Sequence[Any]) -> None:
+        """Raise what the graph of forward and backward tells, value by value."""
+        from ..diagnosis.anomalies import are_finite, diagnose  # for who asks for it
+
+        variant = self.variant
+        values = [one._value if isinstance(one, Tensor) else one for one in pulled if one is not None]
+        if innermost() is not None or are_finite(values):
+            return
+        graph, gradients = variant.joint
+        caller = [*graph.inputs[: variant.traced.given], *graph.inputs[len(variant.traced.graph.inputs) :]]
+        given = [
+            np.zeros_like(self.produced[position]) if cotangents[position] is None else cotangents[position]
+            for position in variant.pair.cotangent_outputs
+        ]
+        arrays = [*(self.arrays or ()), *(payload(one) for one in given)]
+        diagnose(variant.traced.name, graph, arrays, gradients, caller)
 
     def backward_to_leaves(self, output: Tensor, retain_graph: bool) -> bool:
         """A whole backward pass, where the node stands alone between a scalar and leaves; False where not.

@@ -93,7 +93,7 @@ class Pass:
         try:
             with quiet:
                 way = Way.behind(roots, self.oldest) if innermost() is not None else None
-                if way is None or is_anomaly_enabled() or not self.take_from_graph(way, roots, cotangents):
+                if way is None or not self.take_from_graph(way, roots, cotangents):
                     for edge, cotangent in zip(roots, cotangents):
                         self.arrive(edge, cotangent, owned=False)
                     self.sweep()
@@ -230,7 +230,7 @@ class Pass:
             cotangents = self.before(node.hooks, self.at_tensors(node.hooks, cotangents))
         pulled = node.pull(cotangents, wanted, self.create_graph)
         if is_anomaly_enabled():
-            require_no_nan(node, pulled)
+            require_no_nan(node, cotangents, pulled)
         if node.hooks is not None and node.hooks.after:
             pulled = self.after(node, pulled, cotangents)
         if not self.retain_graph:

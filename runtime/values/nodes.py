@@ -90,6 +90,9 @@ class GradNode:
         """Do a whole backward pass from `output`, if the node has a shorter way than the engine's."""
         return False
 
+    def explain_anomaly(self, cotangents: list[Any], pulled: Sequence[Any]) -> None:
+        """Raise AnomalyError if what it has made of cotangents is not finite, and it knows why."""
+
     def release(self) -> None:
         """Let go of what was saved for the backward pass."""
 

@@ -356,6 +356,48 @@ class TestForeign:
         with pytest.raises(OutputError, match=r"gave float64\[1\], and float64\[2\] when it was traced"):
             function(-POINT)
 
+    @pytest.mark.parametrize(
+        "residuals",
+        [
+            lambda x, y: y if x[0] > 0 else (y,),
+            lambda x, y: (x, y) if x[0] > 0 else (x.copy(), y),
+            lambda x, y: (None if x[0] > 0 else x, y),
+        ],
+        ids=["a tuple or not", "an argument or not", "None or not"],
+    )
+    def test_residuals_of_another_form_than_in_the_trace_raise(self, residuals):
+        squared = pb.custom_vjp(lambda x: x * x)
+
+        def forward(x):
+            if type(x) is not np.ndarray:
+                raise TypeError("arrays only")
+            y = x * x
+            return y, residuals(x, y)
+
+        squared.defvjp(forward, lambda kept, g: (g,))
+        function = pb.compile(lambda x: squared(x).sum())
+        function(abs(POINT))
+        function(abs(POINT) + 1.0)
+        with pytest.raises(OutputError, match="results and residuals of another form"):
+            function(-abs(POINT))
+
+    def test_a_rule_may_give_none_arrays_of_other_dtypes_and_tensors(self):
+        given = [lambda x: x, lambda x: None, lambda x: x.astype(np.float32), pb.tensor, lambda x: x[:1]]
+        choice = []
+        chosen = pb.custom_vjp(lambda x: special.expit(np.asarray(x)))
+        chosen.defvjp(
+            lambda x: (special.expit(np.asarray(x)), np.asarray(x)),
+            lambda x, g: (given[choice[0]](np.asarray(g) * x),),
+        )
+        loss = pb.compile(pb.grad(lambda x: chosen(x).sum()))
+        choice[:] = [0]
+        for number, expected in enumerate((POINT, 0 * POINT, POINT, POINT)):
+            choice[:] = [number]
+            np.testing.assert_allclose(loss(POINT), expected, rtol=1e-6)
+        choice[:] = [4]
+        with pytest.raises(GradientError, match="cotangent of shape"):
+            loss(POINT)
+
     def test_calls_that_differ_in_what_has_no_gradient_are_two(self):
         ordered = pb.custom_vjp(lambda n, x: special.jv(n, np.asarray(x)), nondiff_argnums=0)
         ordered.defvjp(
