@@ -30,6 +30,7 @@ from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..functions.contraction import matmul_directly
 from ..functions.conventions import reduced_directly
+from ..functions.joining import stack_directly
 from ..functions.reduction import mean_directly
 from ..tape.apply import apart_from, apply, standing_for, wrap
 from ..tape.direct import direct
@@ -86,8 +87,9 @@ DIRECT_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     },
     np.mean: mean_directly,
     np.dot: matmul_directly,
+    np.stack: stack_directly,
 }
-"""The same for functions of an array, an axis and `keepdims`, and for one of two arrays."""
+"""The same for functions of one or two arguments, or of an axis and `keepdims`."""
 NUMBERS = (bool, int, float, complex)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""

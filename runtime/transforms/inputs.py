@@ -212,13 +212,13 @@ class Inputs:
         targets = [output.grad_fn or output for output in outputs if output.requires_grad]
         first = self._first_sequence
         self._behind = targets_behind(targets, first)
-        return self.recording and (
-            any(one.requires_grad for one in given)
-            or any(
-                target.sequence < first if isinstance(target, GradNode) else not self._is_own(target)
-                for target in self._behind
-            )
-        )
+        if not self.recording:
+            return False
+        for target in self._behind:
+            is_node = isinstance(target, GradNode)
+            if target.sequence < first if is_node else not self._is_own(target):
+                return True
+        return any(one.requires_grad for one in given)
 
     def results(self, gradients: Sequence[Tensor | None], keep: bool) -> list[Any]:
         """For each differentiated argument its gradient, with zeros for None, in the argument's structure."""
