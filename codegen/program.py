@@ -18,6 +18,7 @@ from pullback.tracer import settings
 from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import loops_of
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
@@ -93,10 +94,13 @@ class Program:
     def lowered(self) -> ir.Program:
         """The program in the loop IR: what is printed, interpreted and compiled."""
         with deep_recursion():
-            program = write_program(self._plan, width)
+            program = self._written()
             if settings.CHECKING:
                 verify(program)
         return program
+
+    def _written(self) -> ir.Program:
+        return write_program(self._plan, width)
 
     @property
     def name(self) -> str:
@@ -173,9 +177,8 @@ class Program:
         if not program.kernels:
             return []
         module = store.load_module(store.write_module(self._bare_source, "kernel"))
-        flags = (
-            machine.DEFAULT_OPTIONS if self.options.fastmath else machine.CompileOptions(fastmath=frozenset())
-        )
+        is_fast = self.options.fastmath and not any(one.goes_on for one in loops_of(self.graph.nodes))
+        flags = machine.DEFAULT_OPTIONS if is_fast else machine.CompileOptions(fastmath=frozenset())
         return [
             machine.compile_function(
                 module,

@@ -44,7 +44,7 @@ class DrawOrder:
     @property
     def is_kept(self) -> bool:
         """Whether what is drawn next is drawn by code, as something before it is."""
-        return bool(self._before) and any(one is not None for one in self._counts)
+        return bool(self._before) or any(one is not None for one in self._counts[1:])
 
     def count(self) -> Node:
         """What the next draw takes.

@@ -16,7 +16,7 @@ COLOURS = {"input": "#4c8bd6", "output": "#d18b2c", "value": "#8a8f98"}
 PAPER, INK = "#ffffff", "#1c1e21"
 NEEDED = (
     "A picture of a graph takes Graphviz (pip install 'pullback[graphviz]', and its program `dot`), or "
-    "networkx and matplotlib (pip install 'pullback[pictures]')."
+    "networkx and matplotlib (pip install 'pullback[plot]')."
 )
 
 

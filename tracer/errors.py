@@ -72,6 +72,10 @@ class AnomalyError(GradientError):
     steps: tuple[int, ...] = ()
 
 
+class MissingRuleError(GradientError, NotImplementedError):
+    """A function with rules of its own for some arguments, differentiated by another one."""
+
+
 class TraceError(PullbackError, RuntimeError):
     """A Python function that cannot be traced: it needs a value that does not exist yet, or leaks one."""
 
@@ -84,7 +88,7 @@ class MutationError(TraceError):
     """A traced function that writes into its arguments."""
 
 
-class OutputError(TraceError):
+class OutputError(TraceError, TypeError):
     """A traced function that returns something other than tensors, arrays and containers of them."""
 
 

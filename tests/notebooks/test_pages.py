@@ -168,7 +168,7 @@ def test_a_graph_as_a_picture(missing: tuple[str, ...], monkeypatch: pytest.Monk
 def test_a_picture_takes_something_that_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("graphviz", "networkx", "matplotlib"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(pb.errors.UnsupportedError, match=r"pullback\[graphviz\].*pullback\[pictures\]"):
+    with pytest.raises(pb.errors.UnsupportedError, match=r"pullback\[graphviz\].*pullback\[plot\]"):
         energy.graph(X, W).svg()
 
 
