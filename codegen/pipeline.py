@@ -10,7 +10,7 @@ from pullback.tracer.verify import checked
 
 from .derivatives.differentiate import active_nodes, differentiate
 from .derivatives.partition import Partition, needed_by_backward, partition
-from .drawn_once import draws, refuse_second_draw, require_drawn_once
+from .drawn_once import draws, refuse_second_draw, require_drawn_once, silent
 from .machine.compile import statistics
 from .options import DEFAULT_OPTIONS, Options
 from .passes import run_passes
@@ -29,6 +29,7 @@ from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms, join_totals
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place
+from .rolling.batched_calls import batch_calls
 from .rolling.bodies import (
     copy_what_is_viewed,
     in_bodies,
@@ -51,6 +52,7 @@ def optimise(graph: Graph) -> Graph:
         expand_ruled,
         share_loops,
         optimise_bodies,
+        batch_calls,
         simplify,
         expand_composites,
         simplify,
@@ -97,6 +99,11 @@ def form_all_calls(graph: Graph) -> Graph:
 
 def form_calls_in_bodies(graph: Graph) -> Graph:
     return in_bodies(graph, form_all_calls)
+
+
+def silence_bodies(graph: Graph) -> Graph:
+    """Bodies that backward runs once more call nothing for an effect."""
+    return in_bodies(graph, lambda body: run_passes(body, silent, silence_bodies))
 
 
 def name_the_last(graph: Graph) -> Graph:
@@ -176,9 +183,8 @@ def build_pair(graph: Graph, wrt: tuple[int, ...], options: Options = DEFAULT_OP
     residuals = [node for node in choice.saved if node not in graph.inputs and node not in outputs]
     forward = Graph(f"{graph.name}", graph.inputs, (*outputs, *residuals), graph.origin)
     backward, sources = _backward_graph(graph, outputs, residuals, choice.saved, cotangents, gradients)
-    forward, backward = (
-        finish(run_passes(checked(one, "partition"), prune_loops)) for one in (forward, backward)
-    )
+    forward = finish(run_passes(checked(forward, "partition"), prune_loops))
+    backward = finish(run_passes(checked(backward, "partition"), silent, silence_bodies, prune_loops))
     require_drawn_once(forward)
     if draws(backward):
         refuse_second_draw()

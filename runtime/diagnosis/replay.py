@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.draw_order import NOTHING
 from ...tracer.graph import Graph, Node
 from ...tracer.loop import LoopNode, is_loop
 from ...tracer.ops.control import ALL, ruled, run_body
@@ -127,6 +128,8 @@ class Replay:
         if node.operator is ruled:
             return self._outputs(node.attributes["body"].graph, operands, site)[node.attributes["index"]]
         if node.operator is draw:
+            if node.attributes["function"].stream is None:  # called for its effect, once
+                return NOTHING
             if site not in self._drawn:
                 self._drawn[site] = np.asarray(node.attributes["function"](*operands))
             return self._drawn[site]

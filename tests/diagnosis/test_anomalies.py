@@ -15,7 +15,7 @@ X = np.array([0.5, 1.0, 2.0])
 
 def anomaly(function: Callable[..., Any], *args: Any) -> AnomalyError:
     """What a call raises in anomaly mode."""
-    with pb.autograd.detect_anomaly(), pytest.raises(AnomalyError) as raised:
+    with pb.detect_anomaly(), pytest.raises(AnomalyError) as raised:
         function(*args)
     return raised.value
 
@@ -73,7 +73,7 @@ def test_what_no_result_shows_is_no_anomaly() -> None:
         return np.where(x > 0, np.log(x), 0.0).sum()
 
     x = np.array([0.0, 1.0, 2.0])
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         assert guarded(x) == np.log(2.0)
     error = anomaly(pb.grad(guarded), x)
     assert error.rule == "log" and error.index == (0,) and "np.where" in error.line
@@ -95,7 +95,7 @@ def test_infinity_that_is_written_down_is_no_anomaly() -> None:
     def density(x: Any) -> Any:
         return np.where(x > 0, -x, -np.inf)
 
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         assert density(np.array([-1.0, 1.0])).tolist() == [-np.inf, -1.0]
 
 
@@ -173,7 +173,7 @@ def test_a_loop_that_would_not_end_without_the_nan_is_not_run_for_ever() -> None
 
 def test_backward_of_tensors_is_looked_at() -> None:
     x = pb.tensor([1.0, 0.0], requires_grad=True)
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         value = distance(x)
         with pytest.raises(AnomalyError, match=r"the gradient of sqrt") as raised:
             value.backward()
@@ -200,7 +200,7 @@ def test_functions_with_paths_are_looked_at_as_a_whole() -> None:
             return roots.sum() / (x[0] - x[0])
         return roots.sum()
 
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         assert branched(X) == np.sqrt(X).sum()
         assert branched(-X) == -X.sum()
         for _ in range(3):
@@ -286,9 +286,9 @@ def test_outside_of_the_mode_calls_go_the_direct_way() -> None:
     function = type(entropy)
     direct, shortcut = function.__call__, pb.runtime.dispatch.variant.CompiledNode.backward_to_leaves
     source = entropy.source(X)
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         assert function.__call__ is not direct
-        with pb.autograd.detect_anomaly(check_nan=False):
+        with pb.detect_anomaly(check_nan=False):
             assert function.__call__ is direct
         entropy(X)
     assert function.__call__ is direct
@@ -301,15 +301,19 @@ def test_the_mode_leaves_the_counts_of_a_function_alone() -> None:
     function = pb.compile(lambda x: (x * x).sum())
     function(X)
     before = function.cache_info()
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         function(X)
         function(X)
     assert function.cache_info() == before
 
 
+def test_it_is_one_mode_under_two_names() -> None:
+    assert pb.detect_anomaly is pb.autograd.detect_anomaly
+
+
 def test_eager_tensors_raise_the_same_class() -> None:
     x = pb.tensor([0.0], requires_grad=True)
-    with pb.autograd.detect_anomaly():
+    with pb.detect_anomaly():
         y = (pb.sqrt(x) * 0).sum()
         with pytest.raises(AnomalyError, match="returned nan values"):
             y.backward()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import pullback as pb
 from pullback.errors import OutputError, SeparationError
 from pullback.runtime.dispatch.compiled import CompiledFunction
 from pullback.runtime.distributed.proof import Proof
+from pullback.runtime.distributed.row_parts import sums_and_gradients
 
 DRAWS = np.random.default_rng(0)
 WEIGHTS = np.array([0.5, -1.0, 2.0])
@@ -137,6 +139,16 @@ def test_the_line_is_named() -> None:
 
     with pytest.raises(SeparationError, match=r"test_row_sums.py:\d+  return np.sqrt\(squares.mean"):
         form(root)
+
+
+def test_what_is_computed_of_a_part_shows_the_lines_of_the_function() -> None:
+    def squares(p, x):
+        return ((x @ p) ** 2).sum()
+
+    part = CompiledFunction(functools.partial(sums_and_gradients, squares, (True,), Proof(
+        CompiledFunction(squares), lambda rows: (WEIGHTS, np.zeros((rows, 3))), (True,)
+    ).form))  # fmt: skip
+    assert "return ((x @ p) ** 2).sum()" in part.source(WEIGHTS, np.ones((5, 3)))
 
 
 def test_rows_themselves_are_no_sum() -> None:
