@@ -1,7 +1,8 @@
-"""Random numbers that code draws itself, each at its place in a stream, as data tells which and how many.
+"""What code does at its place in the order of a program: it draws random numbers itself, and calls functions.
 
-Each draw takes a count that the one before it has left. So no pass drops one, shares two or changes their
-order: to the graph they are values made of values. A loop or a choice that draws carries the count.
+Each draw, and each call of a function for its effect, takes a count that the one before it has left. So no
+pass drops one, shares two or changes their order: to the graph they are values made of values. A loop or a
+choice with some in it carries the count.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from .trace import Stream, Trace, current_trace
 
 Numbers = Callable[..., Any]
 """(*arrays): fresh numbers."""
+NOTHING = np.zeros(1, np.int64)
+"""What a function gives that is called for its effect: the count for the next one."""
 _functions: dict[tuple[Hashable, Any], ForeignFunction] = {}
 """By what tells draws apart, so that a later trace makes the same program."""
 
@@ -41,7 +44,7 @@ class DrawOrder:
     @property
     def is_kept(self) -> bool:
         """Whether what is drawn next is drawn by code, as something before it is."""
-        return any(one is not None for one in self._counts)
+        return bool(self._before) or any(one is not None for one in self._counts[1:])
 
     def count(self) -> Node:
         """What the next draw takes.
@@ -52,8 +55,8 @@ class DrawOrder:
         count = self._counts[-1]
         if count is None and len(self._counts) > 1:
             raise OrderNeeded(
-                f"Random numbers are drawn{at_caller()} in a body that may run any number of times. Draw "
-                "them before, and pass them in."
+                f"Random numbers are drawn, or a function is called for its effect,{at_caller()} in a body "
+                "that may run any number of times. Do so before, and pass in what comes of it."
             )
         if count is None:
             count = self._counts[0] = self._trace.capture_count()
@@ -103,6 +106,12 @@ class DrawOrder:
             self._trace.values.give(node, _with_end(sample, whole))
         self._counts[-1] = convert(_part(node, sample.size, ()), dtype=INT64)
         return _part(node, 0, spec.shape), like
+
+    def call(self, function: ForeignFunction, operands: Sequence[Node]) -> None:
+        """Let code call a function at this place, for its effect: it gives `NOTHING`."""
+        node = draw(self.count(), *map(stop_gradient, operands), function=function, spec=spec_of(NOTHING))
+        self._trace.values.give(node, NOTHING)
+        self._counts[-1] = reshape(node, shape=())
 
     def _known(self, node: Node) -> np.ndarray | None:
         try:

@@ -19,7 +19,7 @@ from ...tracer.graph import Node, constant
 from ...tracer.spec import CONTINUOUS
 from ..captures.objects import HasParts
 from ..functions.structures import spec_of_tensor, structured
-from ..values.flatten import flatten, unflatten
+from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad, is_recording
 from ..values.nodes import targets_behind
 from ..values.tensor import Tensor, make
@@ -361,7 +361,7 @@ class primitive(_WithRule):
         0.5
     """
 
-    parts = ("function", "_vjps", "_jvps")
+    parts: ClassVar[tuple[str, ...]] = ("function", "_vjps", "_jvps")
 
     def __init__(self, function: Function, vectorized: bool = False) -> None:
         super().__init__(function, (), vectorized)
@@ -383,14 +383,14 @@ class primitive(_WithRule):
 
         def pull(residuals: Any, cotangent: Any) -> Sequence[Any]:
             result, values = residuals[0], residuals[1:]
-            return self._pulled(result, values, cotangent, kwargs)
+            return self._pulled(result, values, cotangent, kwargs, concerned)
 
         def outside() -> RuledCall:
             found: RuledCall = self.original._with_keywords(args, kwargs)
             return found
 
-        known = self._vjps or self._jvps
-        missing = frozenset(position for position in range(len(args)) if position not in known)
+        concerned = [position for position, one in enumerate(args) if _holds_tensor(one)]
+        missing = frozenset(position for position in range(len(args)) if not self._has_rule(position))
         options = tuple(one for pair in kwargs.items() for one in pair)
         return RuledCall(
             self.original,
@@ -405,10 +405,22 @@ class primitive(_WithRule):
             self.vectorized,
         )
 
+    def _has_rule(self, position: int) -> bool:
+        return position in (self._vjps or self._jvps)
+
+    def _has_pull(self) -> bool:
+        return bool(self._vjps)
+
     def _pulled(
-        self, result: Any, args: tuple[Any, ...], cotangent: Any, kwargs: dict[str, Any]
+        self,
+        result: Any,
+        args: tuple[Any, ...],
+        cotangent: Any,
+        kwargs: dict[str, Any],
+        concerned: Sequence[int],
     ) -> list[Any]:
-        if not self._vjps:
+        """The cotangents of all arguments; only rules of those that are `concerned` are asked."""
+        if not self._has_pull():
             return list(
                 transposed(
                     self._name,
@@ -417,7 +429,21 @@ class primitive(_WithRule):
                     cotangent,
                 )
             )
-        makers = [self._vjps.get(position) for position in range(len(args))]
+        found: list[Any] = [None] * len(args)
+        for position, one in zip(concerned, self._cotangents(concerned, result, args, kwargs, cotangent)):
+            found[position] = one
+        return found
+
+    def _cotangents(
+        self,
+        positions: Sequence[int],
+        result: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        cotangent: Any,
+    ) -> Sequence[Any]:
+        """The cotangents of the arguments at these positions."""
+        makers = [self._vjps.get(position) for position in positions]
         return [None if make is None else make(result, *args, **kwargs)(cotangent) for make in makers]
 
     def _pushed(
@@ -427,7 +453,7 @@ class primitive(_WithRule):
         for position, tangent in enumerate(tangents):
             rule = self._jvps.get(position)
             if rule == "same":
-                parts.append(self(*args[:position], tangent, *args[position + 1 :], **kwargs))
+                parts.append(self.function(*args[:position], tangent, *args[position + 1 :], **kwargs))
             elif callable(rule):
                 parts.append(rule(tangent, result, *args, **kwargs))
         return result, functools.reduce(lambda a, b: a + b, parts) if parts else np.zeros_like(result)
@@ -439,6 +465,12 @@ class primitive(_WithRule):
     def defjvp(self, *jvps: Function | str | None, argnums: Sequence[int] | None = None) -> None:
         """`defjvp(self, ...)`."""
         self._jvps.update(zip(range(len(jvps)) if argnums is None else argnums, jvps, strict=False))
+
+
+def _holds_tensor(value: Any) -> bool:
+    if not is_container(value):
+        return isinstance(value, Tensor)
+    return any(isinstance(leaf, Tensor) for leaf in flatten(value)[0])
 
 
 def defvjp(fun: primitive, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:

@@ -5,7 +5,7 @@ Nothing here runs the function's kernels; what is not traced yet is traced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -88,6 +88,13 @@ class Inspection:
     def _known_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Known:
         raise NotImplementedError
 
+    def variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Any]]:
+        """The whole of the path of a call as one program, or a forward and a backward one, and its leaves.
+
+        The gradient is with respect to all floats, if none is asked for, and there is one.
+        """
+        raise NotImplementedError
+
     def forward_source(self, *args: Any, **kwargs: Any) -> str:
         """The generated Python that computes the result for such arguments.
 
@@ -156,7 +163,7 @@ class Inspection:
             return known.programs
         try:
             with enable_grad():
-                return self._known_for(*_asking_for_gradients(args, kwargs)).programs
+                return self._known_for(*asking_for_gradients(args, kwargs)).programs
         except GradientError:  # it writes into an argument that would require one
             return known.programs
 
@@ -206,7 +213,7 @@ class Inspection:
         return found if as_data else str(found)
 
 
-def _asking_for_gradients(
+def asking_for_gradients(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The same arguments, with stand-ins of their kinds that require grad for floating arrays."""

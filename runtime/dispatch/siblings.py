@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.errors import AnomalyError
 from ...tracer.trace import Guard, Stream
 from ..tracing.guards import Deviated, is_close
 from ..tracing.tracing import Traced
@@ -131,6 +132,8 @@ class Siblings:
             return self._search(latest, leaves)
         try:
             result = latest.variant.runner(leaves)
+        except AnomalyError:  # its guards have held
+            raise
         except Exception as raised:  # Deviated, or what the kernel of a wrong path met
             error = raised
         else:
@@ -158,6 +161,8 @@ class Siblings:
             try:
                 result = search.sibling.variant.runner(leaves)
                 break
+            except AnomalyError:
+                raise
             except Exception as raised:
                 search.go_on(raised)
         if search.sibling is None:

@@ -24,6 +24,7 @@ class ForeignFunction:
         fill: (*operands, result): writes into the last array.
         name: the label with a number, by which generated code finds it in this process.
         stream: what it draws from, if it draws: something with `get_state` and `set_state`.
+        stops: whether it is there to stop in generated code, which Python has to run then.
         batched: the same of batches: of all its operands with one more dimension in front.
         takes_batches: whether it is such a function, of any number of rows.
     """
@@ -33,12 +34,14 @@ class ForeignFunction:
         label: str,
         fill: Callable[..., object],
         stream: Any = None,
+        stops: bool = False,
         fill_batch: Callable[..., object] | None = None,
         takes_batches: bool = False,
     ) -> None:
         self.label = label if label.isidentifier() else "function"
         self.fill = fill
         self.stream = stream
+        self.stops = stops
         self.takes_batches = takes_batches
         self.batched = ForeignFunction(label, fill_batch, takes_batches=True) if fill_batch else None
         number = _numbers[self.label]
@@ -106,5 +109,6 @@ draw = declare(
     evaluate=_refuse_to_draw,
     vjp={"operands": lambda function: _no_derivative(function)},
     of_complex=OWN_RULES,
-    doc="random numbers that a stream gives at this place, and a 0; `count` is of the draws before",
+    doc="random numbers that a stream gives at this place, and a 0; or what a function is called for here; "
+    "`count` is of those before",
 )
