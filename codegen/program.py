@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -18,6 +19,7 @@ from pullback.tracer import settings
 from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import loops_of
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
@@ -116,6 +118,14 @@ class Program:
         """The generated Python of this program."""
         return self._emitted(self.name, _header(self.title, self.graph, self._plan))
 
+    @cached_property
+    def located_source(self) -> list[tuple[str, ir.Origins]]:
+        """The lines of `source`, each with the places in the user's program that it comes from."""
+        from .targets.python.emit import emit_located  # which takes Jinja2
+
+        header = _header(self.title, self.graph, self._plan)
+        return emit_located(self.lowered.functions(self.name), self._imports, header)
+
     def _emitted(self, stem: str, header: Sequence[str] = (), comments: bool = True) -> str:
         from .targets.python.emit import emit  # which takes Jinja2
 
@@ -168,9 +178,8 @@ class Program:
         if not program.kernels:
             return []
         module = store.load_module(store.write_module(self._bare_source, "kernel"))
-        flags = (
-            machine.DEFAULT_OPTIONS if self.options.fastmath else machine.CompileOptions(fastmath=frozenset())
-        )
+        is_fast = self.options.fastmath and not any(one.goes_on for one in loops_of(self.graph.nodes))
+        flags = machine.DEFAULT_OPTIONS if is_fast else machine.CompileOptions(fastmath=frozenset())
         return [
             machine.compile_function(
                 module,
@@ -223,11 +232,13 @@ class Program:
             f"{name}: {which} is not {wanted}.\n  at {node.origin.place}  {node.origin.text}"
         )
 
-    def run_interpreted(self, arrays: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, ...]:
+    def run_interpreted(
+        self, arrays: Sequence[np.ndarray], seed: int = 0, most: float = math.inf
+    ) -> tuple[np.ndarray, ...]:
         """What a call computes, statement by statement, with every access checked: very slow.
 
         Parts that threads would run are run in an order that `seed` decides. Raises ProgramError where the
-        program is wrong.
+        program is wrong, TooLong where it has not ended after the `most` statements.
         """
         plan, program = self._plan, self.lowered
         room = Room(program.counts)
@@ -235,7 +246,7 @@ class Program:
         def run(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
             given = [arrays[place] for place in plan.used_inputs]
             while True:
-                filled = list(interpret(program, given, seed, room.rows))
+                filled = list(interpret(program, given, seed, room.rows, most))
                 if not program.counts or not filled[-1].any():
                     break
                 room.enlarge(filled[-1])
