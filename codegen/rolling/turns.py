@@ -31,6 +31,7 @@ from pullback.tracer.graph import (
     Node,
     Order,
     constant,
+    made_anew,
     make_input,
     make_node,
     name_results,
@@ -62,6 +63,8 @@ than NumPy, so that a loop may go on for ever that ends in Python ..."""
 FEWEST_ENDLESS = 1 << 14
 """... and turns that it takes at least."""
 
+MOST_WAYS = 16
+"""Through a turn: each is code of its own."""
 LARGEST_COUNT = 1 << 10
 """From which numbers of turns are not known, where each is traced."""
 
@@ -197,6 +200,8 @@ class _Rolled:
             self._enter(*turn)
         for turn in turns:
             self._require_known(*turn)
+        if _count(self.root) > MOST_WAYS:
+            raise CannotRollTurns(f"it has more than {MOST_WAYS} ways through a turn")
         if self.counts is not None:
             if _count(self.root) > 1 or len(turns) >= LARGEST_COUNT:
                 raise CannotRollTurns("its turns differ, and what Python holds does too")
@@ -408,7 +413,9 @@ class _Rolled:
                 new[node] = node
             elif node.serial > self.end.serial and all(operand in new for operand in node.operands):
                 order.visit(node)
-                new[node] = with_operands(node, tuple(new[operand] for operand in node.operands))
+                operands = tuple(new[operand] for operand in node.operands)
+                made = with_operands(node, operands)
+                new[node] = made_anew(node, operands) if made is node else made  # later than what is rolled
         if any(node not in new for node in wanted):
             raise CannotRollTurns("what comes after it reads what no variable holds at its end")
         return new
