@@ -1,6 +1,7 @@
 """Every error that pullback raises on purpose. All derive from PullbackError."""
 
 from pullback.tracer.errors import (
+    AnomalyError,
     ArgumentError,
     CacheFileError,
     CompilationError,
@@ -12,6 +13,7 @@ from pullback.tracer.errors import (
     GraphError,
     LeakedTraceError,
     LinearAlgebraError,
+    MissingRuleError,
     MutationError,
     OutputError,
     PullbackError,
@@ -23,6 +25,7 @@ from pullback.tracer.errors import (
 )
 
 __all__ = [
+    "AnomalyError",
     "ArgumentError",
     "CacheFileError",
     "CompilationError",
@@ -34,6 +37,7 @@ __all__ = [
     "GraphError",
     "LeakedTraceError",
     "LinearAlgebraError",
+    "MissingRuleError",
     "MutationError",
     "OutputError",
     "PullbackError",

@@ -4,9 +4,8 @@ The interpreter of the loop IR finds accesses that go wrong: its scratch begins 
 compared with extents, and what threads would share runs in random order.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 import pullback as pb
 from pullback.codegen import ir
 from pullback.codegen.ir.verify import verify
-from pullback.codegen.program import Program
+from pullback.codegen.program import Program, run_by
 
 MOST_ELEMENTS = 5000
 """Of a program's values: the interpreter of the loop IR takes some 10 microseconds for each."""
@@ -50,15 +49,9 @@ def _agree(one: np.ndarray, other: np.ndarray, precision: float) -> None:
     np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * scale)
 
 
-@contextmanager
-def uncompiled() -> Iterator[None]:
+def uncompiled() -> AbstractContextManager[None]:
     """Programs are not compiled, which takes less time."""
-    compiled = Program.runner
-    Program.runner = property(lambda program: partial(run_uncompiled, program))  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        Program.runner = compiled  # type: ignore[method-assign]
+    return run_by(run_uncompiled)
 
 
 def counts(x: Any) -> Any:

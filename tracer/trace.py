@@ -46,11 +46,22 @@ class Stream(Protocol):
 
 
 class Draw:
-    """Draws arrays in every call; in the first one it gives what was drawn while tracing."""
+    """Draws arrays in every call; in the first one it gives what was drawn while tracing.
 
-    def __init__(self, arrays: Sequence[np.ndarray], draw: Callable[[], Sequence[np.ndarray]]) -> None:
+    Args:
+        several: gives the arrays of so many calls at once, one behind the other, and leaves the stream where
+            these would; None if nothing does.
+    """
+
+    def __init__(
+        self,
+        arrays: Sequence[np.ndarray],
+        draw: Callable[[], Sequence[np.ndarray]],
+        several: Callable[[int], np.ndarray] | None = None,
+    ) -> None:
         self._arrays = [arrays]
         self._draw = draw
+        self._several = several
 
     def __call__(self) -> Sequence[np.ndarray]:
         try:
@@ -61,6 +72,18 @@ class Draw:
     def forget(self) -> None:
         """Draw in the first call as well."""
         self._arrays.clear()
+
+    @staticmethod
+    def in_steps(draws: Sequence[Draw], specs: Sequence[Spec], times: int) -> list[np.ndarray]:
+        """Stacks of what draws give, one after the other, in each of so many steps."""
+        if len(draws) == 1 and draws[0]._several and not draws[0]._arrays:
+            return [draws[0]._several(times)]
+        tables = [np.empty((times, *map(int, spec.shape)), spec.dtype) for spec in specs]
+        for step in range(times):
+            arrays = [array for one in draws for array in one()]
+            for table, array in zip(tables, arrays):
+                table[step] = array
+        return tables
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -270,7 +293,12 @@ class Trace:
         part = slice_(node, starts=region.starts, stops=region.stops, steps=region.steps)
         return reshape(part, shape=view.shape) if part.shape != view.shape else part
 
-    def capture_drawn(self, draw: Callable[[], np.ndarray], stream: Stream) -> Node:
+    def capture_drawn(
+        self,
+        draw: Callable[[], np.ndarray],
+        stream: Stream,
+        several: Callable[[int], np.ndarray] | None = None,
+    ) -> Node:
         """The input node of random numbers: each call of the compiled function calls `draw` for its value.
 
         `draw` returns an array of one shape and dtype, fresh numbers of the stream each time. It is called
@@ -278,7 +306,7 @@ class Trace:
         the same sequence as without compiling.
         """
         self.streams.setdefault(stream, stream.get_state())
-        (node,) = self._enter_drawn((draw(),), lambda: (draw(),))
+        (node,) = self._enter_drawn((draw(),), lambda: (draw(),), several)
         return node
 
     def capture_count(self) -> Node:
@@ -287,7 +315,10 @@ class Trace:
         return node
 
     def _enter_drawn(
-        self, arrays: Sequence[np.ndarray], draw: Callable[[], Sequence[np.ndarray]]
+        self,
+        arrays: Sequence[np.ndarray],
+        draw: Callable[[], Sequence[np.ndarray]],
+        several: Callable[[int], np.ndarray] | None = None,
     ) -> tuple[Node, ...]:
         first = sum(len(nodes) for _, nodes in self.drawn)
         nodes = tuple(
@@ -296,7 +327,7 @@ class Trace:
         )
         for node, array in zip(nodes, arrays):
             self.values.give(node, array)
-        self.drawn.append((Draw(arrays, draw), nodes))
+        self.drawn.append((Draw(arrays, draw, several), nodes))
         return nodes
 
     def repeat_drawn(self, since: int, times: int, backwards: bool) -> dict[Node, Node]:
@@ -313,12 +344,13 @@ class Trace:
             return {}
         del self.drawn[since:]
 
-        def draw() -> list[np.ndarray]:
-            steps = [[array for one, _ in inside for array in one()] for _ in range(times)]
-            return [np.stack(rows[::-1] if backwards else rows) for rows in zip(*steps)]
+        draws, inputs = [one for one, _ in inside], [node for _, nodes in inside for node in nodes]
 
-        stacks = self._enter_drawn(draw(), draw)
-        return dict(zip((node for _, nodes in inside for node in nodes), stacks))
+        def draw() -> list[np.ndarray]:
+            tables = Draw.in_steps(draws, [node.spec for node in inputs], times)
+            return [np.ascontiguousarray(table[::-1]) if backwards else table for table in tables]
+
+        return dict(zip(inputs, self._enter_drawn(draw(), draw)))
 
     def stack_drawn(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes, made of rows of one input for all draws that are alike, if there are some.

@@ -20,7 +20,7 @@ from ..tracing.guards import Deviated
 from ..tracing.signature import Call
 from ..values.differentiated import is_differentiated
 from ..values.tensor import Tensor
-from .prefixes import Prefix, Prefixes
+from .prefixes import Prefix
 from .siblings import Path, Siblings, UnknownPath
 from .table import STALE, Runs
 from .traced_function import TracedFunction
@@ -51,7 +51,7 @@ class Paths(Runs):
         """What the paths draw random numbers from."""
         self.drops_gradients = False
         """Whether some path drops a gradient as PyTorch does, for which a transform is refused."""
-        self._prefixes = Prefixes(function.variant)
+        self._prefixes = function.plans(function.variant)
         self.identities_hold = variant.traced.identities_hold
         first = Path(variant.traced, function.variant, calls)
         first.variant = variant
@@ -64,7 +64,7 @@ class Paths(Runs):
         other.call = None if function is None else call.with_arrays([None] * len(call.arrays))
         other.streams = dict(self.streams)
         other.identities_hold = paths[-1].traced.identities_hold
-        other._prefixes = None if function is None else Prefixes(function.variant)
+        other._prefixes = None if function is None else function.plans(function.variant)
         return other
 
     def is_valid(self) -> bool:

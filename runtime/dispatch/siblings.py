@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tracer.errors import AnomalyError
 from ...tracer.ops.control import Body
 from ...tracer.trace import ENDLESS_TURNS, Guard, Stream, answers_of
 from ..tracing.guards import Deviated, is_close
@@ -158,6 +159,8 @@ class Siblings:
             return self._search(latest, leaves)
         try:
             result = latest.variant.runner(leaves)
+        except AnomalyError:  # its guards have held
+            raise
         except Exception as raised:  # Deviated, or what the kernel of a wrong path met
             error = raised
         else:
@@ -185,6 +188,8 @@ class Siblings:
             try:
                 result = search.sibling.variant.runner(leaves)
                 break
+            except AnomalyError:
+                raise
             except Exception as raised:
                 search.go_on(raised)
         if search.sibling is None:

@@ -96,6 +96,11 @@ class Traced:
     """Whether the results go to another program: then numbers stay arrays (`prefixes.py`)."""
 
     @property
+    def given(self) -> int:
+        """How many of the first inputs of the graph are the caller's, or what the function reaches."""
+        return len(self.argument_names) + len(self.sources)
+
+    @property
     def identities_hold(self) -> Callable[[Sequence[Any]], bool] | None:
         """What tells from the leaves of a call whether the same are one object; None if nobody asks."""
         if self.identities is None or self.hands_on:
@@ -297,6 +302,7 @@ class _Run:
         sources = [
             index for index, source in enumerate(self.reading.sources) if self.source_nodes[source] in used
         ]
+        owns_constants = self.trace.owns_captured()  # before anything else refers to them
         constants = [(array, node) for array, node in self.trace.captured if node in used]
         drawn = self.trace.drawn  # all: what is not used is drawn as well, as without compiling
         of_draws = [node for _, nodes in drawn for node in nodes]
@@ -335,7 +341,7 @@ class _Run:
             takes_tensors=self.takes_tensors,
             gradient=pulled.as_gradient(graph, needs_grad),
             dropped=self.trace.dropped,
-            owns_constants=self.trace.owns_captured(),
+            owns_constants=owns_constants,
             updates=self._updates(),
             identities=pattern_of(self._identified()) if self.reading.asks_identity else None,
         )
