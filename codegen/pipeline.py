@@ -29,6 +29,7 @@ from .rewriting.stacks import stack_products
 from .rewriting.sums import join_padded_terms, join_totals
 from .rewriting.unroll import unroll_small_dimensions
 from .rewriting.windows import add_in_place
+from .rolling.batched_calls import batch_calls
 from .rolling.bodies import (
     copy_what_is_viewed,
     in_bodies,
@@ -51,6 +52,7 @@ def optimise(graph: Graph) -> Graph:
         expand_ruled,
         share_loops,
         optimise_bodies,
+        batch_calls,
         simplify,
         expand_composites,
         simplify,

@@ -18,6 +18,7 @@ from pullback.tracer import settings
 from pullback.tracer.effects import held_back
 from pullback.tracer.errors import DimensionError, LinearAlgebraError, UnsupportedError
 from pullback.tracer.graph import Graph, Node
+from pullback.tracer.loop import loops_of
 from pullback.tracer.spec import Spec
 from pullback.tracer.version import __version__
 
@@ -116,6 +117,14 @@ class Program:
         """The generated Python of this program."""
         return self._emitted(self.name, _header(self.title, self.graph, self._plan))
 
+    @cached_property
+    def located_source(self) -> list[tuple[str, ir.Origins]]:
+        """The lines of `source`, each with the places in the user's program that it comes from."""
+        from .targets.python.emit import emit_located  # which takes Jinja2
+
+        header = _header(self.title, self.graph, self._plan)
+        return emit_located(self.lowered.functions(self.name), self._imports, header)
+
     def _emitted(self, stem: str, header: Sequence[str] = (), comments: bool = True) -> str:
         from .targets.python.emit import emit  # which takes Jinja2
 
@@ -168,9 +177,8 @@ class Program:
         if not program.kernels:
             return []
         module = store.load_module(store.write_module(self._bare_source, "kernel"))
-        flags = (
-            machine.DEFAULT_OPTIONS if self.options.fastmath else machine.CompileOptions(fastmath=frozenset())
-        )
+        is_fast = self.options.fastmath and not any(one.goes_on for one in loops_of(self.graph.nodes))
+        flags = machine.DEFAULT_OPTIONS if is_fast else machine.CompileOptions(fastmath=frozenset())
         return [
             machine.compile_function(
                 module,

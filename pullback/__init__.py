@@ -225,6 +225,13 @@ def __getattr__(name: str) -> object:
     return importlib.import_module("pullback.dask")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """What IPython calls for `%load_ext pullback`: it gets the magic `%%backward`."""
+    from pullback.runtime.notebooks import magic
+
+    magic.load(shell)
+
+
 __all__ = [
     "__version__", "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr",
     "adjoint", "alias_copy", "allclose", "aminmax", "angle", "arange",

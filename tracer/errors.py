@@ -10,7 +10,20 @@ import numpy as np
 
 
 class PullbackError(Exception):
-    """The base class of pullback's own errors."""
+    """The base class of pullback's own errors.
+
+    A note says the user's line, where the message does not. Of a traceback pytest and IPython show the user's
+    frames, but of errors that are a defect of pullback's.
+    """
+
+    is_defect = False
+
+    def __init__(self, *arguments: object) -> None:
+        from .tracebacks import locate  # which asks for the user's frames, as errors do
+
+        super().__init__(*arguments)
+        if not self.is_defect:
+            locate(self)
 
 
 class ShapeError(PullbackError, RuntimeError, ValueError):
@@ -59,6 +72,10 @@ class AnomalyError(GradientError):
     steps: tuple[int, ...] = ()
 
 
+class MissingRuleError(GradientError, NotImplementedError):
+    """A function with rules of its own for some arguments, differentiated by another one."""
+
+
 class TraceError(PullbackError, RuntimeError):
     """A Python function that cannot be traced: it needs a value that does not exist yet, or leaks one."""
 
@@ -71,7 +88,7 @@ class MutationError(TraceError):
     """A traced function that writes into its arguments."""
 
 
-class OutputError(TraceError):
+class OutputError(TraceError, TypeError):
     """A traced function that returns something other than tensors, arrays and containers of them."""
 
 
@@ -92,6 +109,8 @@ class ComplexResultError(EagerOnlyError):
 
 class CompilationError(PullbackError, RuntimeError):
     """Machine code could not be made of generated source; the message names the file."""
+
+    is_defect = True
 
 
 class RecompileError(PullbackError, RuntimeError):
@@ -116,3 +135,5 @@ class ConvergenceError(PullbackError, ArithmeticError):
 
 class GraphError(PullbackError, AssertionError):
     """A graph that breaks its own rules: a defect of a pass, never of the user's program."""
+
+    is_defect = True

@@ -187,7 +187,14 @@ def place_of_line(filename: str, line: int) -> str:
 
 
 def file_name(path: str) -> str:
-    """The last part of a path, as text: where the locale has other letters, Python gives parts of letters."""
+    """The last part of a path, as text: where the locale has other letters, Python gives parts of letters.
+
+    Of a cell of IPython it is `In[3]`, as in its tracebacks.
+    """
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    cell = shell and shell.compile.format_code_name(path)
+    if cell:
+        return str(cell[1])
     return os.path.basename(path).encode(errors="surrogateescape").decode(errors="replace")
 
 

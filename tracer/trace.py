@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,6 +87,18 @@ class Draw:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Standpoint:
+    """Where Python stood when it asked, and what its next instructions can read."""
+
+    place: Any
+    """The instruction, in one run of its function; equal where Python asks there again."""
+    variables: tuple[tuple[str, Node], ...]
+    """Names and nodes of the traced values."""
+    rest: Any
+    """Everything else, in a form that is equal only where it is the same; None where nothing can tell."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Guard:
     """What Python asked of a traced value, and the answer for which the graph holds."""
 
@@ -98,6 +111,18 @@ class Guard:
     """Where the answer begins among the elements of `node`, if that has the answers to several guards."""
     serial: int = field(default_factory=next_serial)
     """Larger than those of the nodes that had been made when Python asked."""
+    standpoint: Standpoint | None = None
+    """Where Python asked, if it can be told."""
+    turns: Any = None
+    """Of the guard of a loop with any number of turns (`codegen/rolling/turns.py`), what tells its body from
+    others: the answer is KNOWN_TURNS, or another one. None for what Python asked."""
+    counts: np.ndarray | None = None
+    """Where only some numbers of turns are known, an input that says of each whether it is."""
+
+
+def answers_of(guards: Iterable[Guard]) -> list[np.ndarray]:
+    """The answers with which a trace takes the way of these guards: up to a loop, whose turns it finds."""
+    return [guard.answer for guard in takewhile(lambda one: one.turns is None, guards)]
 
 
 class ConstantNeeded(BaseException):
@@ -136,6 +161,10 @@ def above(node: Node) -> Node:
     """What `math.ceil` makes of it, in its own dtype."""
     return e.ceil(node) if node.dtype.kind == "f" else node
 
+
+UNKNOWN_TURN, KNOWN_TURNS, ENDLESS_TURNS = 0, 1, 2
+"""Answers of the guard of a loop with any number of turns."""
+FORMS = (itself, truth, whole, below, above)
 
 LARGEST_TABLE = 1 << 20
 """Bytes of an array that is captured as a whole when a second part of it is used."""
@@ -176,6 +205,8 @@ class Trace:
         self._asked: dict[tuple[Node, Any], np.ndarray] = {}
         self.streams: dict[Stream, Any] = {}
         """The streams of random numbers that were drawn from, and their state before."""
+        self.standpoint: Callable[[], Standpoint | None] = lambda: None
+        """Where Python stands."""
         self.stood: Callable[[Any], Any] = itself
         """Where a stream of the user's stood before the trace."""
         self.drawn: list[tuple[Draw, tuple[Node, ...]]] = []
@@ -374,10 +405,16 @@ class Trace:
                 return None
             answer = np.array(value, asked.dtype)
         answer.setflags(write=False)
-        self._asked[node, form] = answer
         if varies:
-            self.guards.append(Guard(asked, answer, question, current_origin()))
+            standpoint = self.standpoint()
+            self.guards.append(Guard(asked, answer, question, current_origin(), standpoint=standpoint))
+        self._asked[node, form] = answer
         return answer
+
+    def known_answers(self, node: Node) -> tuple[tuple[str, bytes], ...]:
+        """What Python knows of a value, which it need not ask again."""
+        found = ((form, self._asked.get((node, form))) for form in FORMS)
+        return tuple((form.__name__, answer.tobytes()) for form, answer in found if answer is not None)
 
     def numbers_of(self, node: Node) -> set[str]:
         """The Python numbers among the arguments that a value is made of; none where it is of others too."""
@@ -398,6 +435,11 @@ class Trace:
         So `np.eye(3)` in each step of a loop is one constant, and the loop can be rolled. What code can
         write as well, as that, is made there.
         """
+        same = self.equal_captured()
+        return _made_of(nodes, same) if same else tuple(nodes)
+
+    def equal_captured(self) -> dict[Node, Node]:
+        """Of those captured arrays that nobody else holds, what is the same value as a captured one."""
         shared: dict[tuple[Spec, bytes], Node] = {}
         same: dict[Node, Node] = {}
         for one in self._captured:
@@ -410,7 +452,7 @@ class Trace:
                     shared[key] = one.node if made is None else made
                 if shared[key] is not one.node:
                     same[one.node] = shared[key]
-        return _made_of(nodes, same) if same else tuple(nodes)
+        return same
 
     def owns_captured(self) -> bool:
         """Whether nobody but the trace holds what it has captured."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pullback.tracer.errors import GradientError
+from pullback.tracer.errors import GradientError, MissingRuleError
 from pullback.tracer.graph import Node, constant, make_node, substitute
 from pullback.tracer.ops.control import Body, Rule, no_rule_message, ruled
 
@@ -38,7 +38,7 @@ def pull_back_ruled(call: Node, cotangents: Mapping[int, Node], active: set[Node
 def _require_arguments(call: Node, rule: Rule, active: set[Node]) -> None:
     for position, place in rule.missing:
         if call.operands[position] in active:
-            raise GradientError(f"{no_rule_message(rule.function, place)} At {call.origin.place}.")
+            raise MissingRuleError(f"{no_rule_message(rule.function, place)} At {call.origin.place}.")
     outside = next((one for one in call.operands[rule.arguments :] if one in active), None)
     if outside is not None:
         name = f" ({outside.name})" if outside.name else ""

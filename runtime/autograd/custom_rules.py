@@ -19,7 +19,7 @@ from ...tracer.graph import Node, constant
 from ...tracer.spec import CONTINUOUS
 from ..captures.objects import HasParts
 from ..functions.structures import spec_of_tensor, structured
-from ..values.flatten import flatten, unflatten
+from ..values.flatten import flatten, is_container, unflatten
 from ..values.modes import enable_grad, is_recording
 from ..values.nodes import targets_behind
 from ..values.tensor import Tensor, make
@@ -36,7 +36,9 @@ class _WithRule(HasParts):
     parts: ClassVar[tuple[str, ...]] = ("function", "_rule")
     _rule: Any = None
 
-    def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
+    def __init__(
+        self, function: Function, nondiff_argnums: int | Sequence[int] = (), vectorized: bool = False
+    ) -> None:
         if not callable(function):
             raise ArgumentError(
                 f"{type(self).__name__}: expected a function, found {type(function).__name__} {function!r}."
@@ -48,6 +50,7 @@ class _WithRule(HasParts):
         self.function = function
         self.original: Any = self
         """Itself, also of a copy that a trace makes of it."""
+        self.vectorized = vectorized
         single = isinstance(nondiff_argnums, int)
         self.nondiff_argnums: tuple[int, ...] = (nondiff_argnums,) if single else tuple(nondiff_argnums)  # type: ignore
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -76,7 +79,17 @@ class _WithRule(HasParts):
             found: RuledCall = self.original._call(args)
             return found
 
-        return RuledCall(self.original, self._name, tuple(given), run, forward, pull, outside, tuple(fixed))
+        return RuledCall(
+            self.original,
+            self._name,
+            tuple(given),
+            run,
+            forward,
+            pull,
+            outside,
+            tuple(fixed),
+            vectorized=self.vectorized,
+        )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in the order of the parameters, with defaults.
@@ -137,6 +150,9 @@ class custom_vjp(_WithRule):
         function: takes arrays, Tensors, numbers, or nested containers of them, by position.
         nondiff_argnums: positions of arguments that have no gradient; `backward` gets them in front of the
             residuals.
+        vectorized: whether the three functions take batches: given all arrays with one more dimension in
+            front, they give that of all. Compiled code that calls them in Python then does so once for all
+            steps of a loop in which no step depends on another, as under `vmap`.
 
     Raises:
         ArgumentError: it is called before it has a rule. GradientError: it uses, from outside of its
@@ -151,8 +167,10 @@ class custom_vjp(_WithRule):
         array([0.5, 1. ])
     """
 
-    def __init__(self, function: Function, nondiff_argnums: int | Sequence[int] = ()) -> None:
-        super().__init__(function, nondiff_argnums)
+    def __init__(
+        self, function: Function, nondiff_argnums: int | Sequence[int] = (), vectorized: bool = False
+    ) -> None:
+        super().__init__(function, nondiff_argnums, vectorized)
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
         """Give the rule: see `custom_vjp`."""
@@ -194,7 +212,8 @@ class custom_jvp(_WithRule):
     functions that have derivatives.
 
     Args:
-        function, nondiff_argnums: as of `custom_vjp`; the rule gets those arguments in front.
+        function, nondiff_argnums, vectorized: as of `custom_vjp`; the rule gets the arguments without
+            gradient in front.
 
     Raises:
         ArgumentError: it is called before it has a rule.
@@ -327,7 +346,8 @@ class primitive(_WithRule):
     """Decorate a function that is differentiated by rules for its arguments: HIPS autograd's `primitive`.
 
     Outside of traces it is called with plain values, arrays for arrays, so it may be foreign code: compiled
-    by Numba, reached by ctypes, of SciPy. `defvjp` or `defjvp` give the rules.
+    by Numba, reached by ctypes, of SciPy. `defvjp` or `defjvp` give the rules. `vectorized` is as of
+    `custom_vjp`.
 
     Raises:
         GradientError: an argument without a rule is differentiated.
@@ -341,10 +361,10 @@ class primitive(_WithRule):
         0.5
     """
 
-    parts = ("function", "_vjps", "_jvps")
+    parts: ClassVar[tuple[str, ...]] = ("function", "_vjps", "_jvps")
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, vectorized: bool = False) -> None:
+        super().__init__(function, (), vectorized)
         self._vjps: dict[int, Function | None] = {}
         self._jvps: dict[int, Function | str | None] = {}
 
@@ -363,23 +383,44 @@ class primitive(_WithRule):
 
         def pull(residuals: Any, cotangent: Any) -> Sequence[Any]:
             result, values = residuals[0], residuals[1:]
-            return self._pulled(result, values, cotangent, kwargs)
+            return self._pulled(result, values, cotangent, kwargs, concerned)
 
         def outside() -> RuledCall:
             found: RuledCall = self.original._with_keywords(args, kwargs)
             return found
 
-        known = self._vjps or self._jvps
-        missing = frozenset(position for position in range(len(args)) if position not in known)
+        concerned = [position for position, one in enumerate(args) if _holds_tensor(one)]
+        missing = frozenset(position for position in range(len(args)) if not self._has_rule(position))
         options = tuple(one for pair in kwargs.items() for one in pair)
         return RuledCall(
-            self.original, self._name, args, run, with_residuals, pull, outside, options, missing
+            self.original,
+            self._name,
+            args,
+            run,
+            with_residuals,
+            pull,
+            outside,
+            options,
+            missing,
+            self.vectorized,
         )
 
+    def _has_rule(self, position: int) -> bool:
+        return position in (self._vjps or self._jvps)
+
+    def _has_pull(self) -> bool:
+        return bool(self._vjps)
+
     def _pulled(
-        self, result: Any, args: tuple[Any, ...], cotangent: Any, kwargs: dict[str, Any]
+        self,
+        result: Any,
+        args: tuple[Any, ...],
+        cotangent: Any,
+        kwargs: dict[str, Any],
+        concerned: Sequence[int],
     ) -> list[Any]:
-        if not self._vjps:
+        """The cotangents of all arguments; only rules of those that are `concerned` are asked."""
+        if not self._has_pull():
             return list(
                 transposed(
                     self._name,
@@ -388,7 +429,21 @@ class primitive(_WithRule):
                     cotangent,
                 )
             )
-        makers = [self._vjps.get(position) for position in range(len(args))]
+        found: list[Any] = [None] * len(args)
+        for position, one in zip(concerned, self._cotangents(concerned, result, args, kwargs, cotangent)):
+            found[position] = one
+        return found
+
+    def _cotangents(
+        self,
+        positions: Sequence[int],
+        result: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        cotangent: Any,
+    ) -> Sequence[Any]:
+        """The cotangents of the arguments at these positions."""
+        makers = [self._vjps.get(position) for position in positions]
         return [None if make is None else make(result, *args, **kwargs)(cotangent) for make in makers]
 
     def _pushed(
@@ -398,7 +453,7 @@ class primitive(_WithRule):
         for position, tangent in enumerate(tangents):
             rule = self._jvps.get(position)
             if rule == "same":
-                parts.append(self(*args[:position], tangent, *args[position + 1 :], **kwargs))
+                parts.append(self.function(*args[:position], tangent, *args[position + 1 :], **kwargs))
             elif callable(rule):
                 parts.append(rule(tangent, result, *args, **kwargs))
         return result, functools.reduce(lambda a, b: a + b, parts) if parts else np.zeros_like(result)
@@ -410,6 +465,12 @@ class primitive(_WithRule):
     def defjvp(self, *jvps: Function | str | None, argnums: Sequence[int] | None = None) -> None:
         """`defjvp(self, ...)`."""
         self._jvps.update(zip(range(len(jvps)) if argnums is None else argnums, jvps, strict=False))
+
+
+def _holds_tensor(value: Any) -> bool:
+    if not is_container(value):
+        return isinstance(value, Tensor)
+    return any(isinstance(leaf, Tensor) for leaf in flatten(value)[0])
 
 
 def defvjp(fun: primitive, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:

@@ -20,10 +20,11 @@ from ...tracer.trace import current_trace
 from ..functions.structures import spec_of_tensor
 from ..tape.apply import apply
 from ..values.call_text import filling
-from ..values.tensor import Tensor, make
+from ..values.tensor import Tensor, TorchTensor, make
 from ..values.value_kinds import NumpyScalar, NumpyTensor, PythonNumber, number_reader
 
 OfValues = Callable[..., Sequence[Any]]
+OfBatches = Callable[..., Sequence[Any]]
 Settle = Callable[[Sequence[Any]], Sequence[Any]]
 _known: WeakKeyDictionary[Any, dict[Any, ForeignFunction]] = WeakKeyDictionary()
 """By the user's function, and what tells its calls apart, so that a later trace makes the same program."""
@@ -41,6 +42,7 @@ def call_python(
     operands: Sequence[Tensor],
     specs: Sequence[Spec],
     settle: Settle = as_they_are,
+    run_batch: OfBatches | None = None,
 ) -> list[Tensor]:
     """The results of `run`, as nodes; those of one precision come from one call.
 
@@ -52,6 +54,7 @@ def call_python(
         run: gives arrays and numbers of these specs for the operands' values, which are its own to keep.
         operands: Tensors, or what stands for them in a trace.
         settle: makes of what `run` has given, where that does not fit, what does.
+        run_batch: the same of arrays with one more dimension in front, whose extent is its first argument.
     """
     given = [apply(pairs_of, one) if _is_complex(spec_of_tensor(one)) else one for one in operands]
     found: dict[int, Tensor] = {}
@@ -62,7 +65,9 @@ def call_python(
         identity = (key, tuple(spec_of_tensor(one) for one in operands), tuple(specs), dtype)
         if identity not in called:
             readers = list(map(reader_of, operands))
-            called[identity] = ForeignFunction(label, _filling(label, run, settle, readers, specs, places))
+            fill = _filling(label, run, settle, readers, specs, places)
+            fill_batch = _filling_batches(label, run_batch, operands, specs, places) if run_batch else None
+            called[identity] = ForeignFunction(label, fill, fill_batch=fill_batch)
         if len(places) == 1:
             spec = Spec(shapes[0], dtype)
             found[places[0]] = apply(foreign, *given, function=called[identity], spec=spec)
@@ -163,6 +168,37 @@ def _filling(
         settled,
         None if is_plain else write,
     )
+
+
+def _filling_batches(
+    label: str, run: OfBatches, operands: Sequence[Tensor], specs: Sequence[Spec], places: Sequence[int]
+) -> Callable[..., None]:
+    """What computes results of batches, and writes those at some places, one behind the other in each row."""
+    kinds = [type(one) if type(one) is TorchTensor else NumpyTensor for one in operands]
+    are_complex = [_is_complex(spec_of_tensor(one)) for one in operands]
+
+    def read(memory: np.ndarray, kind: type[Tensor], is_complex: bool) -> Any:
+        array = (of_pairs.evaluate(memory) if is_complex else memory).copy()
+        array.setflags(write=False)
+        return array if kind is NumpyTensor else make(array, kind=kind)
+
+    def fill(*memory: np.ndarray) -> None:
+        out = memory[-1]
+        given = map(read, memory, kinds, are_complex)
+        found = list(map(np.asarray, Context().run(run, len(out), *given)))
+        expected = [Spec((len(out), *map(int, one.shape)), one.dtype) for one in specs]
+        if list(map(spec_of, found)) != expected:
+            raise OutputError(
+                f"{label} is declared to take batches, and gave {', '.join(map(str, map(spec_of, found)))} "
+                f"for a batch of {len(out)}; expected {', '.join(map(str, expected))}. Let it and its rules "
+                "treat the first dimension of all arrays as that of the batch, or leave `vectorized` out."
+            )
+        chosen = [found[place] for place in places]
+        reals = [pairs_of.evaluate(one) if one.dtype.kind == "c" else one for one in chosen]
+        in_rows = [one.reshape(len(out), -1) for one in reals]
+        out[...] = reals[0] if len(reals) == 1 else np.concatenate(in_rows, 1)
+
+    return fill
 
 
 def outside_of_traces(function: Callable[..., Any], *args: Any) -> Any:

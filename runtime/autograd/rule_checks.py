@@ -159,7 +159,9 @@ class _Checked:
         stacked = [np.stack(column) for column in zip(*points)]
         slopes = self.gradient(cotangents)
         rows = [[*self(*point), *slopes(*point)] for point in points]
-        batched = vmap(lambda *point: [*self(*point), *slopes(*point)])(*stacked)
+        mapped = vmap(lambda *point: [*self(*point), *slopes(*point)])
+        takes_batches = getattr(self._function, "vectorized", False)  # in compiled code
+        batched = (compiled(mapped) if takes_batches else mapped)(*stacked)
         expected = [np.stack([numbers(one) for one in column]) for column in zip(*rows)]
         self.same("values and gradients of a batch", batched, "those of its rows", expected)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracer.errors import GradientError
+from ...tracer.errors import GradientError, MissingRuleError
 from ...tracer.graph import Node
 from ...tracer.ops.control import no_rule_message
 from ...tracer.spec import Spec
@@ -127,7 +127,7 @@ class RuledBackward(GradNode):
             raise GradientError(FREED)
         for place in self.call.missing_leaves(self.structure):
             if wanted[place]:
-                raise GradientError(no_rule_message(self.call.name, place))
+                raise MissingRuleError(no_rule_message(self.call.name, place))
         structure, saved = self.residuals
         if create_graph and self.arguments is not None:
             saved = self._computed_again(saved)

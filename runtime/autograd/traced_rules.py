@@ -158,6 +158,7 @@ class TracedCall:
             sample.repeating(forward, len(tensors)) if is_flat else of_leaves,
             tensors,
             [spec_of(np.asarray(one)) for one in sample.values(sample.form)],
+            run_batch=(lambda count, *values: of_leaves(*values)) if self.call.vectorized else None,
         )
         kinded = [of_kind(one, kind) for one, kind in zip(made, sample.kinds)]
         return sample.restored(kinded, self._with(tensors))
@@ -221,6 +222,10 @@ class TracedCall:
         outside = self.call.outside()
         zeros = {place: np.zeros(_extents(spec), spec.dtype) for place, spec in zip(wanted, specs)}
 
+        first = sum(isinstance(leaf, Tensor) for leaf in residuals)
+        put_some = _putting(self._residual_structure, residuals)
+        put_others = _putting(self.returned.structure, _with_none(cotangents, self.returned.present))
+
         def settled(found: Any) -> list[Any]:
             fit = fitted(outside, found, self.structure, every)
             return [
@@ -235,10 +240,10 @@ class TracedCall:
 
         run = pulling(
             outside.backward,
-            sum(isinstance(leaf, Tensor) for leaf in residuals),
+            first,
             len(operands),
-            _putting(self._residual_structure, residuals),
-            _putting(self.returned.structure, _with_none(cotangents, self.returned.present)),
+            put_some,
+            put_others,
             self.structure.num_children if _is_flat(self.structure) else None,
             zeros,
             settled,
@@ -250,7 +255,20 @@ class TracedCall:
         fixed = self._fixed(*(leaf for leaf in self._residuals if not isinstance(leaf, _Place)))
         key = ("rule", self._residual_structure, self.structure, tuple(kinds), fixed)
         label = f"{self.call.name}_rule"
-        made = call_python(self.call.owner, key, label, run, operands, specs, settle)
+
+        def of_batch(count: int, *values: Any) -> list[Any]:
+            own = {place: spec.with_shape((count, *_extents(spec))) for place, spec in zip(wanted, specs)}
+            found = outside.backward(_put(put_some, values[:first]), _put(put_others, values[first:]))
+            fit = fitted(outside, found, self.structure, [own.get(n) for n in range(len(self.leaves))])
+            return [
+                np.zeros(own[place].shape, own[place].dtype) if one is None else _array(outside, one)
+                for place, one in ((place, fit[place]) for place in wanted)
+            ]
+
+        made = call_python(
+            self.call.owner, key, label, run, operands, specs, settle,
+            of_batch if self.call.vectorized else None,
+        )  # fmt: skip
         gradients: list[Tensor | None] = [None] * len(self.leaves)
         for place, one in zip(wanted, made):
             gradients[place] = one
@@ -310,6 +328,10 @@ def _putting(structure: Any, leaves: Sequence[Any]) -> Callable[[Sequence[Any]],
         return unflatten(structure, [next(waiting) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
 
     return put
+
+
+def _put(put: Callable[[Sequence[Any]], Any] | None, values: Sequence[Any]) -> Any:
+    return values[0] if put is None else put(values)
 
 
 @contextmanager

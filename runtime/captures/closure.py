@@ -319,7 +319,7 @@ class _Explorer:
 
     def _note_kept(self, value: Any) -> None:
         """Where a guard keeps an object alive, other function objects get no share of the program."""
-        lasts = isinstance(value, BuiltinFunctionType | np.ufunc | FunctionType | type)
+        lasts = isinstance(value, BuiltinFunctionType | np.ufunc | FunctionType | HasParts | type)
         if not lasts or "<locals>" in getattr(value, "__qualname__", ""):
             self.reader.is_shareable = False
 

@@ -186,22 +186,26 @@ class CompiledFunction(Inspection):
             ArgumentError: nothing was traced yet, and there are arguments to choose.
         """
         variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        own = self._dispatcher
-        parameters, known = own.signature.parameters[given:], own.newest
+        parameters = self._dispatcher.signature.parameters[given:]
         if not parameters:
             return None
-        if isinstance(known, Paths):
-            return Known.of_path(known, known.paths[-1])
-        if isinstance(known, Paired):
-            return known.newest()
+        known = self._latest()
         if known is not None:
-            return Known.of_variant(known)
+            return known
         if any(one.default is one.empty and one.kind not in variadic for one in parameters):
             raise ArgumentError(
                 f"{self.name} has not been called yet, so there is no code to show. Call it before, or pass "
                 f"arguments like those of a call: {self.name}.source(...)."
             )
         return None
+
+    def _latest(self) -> Known | None:
+        known = self._dispatcher.newest
+        if isinstance(known, Paths):
+            return Known.of_path(known, known.paths[-1])
+        if isinstance(known, Paired):
+            return known.newest()
+        return None if known is None else Known.of_variant(known)
 
     # --- methods ------------------------------------------------------------------------------------------
 
@@ -293,6 +297,9 @@ class CompiledMethod(Inspection):
 
     def variant_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Variant, Sequence[Any]]:
         return self.__func__.variant_for((self.__self__, *args), kwargs)
+
+    def _latest(self) -> Known | None:
+        return self.__func__._latest()
 
     def transformed(
         self, function: Callable[..., Any], again: Callable[[Any], Any], dynamic: Iterable[int | str]

@@ -18,6 +18,7 @@ from ...tracer.errors import ArgumentError, DTypeError, ShapeError
 from ...tracer.operator import WRITTEN_OUT, Operator, operators
 from ...tracer.spec import BOOL, CONTINUOUS, INT64
 from ..tape.apply import apply
+from ..tape.direct import direct
 from ..values.tensor import Tensor
 from ..values.value_kinds import Auxiliary, settled
 from .common import (
@@ -59,7 +60,7 @@ def _real(operator: Operator) -> Function:
     def of_two(input: Operand, other: Operand) -> Tensor:
         return apply(operator, *operands(name, input, other, as_float=True))
 
-    return of_one if len(operator.operands) == 1 else of_two
+    return direct(operator, of_one if len(operator.operands) == 1 else of_two)
 
 
 def _number(operator: Operator) -> Function:
@@ -72,7 +73,7 @@ def _number(operator: Operator) -> Function:
     def of_two(input: Operand, other: Operand) -> Tensor:
         return apply(operator, *promoted(name, input, other))
 
-    return of_one if len(operator.operands) == 1 else of_two
+    return direct(operator, of_one if len(operator.operands) == 1 else of_two)
 
 
 def _rounding(operator: Operator) -> Function:

@@ -46,6 +46,7 @@ from ..numpy_api.array_methods import (
 )
 from ..tape import inplace, loops
 from ..tape.apply import apply, copied_in_order, link_view
+from ..tape.direct import EXACT, direct
 from ..tensors import creation, sampling
 from ..values import dtypes
 from ..values.modes import no_grad
@@ -258,10 +259,6 @@ def _in_place_operator(name: str, function: Callable[..., Tensor]) -> Callable[.
     return method
 
 
-EXACT = 2**53
-"""Integers below are floats without loss."""
-
-
 def _weak(other: Any, dtype: np.dtype) -> float | None:
     """The Python number as a float, if it takes the dtype of a floating tensor beside it as it is."""
     kind = python_type(other)
@@ -271,7 +268,7 @@ def _weak(other: Any, dtype: np.dtype) -> float | None:
 
 
 def _arithmetic(operator: Operator, name: str, general: Callable[..., Any]) -> Callable[..., Any]:
-    """A dunder method that takes a short way for floating operands of one shape, and for numbers."""
+    """A dunder method that computes at once with floating operands of one shape, and with numbers."""
 
     def method(self: Tensor, other: Any) -> Any:
         mine = self._value
@@ -305,10 +302,13 @@ def _reflected(operator: Operator, name: str, general: Callable[..., Any]) -> Ca
 def _bind_arithmetic(general: dict[str, Callable[..., Any]], kind: type[Tensor]) -> None:
     for method, operator, title in (("add", add, "Add"), ("sub", subtract, "Sub"), ("mul", multiply, "Mul")):
         name = f"{title}Backward0"
-        _bind(f"__{method}__", _arithmetic(operator, name, general[f"__{method}__"]), kind)
+        computed = _arithmetic(operator, name, general[f"__{method}__"])
+        _bind(f"__{method}__", direct(operator, computed, name), kind)
         if method != "sub":  # PyTorch calls it RsubBackward1
-            _bind(f"__r{method}__", _reflected(operator, name, general[f"__r{method}__"]), kind)
-    _bind("__truediv__", _arithmetic(divide, "DivBackward0", general["__truediv__"]), kind)
+            reflected = _reflected(operator, name, general[f"__r{method}__"])
+            _bind(f"__r{method}__", direct(operator, reflected, name, reflected=True), kind)
+    name = "DivBackward0"
+    _bind("__truediv__", direct(divide, _arithmetic(divide, name, general["__truediv__"]), name), kind)
 
 
 def _bind_in_place() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from ...tracer.dims import python_type
 from ...tracer.errors import ArgumentError, DTypeError, UnsupportedError
 from ...tracer.operator import Operator, Value, operators
+from ...tracer.ops.elementwise import power
 from ...tracer.spec import CONTINUOUS, SUPPORTED, spec_of
 from ...tracer.trace import current_trace, innermost
 from ..autograd.foreign_calls import call_python, outside_of_traces, sample_of
@@ -27,6 +28,7 @@ from ..functions import PUBLIC, offered
 from ..functions.assignment import copy_
 from ..functions.common import array_dtype, as_dtype, fail, is_traced, scalar_of
 from ..tape.apply import apart_from, apply, standing_for, wrap
+from ..tape.direct import direct
 from ..tensors.conversion import tensor_of
 from ..values.foreign import PandasObject
 from ..values.modes import is_recording
@@ -56,6 +58,12 @@ UFUNCS = {
 } | {name: PUBLIC[public] for name, public in _COMPOSED.items()}
 """By the names of NumPy's and SciPy's ufuncs the functions that do the same: of operators, which say so, and
 some that are made of several operators."""
+DIRECT = {
+    one.evaluate: direct(one)
+    for one in operators("elementwise")
+    if isinstance(one.evaluate, np.ufunc) and one is not power  # by a number: an operator of its own
+}
+"""What NumPy's ufuncs that are operators do on floating arrays of one dtype, where nothing is converted."""
 NUMBERS = (bool, int, float, complex)
 HARMLESS = 0.5
 """A number at which every function but arccosh has a derivative."""
@@ -85,6 +93,10 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
         >>> np.add(np.ones(2), Tensor([1.0, 2.0]))
         tensor([2., 3.], dtype=torch.float64)
     """
+    if method == "__call__" and not options:
+        short = DIRECT.get(ufunc)
+        if short is not None and (result := short(*inputs)) is not NotImplemented:
+            return result
     if not all(map(_is_operand, inputs)):
         return NotImplemented
     out = options.pop("out", None)

@@ -365,3 +365,22 @@ def stand_ins_for(writes: bool, lists: bool) -> StandIns:
     if writes:
         return WRITABLE if lists else WRITABLE_ALONE
     return JOINED if lists else JOINED_ALONE
+
+
+def namespace(module: ModuleType) -> dict[str, Any]:
+    """A module's functions for code that differentiates: what does not ask what it is given takes Tensors.
+
+    Ufuncs, which do ask, stay as they are, and take no lists with Tensors.
+    """
+    own = {
+        name: one
+        for name, one in vars(module).items()
+        if not (name.startswith("__") or isinstance(one, ModuleType))
+    }
+    if module.__name__.startswith("scipy"):
+        changed = vars(_scipy_module(module) or module)
+        return {name: changed.get(name, one) for name, one in own.items()}
+    return {
+        name: one if isinstance(one, np.ufunc) else JOINED.of(one, frozenset()) or one
+        for name, one in own.items()
+    }

@@ -11,6 +11,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,8 @@ class Inputs:
         is_real = not any(one.is_complex() for one in outputs)  # of complex ones the tape takes it
         if is_real and self._graph_shows(outputs):
             return jacobians(outputs, self.leaves, self._outer(outputs, keep))
-        return [_all_pulled(output, self.leaves, keep) for output in outputs]
+        behind = None if keep else self._behind
+        return [_all_pulled(output, self.leaves, keep, behind) for output in outputs]
 
     def pulled(
         self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], keep: bool
@@ -261,17 +263,10 @@ def _places(
     Raises:
         ArgumentError: the call has no such argument.
     """
-    try:
-        names = [
-            one.name
-            for one in inspect.signature(function).parameters.values()
-            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        ]
-    except ValueError:  # written in C
-        names = []
+    names = _parameters(function)
     found: list[tuple[int | str, str]] = []
     for wanted in as_tuple(argnums):
-        position = names.index(wanted) if isinstance(wanted, str) and wanted in names else wanted
+        position = list(names).index(wanted) if isinstance(wanted, str) and wanted in names else wanted
         if isinstance(position, int) and -len(args) <= position < len(args):
             position %= len(args)
             found.append((position, names[position] if position < len(names) else f"argument {position}"))
@@ -288,6 +283,17 @@ def _places(
     return found
 
 
+def _parameters(function: Function) -> Sequence[str]:
+    """The names of those that may be given by position."""
+    if type(function) is FunctionType and not function.__dict__:
+        return function.__code__.co_varnames[: function.__code__.co_argcount]
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # written in C
+        return ()
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
 def flat(value: Any) -> tuple[list[Any], Any]:
     """Leaves and structure; the structure of a single leaf is None."""
     return flatten(value) if is_container(value) else ([value], None)
@@ -299,13 +305,15 @@ def zeros(like: Tensor) -> Tensor:
     return make(constant(0, value.spec) if isinstance(value, Node) else np.zeros(value.shape, value.dtype))
 
 
-def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequence[Tensor | None]:
+def _all_pulled(
+    output: Tensor, inputs: Sequence[Tensor], keep: bool, behind: Sequence[Any] | None
+) -> Sequence[Tensor | None]:
     """For each input the derivatives of all elements of `output`, of shape `output.shape + input.shape`.
 
-    None where a number does not depend on an input.
+    None where a number does not depend on an input. What is `behind` the output on the tape may be known.
     """
     if not output.is_complex():
-        return _pulled(output, inputs, keep, 1.0)
+        return _pulled(output, inputs, keep, 1.0, behind)
     pulled = [one if one is None else conjugate(one) for one in _pulled(output, inputs, keep, 1.0)]
     if all(one.is_complex() for one in inputs):
         return pulled
@@ -317,13 +325,17 @@ def _all_pulled(output: Tensor, inputs: Sequence[Tensor], keep: bool) -> Sequenc
 
 
 def _pulled(
-    output: Tensor, inputs: Sequence[Tensor], keep: bool, direction: complex
+    output: Tensor,
+    inputs: Sequence[Tensor],
+    keep: bool,
+    direction: complex,
+    behind: Sequence[Any] | None = None,
 ) -> Sequence[Tensor | None]:
     """What is pulled back of each element of `output`, changed in a direction."""
     shape = tuple(output._value.shape)
     if not shape:
         one = make(np.asarray(direction, output._value.dtype)) if output.is_complex() else None
-        return pull_back([output], inputs, [one], create_graph=keep, retain_graph=output.is_complex() or None)
+        return pull_back([output], inputs, [one], keep, output.is_complex() or None, behind)
     size = math.prod(shape)
     basis = (direction * np.eye(size, dtype=output._value.dtype)).reshape(size, *shape)
     rows = [pull_back([output], inputs, [make(one)], create_graph=keep, retain_graph=True) for one in basis]

@@ -18,6 +18,7 @@ from typing import Any
 
 from ...tracer.errors import ArgumentError, GradientError, PullbackError, UnsupportedError
 from ...tracer.origin import at_caller, at_place, is_users_code, place_of_line
+from ...tracer.tracebacks import hide_own_frames
 from ..bytecode.library_calls import call_at, library_call
 from .saved import saved_values
 
@@ -145,7 +146,9 @@ def explaining_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise explained(error, refusals)  # noqa: B904
+        found = explained(error, refusals)
+        hide_own_frames(error)
+        raise found  # noqa: B904
     finally:
         _refusals.reset(token)
 

@@ -33,6 +33,22 @@ def objective(data: np.ndarray, power: int = 2) -> Callable[[Any], Any]:
     return loss
 
 
+@pb.primitive
+def limited_exp(x: Any) -> Any:
+    return np.exp(np.clip(x, -np.inf, 700.0))
+
+
+pb.defvjp(limited_exp, lambda y, x: lambda g: g * y)
+
+
+def objective_with_rule(data: np.ndarray) -> Callable[[Any], Any]:
+    return lambda p: (data * limited_exp(p)).sum()
+
+
+def objective_with_arrays_of_its_own(data: np.ndarray) -> Callable[[Any], Any]:
+    return lambda p: (np.append(data, [7.0]) * p[[0, 1, 2, 0]]).sum()
+
+
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "compile": pb.compile,
     "grad of compiled": lambda f: pb.grad(pb.compile(f)),
@@ -55,6 +71,17 @@ def test_a_second_fit_traces_and_compiles_nothing(name: str) -> None:
         assert counted() == before and function.cache_info() == FOUND
         shared.shared_programs.clear()
         np.testing.assert_equal(found, TRANSFORMS[name](objective(data))(X))
+
+
+@pytest.mark.parametrize("make", [objective_with_rule, objective_with_arrays_of_its_own])
+def test_rules_and_arrays_that_a_trace_makes_are_shared(make: Any) -> None:
+    pb.value_and_grad(pb.compile(make(X)))(X * 2)
+    before = counted()
+    value, gradient = pb.value_and_grad(pb.compile(make(X * 3)))(X)
+    assert counted() == before
+    expected = pb.value_and_grad(make(X * 3))(X)
+    assert value == pytest.approx(expected[0])
+    np.testing.assert_allclose(gradient, expected[1])
 
 
 def test_paths_are_found_again() -> None:

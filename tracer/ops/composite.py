@@ -70,7 +70,9 @@ def count_of(x_spec: Spec, dims: tuple[int, ...]) -> int:
 
 def _over(total: Array, count: float, times: float = 1.0) -> Array:
     """total * times / count, with no warning: over nothing 0 is nan, and what is not 0 infinite."""
-    return total * (share(count, times) if count else math.inf)
+    if not count:
+        return total * math.inf
+    return total * (times / count if isinstance(total, np.ndarray | np.generic) else share(count, times))
 
 
 def _mean(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:

@@ -25,15 +25,25 @@ class ForeignFunction:
         name: the label with a number, by which generated code finds it in this process.
         stream: what it draws from, if it draws: something with `get_state` and `set_state`.
         stops: whether it is there to stop in generated code, which Python has to run then.
+        batched: the same of batches: of all its operands with one more dimension in front.
+        takes_batches: whether it is such a function, of any number of rows.
     """
 
     def __init__(
-        self, label: str, fill: Callable[..., object], stream: Any = None, stops: bool = False
+        self,
+        label: str,
+        fill: Callable[..., object],
+        stream: Any = None,
+        stops: bool = False,
+        fill_batch: Callable[..., object] | None = None,
+        takes_batches: bool = False,
     ) -> None:
         self.label = label if label.isidentifier() else "function"
         self.fill = fill
         self.stream = stream
         self.stops = stops
+        self.takes_batches = takes_batches
+        self.batched = ForeignFunction(label, fill_batch, takes_batches=True) if fill_batch else None
         number = _numbers[self.label]
         _numbers[self.label] += 1
         self.name = f"{self.label}_{number}" if number else self.label

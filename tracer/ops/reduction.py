@@ -58,11 +58,14 @@ def reduction(
             )
         return Spec(reduced_shape(x.shape, dims, keepdim), dtype or x.dtype)
 
+    fold: Any = fields["monoid"].fold.evaluate if "monoid" in fields else None
+    combine = fold.reduce if isinstance(fold, np.ufunc) else numpy  # as NumPy's own functions do
+
     def evaluate(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-        return numpy(x, axis=dims, keepdims=keepdim)
+        return combine(x, dims, keepdims=keepdim)
 
     def evaluate_in_dtype(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> Any:
-        return numpy(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+        return combine(x, dims, x.dtype, keepdims=keepdim)
 
     return declare(
         name,

@@ -1,0 +1,1 @@
+"""Other libraries' names for what pullback does, so that programs written for them run unchanged."""

@@ -1,0 +1,136 @@
+"""What HIPS autograd's transforms do otherwise than pullback's: arguments, complex numbers, names."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import pullback
+from pullback.errors import ArgumentError
+from pullback.runtime.dispatch.compiled import CompiledFunction, CompiledMethod
+from pullback.runtime.values.flatten import flatten, is_container, unflatten
+from pullback.tracer.trace import is_tracing
+
+from .installation import options
+
+Function = Callable[..., Any]
+Argnum = int | Sequence[int]
+
+
+def subvals(x: Iterable[Any], ivs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    """The elements of x, some exchanged.
+
+    Example:
+        >>> subvals((1, 2, 3), [(0, 5)])
+        (5, 2, 3)
+    """
+    found = list(x)
+    for place, value in ivs:
+        found[place] = value
+    return tuple(found)
+
+
+def of_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """The value with each of its arrays and numbers changed."""
+    if not is_container(value):
+        return change(value)
+    leaves, structure = flatten(value)
+    return unflatten(structure, list(map(change, leaves)))
+
+
+def conjugated(value: Any) -> Any:
+    """The conjugate of what is complex: HIPS autograd's gradients are pullback's conjugates."""
+    return of_leaves(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, value)
+
+
+def floating(value: Any) -> Any:
+    """An array of integers as one of floats, of which HIPS autograd takes gradients as well."""
+    is_counts = type(value) is np.ndarray and value.dtype.kind in "iub"
+    return value.astype(float) if is_counts else value
+
+
+def require_argnum(argnum: Any) -> None:
+    """Raise for positions that HIPS autograd does not take.
+
+    Raises:
+        ArgumentError: it is neither an integer nor a tuple or list.
+    """
+    if type(argnum) not in (int, tuple, list):
+        raise ArgumentError(f"argnum: an integer, or a tuple of integers, expected; found {argnum!r}.")
+
+
+def selected(args: Sequence[Any], argnum: Argnum) -> Any:
+    """The arguments that are differentiated: one, or a tuple.
+
+    Raises:
+        ArgumentError: the call has no such positional argument.
+    """
+    try:
+        if isinstance(argnum, int):
+            return floating(args[argnum])
+        return tuple(floating(args[one]) for one in argnum)
+    except IndexError:
+        raise ArgumentError(
+            f"argnum has {argnum!r}, and the call has {len(args)} positional arguments. Pass the argument by "
+            "position, or choose another argnum."
+        ) from None
+
+
+def exchanged(args: Sequence[Any], argnum: Argnum, x: Any) -> tuple[Any, ...]:
+    """The arguments with others in the places of those that are differentiated."""
+    return subvals(args, [(argnum, x)] if isinstance(argnum, int) else zip(argnum, x))
+
+
+def holds_complex(value: Any) -> bool:
+    """Whether an array or a number in the value is complex."""
+    leaves = flatten(value)[0] if is_container(value) else [value]
+    return any(map(np.iscomplexobj, leaves))
+
+
+def compiled(fun: Function) -> Function:
+    """The function, compiled where `install(compiled=True)` says so."""
+    if not options.compiled or is_tracing() or isinstance(fun, CompiledFunction | CompiledMethod):
+        return fun
+    return pullback.compile(fun)
+
+
+def named(operator: Function, fun: Function, argnum: Argnum, derived: Function) -> Function:
+    """`derived`, with the function's code behind it, and a name as HIPS autograd gives it."""
+    with contextlib.suppress(AttributeError):  # a partial function has no name
+        derived = functools.wraps(fun)(derived)
+    own, name = operator.__name__, getattr(fun, "__name__", "[unknown name]")
+    derived.__name__ = f"{own}_of_{name}_wrt_argnum_{argnum}"
+    derived.__doc__ = (
+        f"    {own} of function {name} with respect to argument number {argnum}. Takes the\n"
+        f"    same arguments as {name} but returns the {own}.\n    "
+    )
+    return derived
+
+
+def unary_to_nary(unary_operator: Function) -> Function:
+    """The operator of functions of any arguments, of one of functions of one: `operator(fun, argnum=0)`.
+
+    Args:
+        unary_operator: `unary_operator(f, x, ...)` gets the function of the differentiated argument alone,
+            or of the tuple of them, and its value.
+    """
+
+    @functools.wraps(unary_operator)
+    def nary_operator(fun: Function, argnum: Argnum = 0, *given: Any, **named_ones: Any) -> Function:
+        require_argnum(argnum)
+
+        def derived(*args: Any, **kwargs: Any) -> Any:
+            @functools.wraps(fun, assigned=())
+            def unary(x: Any) -> Any:
+                return fun(*exchanged(args, argnum, x), **kwargs)
+
+            unary.__name__ = getattr(fun, "__name__", "[unknown name]")
+            return unary_operator(unary, selected(args, argnum), *given, **named_ones)
+
+        return named(unary_operator, fun, argnum, derived)
+
+    return nary_operator

@@ -1,0 +1,67 @@
+"""`make_vjp` and `make_jvp` of functions of one argument: of which the others are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pullback
+
+from .conventions import Function, conjugated, holds_complex
+from .insides import missing_of
+from .rules import (
+    def_linear,
+    defjvp,
+    defjvp_argnum,
+    defjvp_argnums,
+    defvjp,
+    defvjp_argnum,
+    defvjp_argnums,
+    primitive,
+)  # fmt: skip
+from .tracer import Box, getval, isbox
+
+__all__ = [
+    "Box", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
+    "defvjp_argnums", "getval", "isbox", "make_jvp", "make_vjp", "primitive",
+]  # fmt: skip
+
+
+def make_vjp(fun: Function, x: Any) -> tuple[Function, Any]:
+    """(pull, value): `pull(g)` is the cotangent of x, given that of the value.
+
+    Of complex numbers it is HIPS autograd's: the cotangent times the complex derivative.
+
+    Raises:
+        DTypeError: x holds a Python integer, or the value does.
+
+    Example:
+        >>> pull, value = make_vjp(lambda x: x * x, 3.0)
+        >>> pull(1.0), value
+        (np.float64(6.0), np.float64(9.0))
+    """
+    value, pull = pullback.vjp(fun, x)
+    has_complex = holds_complex(x) or holds_complex(value)
+
+    def vjp(g: Any) -> Any:
+        if not has_complex:
+            return pull(g)[0]
+        return conjugated(pull(conjugated(g))[0])
+
+    return vjp, value
+
+
+def make_jvp(fun: Function, x: Any) -> Function:
+    """The function of a tangent of x that gives the value, and the tangent of the value.
+
+    Example:
+        >>> make_jvp(lambda x: x * x, 3.0)(1.0)
+        (np.float64(9.0), np.float64(6.0))
+    """
+
+    def jvp(g: Any) -> tuple[Any, ...]:
+        return pullback.jvp(fun, (x,), (g,))
+
+    return jvp
+
+
+__getattr__ = missing_of(__name__)

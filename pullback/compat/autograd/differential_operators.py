@@ -1,0 +1,271 @@
+"""`grad`, `jacobian` and their kin with HIPS autograd's conventions.
+
+They are pullback's transforms. What differs: arguments are `argnum`, gradients of complex arguments are the
+conjugates, arrays of integers are taken as floats, and under `install(compiled=True)` the function is
+compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+import pullback
+
+from .conventions import (
+    Argnum,
+    Function,
+    compiled,
+    conjugated,
+    exchanged,
+    holds_complex,
+    named,
+    require_argnum,
+    selected,
+    unary_to_nary,
+)  # fmt: skip
+from .core import make_jvp as _make_jvp
+from .core import make_vjp as _make_vjp
+from .insides import missing_of
+
+__all__ = [
+    "checkpoint", "deriv", "elementwise_grad", "grad", "grad_and_aux", "grad_named", "hessian",
+    "hessian_tensor_product", "hessian_vector_product", "holomorphic_grad", "jacobian", "make_ggnvp",
+    "make_hvp", "make_jvp", "make_jvp_reversemode", "make_vjp", "multigrad_dict", "tensor_jacobian_product",
+    "value_and_grad", "vector_jacobian_product",
+]  # fmt: skip
+
+
+def _by(transform: Function, operator: Function, fun: Function, argnum: Argnum, **options: Any) -> Function:
+    """What a transform of pullback's makes of `fun`, of arguments as HIPS autograd takes them."""
+    require_argnum(argnum)
+    argnums = argnum if isinstance(argnum, int) else tuple(argnum)
+    derive = transform(compiled(fun), argnums, **options)
+
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        x = selected(args, argnum)
+        found = derive(*exchanged(args, argnum, x), **kwargs)
+        return conjugated(found) if holds_complex(x) else found
+
+    return named(operator, fun, argnum, derived)
+
+
+def grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """The function that computes the gradient of a scalar function.
+
+    Args:
+        argnum: the position of the argument to differentiate, or several, of which it gives a tuple.
+
+    Of a complex argument x + i y the gradient is df/dx - i df/dy, the conjugate of `pullback.grad`'s.
+
+    Raises:
+        OutputError: a TypeError; the result has several elements, or is complex.
+
+    Example:
+        >>> grad(lambda x: (x * x).sum())(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+    return _by(pullback.grad, grad, fun, argnum)
+
+
+def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """As `grad`, but the function returns (value, gradient).
+
+    Example:
+        >>> value_and_grad(lambda x: x * x)(3.0)
+        (np.float64(9.0), np.float64(6.0))
+    """
+    return _by(pullback.value_and_grad, value_and_grad, fun, argnum)
+
+
+def jacobian(fun: Function, argnum: Argnum = 0) -> Function:
+    """The function that computes all derivatives of all elements of a result: result's shape + argument's.
+
+    Example:
+        >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+    """
+    return _by(pullback.jacobian, jacobian, fun, argnum)
+
+
+def hessian(fun: Function, argnum: Argnum = 0) -> Function:
+    """The function that computes all second derivatives: the Jacobian of the Jacobian.
+
+    Example:
+        >>> hessian(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))
+        array([[ 6.,  0.],
+               [ 0., 12.]])
+    """
+    return named(hessian, fun, argnum, jacobian(jacobian(fun, argnum), argnum))
+
+
+def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
+    """The function that gives (the gradient of the first result, the second) of one of two results."""
+
+    @functools.wraps(fun)
+    def pair(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        value, aux = fun(*args, **kwargs)
+        return value, aux
+
+    derive = pullback.grad(compiled(pair), argnum, has_aux=True)
+
+    def derived(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        x = selected(args, argnum)
+        gradient, aux = derive(*exchanged(args, argnum, x), **kwargs)
+        return conjugated(gradient) if holds_complex(x) else gradient, aux
+
+    return named(grad_and_aux, fun, argnum, derived)
+
+
+def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """The gradient of the sum of a result: of a function of each element, all its derivatives.
+
+    Raises:
+        OutputError: a TypeError; the result is complex.
+
+    Example:
+        >>> elementwise_grad(lambda x: x ** 2)(np.array([1.0, 2.0]))
+        array([2., 4.])
+    """
+
+    @functools.wraps(fun)
+    def summed(*args: Any, **kwargs: Any) -> Any:
+        return np.sum(fun(*args, **kwargs))
+
+    return named(elementwise_grad, fun, argnum, grad(summed, argnum))
+
+
+def holomorphic_grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """The complex derivative of a holomorphic function of complex numbers.
+
+    Example:
+        >>> holomorphic_grad(lambda z: z ** 2)(1 + 2j)
+        np.complex128(2+4j)
+    """
+
+    @functools.wraps(fun)
+    def real_part(*args: Any, **kwargs: Any) -> Any:
+        return np.real(fun(*args, **kwargs))
+
+    return named(holomorphic_grad, fun, argnum, grad(real_part, argnum))
+
+
+def grad_named(fun: Function, argname: str) -> Function:
+    """`grad` with respect to the parameter of a name."""
+    return grad(fun, list(inspect.signature(fun).parameters).index(argname))
+
+
+def multigrad_dict(fun: Function) -> Function:
+    """The function that gives the gradients of all arguments by name, of `*args` a tuple of them.
+
+    Example:
+        >>> dict(multigrad_dict(lambda x, y: x * y)(2.0, 3.0))
+        {'x': np.float64(3.0), 'y': np.float64(2.0)}
+    """
+    signature = inspect.signature(fun)
+
+    def gradients(*args: Any, **kwargs: Any) -> OrderedDict[str, Any]:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+
+        @functools.wraps(fun, assigned=())
+        def of_arguments(arguments: dict[str, Any]) -> Any:
+            again = inspect.BoundArguments(signature, OrderedDict(arguments))
+            return fun(*again.args, **again.kwargs)
+
+        found = grad(of_arguments)(dict(bound.arguments))
+        return OrderedDict((name, found[name]) for name in bound.arguments)
+
+    return gradients
+
+
+def checkpoint(fun: Function) -> Function:
+    """The function, of which the backward pass keeps the arguments only, and runs it again for all else."""
+    return pullback.checkpoint(fun)
+
+
+# --- products with derivatives ----------------------------------------------------------------------------
+
+make_vjp = unary_to_nary(_make_vjp)
+make_jvp = unary_to_nary(_make_jvp)
+
+
+@unary_to_nary
+def deriv(fun: Function, x: Any) -> Any:
+    """The derivative along ones: of a function of a number, its derivative."""
+    return _make_jvp(fun, x)(np.ones_like(x))[1]
+
+
+@unary_to_nary
+def make_jvp_reversemode(fun: Function, x: Any) -> Function:
+    """The function of a tangent of x that gives the tangent of the value."""
+    push = _make_jvp(fun, x)
+    return lambda v: push(v)[1]
+
+
+@unary_to_nary
+def make_hvp(fun: Function, x: Any) -> tuple[Function, Any]:
+    """(product, gradient): `product(v)` is that of the Hessian with v."""
+    return _make_vjp(grad(fun), x)
+
+
+def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
+    """The function of `(*args, tensor)` that gives the product of the Hessian with the tensor."""
+    slopes = grad(fun, argnum)
+
+    @functools.wraps(fun, assigned=())
+    def along(*args: Any, **kwargs: Any) -> Any:
+        *given, tensor = args
+        return np.tensordot(slopes(*given, **kwargs), tensor, np.ndim(tensor))
+
+    return named(hessian_tensor_product, fun, argnum, grad(along, argnum))
+
+
+hessian_vector_product = hessian_tensor_product
+
+
+def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
+    """The function of `(*args, tensor)` that gives the product of the tensor with the Jacobian."""
+
+    @functools.wraps(fun, assigned=())
+    def along(*args: Any, **kwargs: Any) -> Any:
+        *given, tensor = args
+        return np.tensordot(tensor, fun(*given, **kwargs), axes=np.ndim(tensor))
+
+    return named(tensor_jacobian_product, fun, argnum, jacobian(along, argnum))
+
+
+vector_jacobian_product = tensor_jacobian_product
+
+
+def _half_of_squares(x: Any) -> Any:
+    return 0.5 * np.sum(x**2, axis=-1)
+
+
+def make_ggnvp(f: Function, g: Function = _half_of_squares, f_argnum: int = 0) -> Function:
+    """The function of the arguments of f that makes products with the generalised Gauss-Newton matrix.
+
+    Args:
+        f: from parameters to outputs.
+        g: a convex loss of the outputs.
+
+    Returns:
+        A function of f's arguments; what it gives is a function of a tangent of the parameters.
+    """
+
+    @unary_to_nary
+    def product(inner: Function, x: Any) -> Function:
+        pull, outputs = _make_vjp(inner, x)
+        push = _make_jvp(inner, x)
+        curvature, _ = _make_vjp(grad(g), outputs)
+        return lambda v: pull(curvature(push(v)[1]))
+
+    return product(f, f_argnum)
+
+
+__getattr__ = missing_of(__name__)

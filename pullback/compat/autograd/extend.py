@@ -1,0 +1,21 @@
+"""Rules of one's own, under the names of HIPS autograd's `extend`."""
+
+from .insides import missing_of as _missing_of
+from .rules import (
+    def_linear,
+    defjvp,
+    defjvp_argnum,
+    defjvp_argnums,
+    defvjp,
+    defvjp_argnum,
+    defvjp_argnums,
+    primitive,
+)  # fmt: skip
+from .tracer import Box, notrace_primitive
+
+__all__ = [
+    "Box", "def_linear", "defjvp", "defjvp_argnum", "defjvp_argnums", "defvjp", "defvjp_argnum",
+    "defvjp_argnums", "notrace_primitive", "primitive",
+]  # fmt: skip
+
+__getattr__ = _missing_of(__name__)

@@ -1,0 +1,33 @@
+"""NumPy's names, for values that are differentiated: `import pullback.compat.autograd.numpy as np`.
+
+They are NumPy's own functions, which know Tensors; those that make arrays of lists take Tensors in them.
+"""
+
+from typing import Any as _Any
+
+import numpy as _numpy
+
+from pullback.runtime.tracing.stand_ins import namespace as _namespace
+
+globals().update(_namespace(_numpy))
+
+from . import fft, linalg, numpy_boxes, random  # noqa: E402, F401
+
+numpy_version = __version__ = _numpy.__version__
+
+
+def make_diagonal(D: _Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> _Any:
+    """Matrices with the last dimension of D on their diagonals.
+
+    Raises:
+        UnsupportedError: another diagonal is asked for.
+    """
+    if (offset, axis1, axis2) != (0, -1, -2):
+        from pullback.errors import UnsupportedError
+
+        raise UnsupportedError("make_diagonal: only offset=0, axis1=-1, axis2=-2 is supported.")
+    return D[..., None] * _numpy.eye(_numpy.shape(D)[-1])
+
+
+def __getattr__(name: str) -> _Any:
+    return getattr(_numpy, name)

@@ -1,0 +1,160 @@
+"""Functions with rules of their own: pullback's `primitive`, with HIPS autograd's conventions.
+
+Of complex numbers a rule gets and gives the conjugates of pullback's cotangents, and one rule may serve all
+arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+import pullback
+from pullback.errors import ArgumentError, UnsupportedError
+from pullback.runtime.autograd.custom_rules import defjvp as _defjvp
+from pullback.runtime.autograd.custom_rules import defvjp as _defvjp
+from pullback.runtime.numpy_api.protocols import FUNCTIONS
+from pullback.runtime.tracing.stand_ins import Called
+
+from .conventions import Function, conjugated, subvals
+
+
+class primitive(pullback.primitive):
+    """Decorate a function that is differentiated by rules for its arguments, given by `defvjp` or `defjvp`.
+
+    It is called with plain values, arrays for arrays, so it may be foreign code.
+
+    Raises:
+        GradientError: an argument without a rule is differentiated.
+
+    Example:
+        >>> @primitive
+        ... def softplus(x):
+        ...     return np.logaddexp(x, 0.0)
+        >>> defvjp(softplus, lambda ans, x: lambda g: g * np.exp(x - ans))
+        >>> grad(softplus)(0.0)
+        np.float64(0.5)
+    """
+
+    parts: ClassVar[tuple[str, ...]] = (*pullback.primitive.parts, "_vjp_of_several", "_jvp_of_several")
+
+    def __init__(self, f_raw: Function) -> None:
+        super().__init__(f_raw)
+        self.fun = f_raw
+        self._vjp_of_several: Function | None = None
+        self._jvp_of_several: Function | None = None
+
+    def _has_pull(self) -> bool:
+        return self._vjp_of_several is not None or super()._has_pull()
+
+    def _has_rule(self, position: int) -> bool:
+        of_several = self._vjp_of_several or (None if self._vjps else self._jvp_of_several)
+        return of_several is not None or super()._has_rule(position)
+
+    def _cotangents(
+        self,
+        positions: Sequence[int],
+        result: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        cotangent: Any,
+    ) -> Sequence[Any]:
+        given = conjugated(cotangent)
+        if self._vjp_of_several is None:
+            found = super()._cotangents(positions, result, args, kwargs, given)
+        else:
+            found = list(self._vjp_of_several(tuple(positions), result, args, kwargs)(given))
+        return [None if one is None else conjugated(one) for one in found]
+
+    def _pushed(
+        self, result: Any, args: tuple[Any, ...], tangents: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        if self._jvp_of_several is None:
+            return super()._pushed(result, args, tangents, kwargs)
+        known = [place for place, one in enumerate(tangents) if one is not None]
+        along = [tangents[place] for place in known]
+        return result, self._jvp_of_several(tuple(known), along, result, args, kwargs)
+
+
+def defvjp(fun: Any, *vjpmakers: Function | None, argnums: Sequence[int] | None = None) -> None:
+    """Give a primitive the rules that pull cotangents back: `maker(ans, *args, **kwargs)(g)`.
+
+    Args:
+        vjpmakers: one for each argument; None stands for zero.
+        argnums: the positions that they are for; the first ones unless given.
+
+    Raises:
+        ArgumentError: `fun` is no primitive.
+    """
+    _defvjp(_own(fun, "defvjp"), *vjpmakers, argnums=argnums)
+
+
+def defvjp_argnum(fun: Any, vjpmaker: Function) -> None:
+    """Give a primitive one rule for all arguments: `vjpmaker(argnum, ans, args, kwargs)(g)`."""
+
+    def of_several(argnums: Sequence[int], *given: Any) -> Function:
+        pulls = [vjpmaker(argnum, *given) for argnum in argnums]
+        return lambda g: [pull(g) for pull in pulls]
+
+    defvjp_argnums(fun, of_several)
+
+
+def defvjp_argnums(fun: Any, vjpmaker: Function) -> None:
+    """Give a primitive one rule for several arguments at once: `vjpmaker(argnums, ans, args, kwargs)(g)`."""
+    _own(fun, "defvjp_argnums")._vjp_of_several = vjpmaker
+
+
+def defjvp(fun: Any, *jvpfuns: Function | str | None, argnums: Sequence[int] | None = None) -> None:
+    """Give a primitive the rules that push tangents forward: `rule(g, ans, *args, **kwargs)`.
+
+    A function of NumPy's or SciPy's has a derivative here, from which both directions come: of it, nothing
+    happens.
+
+    Args:
+        jvpfuns: one for each argument; "same" is the function itself, None stands for zero.
+        argnums: the positions that they are for; the first ones unless given.
+    """
+    if not _has_derivative(fun):
+        _defjvp(_own(fun, "defjvp"), *jvpfuns, argnums=argnums)
+
+
+def defjvp_argnum(fun: Any, jvpmaker: Function) -> None:
+    """Give a primitive one rule for all arguments: `jvpmaker(argnum, g, ans, args, kwargs)`."""
+
+    def of_several(argnums: Sequence[int], gs: Sequence[Any], *given: Any) -> Any:
+        first, *others = [jvpmaker(argnum, g, *given) for argnum, g in zip(argnums, gs)]
+        return sum(others, first)
+
+    defjvp_argnums(fun, of_several)
+
+
+def defjvp_argnums(fun: Any, jvpmaker: Function) -> None:
+    """Give a primitive one rule for several arguments: `jvpmaker(argnums, gs, ans, args, kwargs)`."""
+    if not _has_derivative(fun):
+        _own(fun, "defjvp_argnums")._jvp_of_several = jvpmaker
+
+
+def def_linear(fun: Any) -> None:
+    """Say that a primitive is linear in each of its arguments."""
+    linear = _own(fun, "def_linear").function
+    defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: linear(*subvals(args, [(argnum, g)]), **kwargs))
+
+
+def _has_derivative(fun: Any) -> bool:
+    return isinstance(fun, np.ufunc | Called) or (callable(fun) and fun in FUNCTIONS)
+
+
+def _own(fun: Any, name: str) -> primitive:
+    if isinstance(fun, primitive):
+        return fun
+    if _has_derivative(fun):
+        raise UnsupportedError(
+            f"{name}: {getattr(fun, '__name__', fun)} has a derivative here, which can't be exchanged. "
+            f"Make a function of it by autograd.extend.primitive, and give that one rules."
+        )
+    raise ArgumentError(
+        f"{name}: expected a function decorated with autograd.extend.primitive, found "
+        f"{type(fun).__name__} {fun!r}."
+    )

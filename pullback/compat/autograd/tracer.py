@@ -1,0 +1,62 @@
+"""What stands for values while they are differentiated: HIPS autograd's boxes, pullback's Tensors."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NoReturn
+
+from pullback.runtime.functions.stopping import stop_gradient
+from pullback.runtime.values.tensor import Tensor
+from pullback.runtime.values.value_kinds import plain
+
+from .conventions import Function
+from .insides import missing_of, refuse
+from .rules import primitive
+
+__all__ = ["Box", "getval", "isbox", "notrace_primitive", "primitive"]
+
+
+def isbox(x: Any) -> bool:
+    """Whether x stands for a value that is differentiated or traced."""
+    return issubclass(type(x), Tensor)
+
+
+def getval(x: Any) -> Any:
+    """The value of x without its gradient: an array or a number; in a compiled function a Tensor.
+
+    Example:
+        >>> pullback.grad(lambda x: x * getval(x))(3.0)
+        np.float64(3.0)
+    """
+    return plain(stop_gradient(x)) if isbox(x) else x
+
+
+def notrace_primitive(f_raw: Function) -> Function:
+    """The function of values without their gradients."""
+
+    @functools.wraps(f_raw)
+    def without_gradients(*args: Any, **kwargs: Any) -> Any:
+        return f_raw(*map(getval, args), **kwargs)
+
+    return without_gradients
+
+
+class AsksForTensors(type):
+    """The metaclass of classes whose instances are Tensors; they are for annotations and `isinstance`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isbox(instance)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(cls.__name__)
+
+    def register(cls, *args: Any) -> NoReturn:
+        """Refused: pullback takes containers apart by itself."""
+        refuse("Box")
+
+
+class Box(metaclass=AsksForTensors):
+    """For `isinstance(x, Box)`: whether x stands for a value that is differentiated."""
+
+
+__getattr__ = missing_of(__name__)

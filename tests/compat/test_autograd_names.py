@@ -1,0 +1,371 @@
+"""HIPS autograd's names: its conventions, its modules, its rules of one's own."""
+
+import collections
+from typing import Any
+
+import numpy
+import pytest
+import scipy.signal
+
+import pullback as pb
+import pullback.compat.autograd.numpy as np
+import pullback.compat.autograd.numpy.random as npr
+from pullback.compat import autograd
+from pullback.compat.autograd import (
+    checkpoint,
+    deriv,
+    elementwise_grad,
+    grad,
+    grad_and_aux,
+    grad_named,
+    hessian,
+    hessian_tensor_product,
+    holomorphic_grad,
+    jacobian,
+    make_ggnvp,
+    make_hvp,
+    make_jvp,
+    make_vjp,
+    multigrad_dict,
+    tensor_jacobian_product,
+    value_and_grad,
+)  # fmt: skip
+from pullback.compat.autograd.builtins import DictBox, SequenceBox
+from pullback.compat.autograd.builtins import type as type_of
+from pullback.compat.autograd.core import make_vjp as make_unary_vjp
+from pullback.compat.autograd.differential_operators import make_jvp_reversemode
+from pullback.compat.autograd.extend import (
+    VSpace,
+    def_linear,
+    defjvp,
+    defjvp_argnum,
+    defvjp,
+    defvjp_argnum,
+    defvjp_argnums,
+    primitive,
+    vspace,
+)  # fmt: skip
+from pullback.compat.autograd.misc import const_graph, flatten
+from pullback.compat.autograd.misc.fixed_points import fixed_point
+from pullback.compat.autograd.misc.flatten import flatten_func
+from pullback.compat.autograd.misc.optimizers import adam, rmsprop, sgd
+from pullback.compat.autograd.numpy.linalg import norm as norm_of
+from pullback.compat.autograd.numpy.numpy_boxes import ArrayBox
+from pullback.compat.autograd.numpy.numpy_vjps import unbroadcast_f
+from pullback.compat.autograd.scipy import integrate, linalg, optimize, special, stats
+from pullback.compat.autograd.scipy.signal import convolve
+from pullback.compat.autograd.test_util import check_grads, combo_check
+from pullback.compat.autograd.tracer import getval, isbox
+from pullback.errors import ArgumentError, GradientError, UnsupportedError
+
+X = numpy.array([1.0, 2.0, 3.0])
+A = numpy.arange(9.0).reshape(3, 3) / 7
+
+
+def quadratic(x: Any) -> Any:
+    return np.dot(np.dot(x, A), x)
+
+
+class TestTransforms:
+    def test_gradients_are_of_one_argument_or_of_several(self) -> None:
+        def scaled(x: Any, y: Any) -> Any:
+            return np.sum(x) * y
+
+        numpy.testing.assert_equal(grad(scaled)(X, 2.0), numpy.full(3, 2.0))
+        assert grad(scaled, 1)(X, 2.0) == 6.0 and grad_named(scaled, "y")(X, 2.0) == 6.0
+        both = grad(scaled, argnum=[0, 1])(X, 2.0)
+        assert isinstance(both, tuple) and both[1] == 6.0
+        assert value_and_grad(scaled, 1)(X, 2.0) == (12.0, 6.0)
+
+    def test_arrays_of_integers_have_gradients(self) -> None:
+        numpy.testing.assert_equal(grad(lambda x: np.sum(x**2))(numpy.array([1, 2])), [2.0, 4.0])
+
+    def test_a_gradient_of_several_elements_is_a_type_error(self) -> None:
+        for transform in (grad, value_and_grad):
+            with pytest.raises(TypeError, match=r"shape \(3,\)"):
+                transform(np.sin)(X)
+
+    def test_positions_are_integers(self) -> None:
+        with pytest.raises(ArgumentError, match="argnum"):
+            grad(np.sum, "x")
+        with pytest.raises(ArgumentError, match="1 positional"):
+            grad(np.sum, 1)(X)
+
+    def test_names_are_as_those_of_hips_autograd(self) -> None:
+        assert grad(quadratic, 0).__name__ == "grad_of_quadratic_wrt_argnum_0"
+        assert hessian(quadratic).__name__ == "hessian_of_quadratic_wrt_argnum_0"
+
+    def test_sums_of_columns_of_the_jacobian(self) -> None:
+        numpy.testing.assert_allclose(elementwise_grad(np.sin)(X), numpy.cos(X))
+        numpy.testing.assert_allclose(elementwise_grad(elementwise_grad(np.sin))(X), -numpy.sin(X))
+        with pytest.raises(TypeError):
+            elementwise_grad(lambda x: x * 1j)(X)
+
+    def test_second_derivatives(self) -> None:
+        expected = A + A.T
+        numpy.testing.assert_allclose(hessian(quadratic)(X), expected)
+        numpy.testing.assert_allclose(jacobian(grad(quadratic))(X), expected)
+        numpy.testing.assert_allclose(hessian_tensor_product(quadratic)(X, X), expected @ X)
+        product, slope = make_hvp(quadratic)(X)
+        numpy.testing.assert_allclose(product(X), expected @ X)
+        numpy.testing.assert_allclose(slope, expected @ X)
+
+    def test_a_jacobian_has_the_shapes_of_result_and_argument(self) -> None:
+        found = jacobian(lambda x: np.outer(x, x))(X)
+        assert found.shape == (3, 3, 3)
+        product = tensor_jacobian_product(lambda x: np.outer(x, x))(X, A)
+        numpy.testing.assert_allclose(product, numpy.tensordot(A, found, 2))
+
+    def test_products_with_derivatives(self) -> None:
+        pull, value = make_vjp(np.sin)(X)
+        numpy.testing.assert_allclose(pull(X), X * numpy.cos(X))
+        numpy.testing.assert_allclose(value, numpy.sin(X))
+        value, tangent = make_jvp(np.sin)(X)(X)
+        numpy.testing.assert_allclose(tangent, X * numpy.cos(X))
+        numpy.testing.assert_allclose(make_jvp_reversemode(np.sin)(X)(X), tangent)
+        numpy.testing.assert_allclose(make_ggnvp(lambda x: A @ x)(X)(X), A.T @ (A @ X))
+        assert deriv(lambda x: x**3)(2.0) == 12.0
+        assert make_unary_vjp(lambda x: x**3, 2.0)[0](1.0) == 12.0
+
+    def test_what_is_beside_a_value(self) -> None:
+        slope, aux = grad_and_aux(lambda x: (np.sum(x**2), {"last": x[-1]}))(X)
+        numpy.testing.assert_equal(slope, 2 * X)
+        assert aux == {"last": 3.0}
+
+    def test_gradients_by_name(self) -> None:
+        def f(a: Any, b: Any = 2.0, *rest: Any, **named: Any) -> Any:
+            return a * b + sum(rest) * named["c"]
+
+        found = multigrad_dict(f)(3.0, 2.0, 1.0, 5.0, c=7.0)
+        assert isinstance(found, collections.OrderedDict)
+        assert found == {"a": 2.0, "b": 3.0, "rest": (7.0, 7.0), "named": {"c": 6.0}}
+
+    def test_checkpoints(self) -> None:
+        numpy.testing.assert_allclose(grad(lambda x: np.sum(checkpoint(np.tanh)(x)))(X), 1 - np.tanh(X) ** 2)
+
+
+class TestComplexNumbers:
+    def test_gradients_are_the_conjugates_of_pullbacks(self) -> None:
+        def f(z: Any) -> Any:
+            return np.real(z) ** 2 + 3 * np.imag(z)
+
+        assert pb.grad(f)(1 + 2j) == 2 + 3j
+        assert grad(f)(1 + 2j) == 2 - 3j
+        assert value_and_grad(f)(1 + 2j) == (7.0, 2 - 3j)
+        assert grad(lambda p: f(p["z"]) * p["r"])({"z": 1 + 2j, "r": 2.0}) == {"z": 4 - 6j, "r": 7.0}
+
+    def test_derivatives_of_holomorphic_functions(self) -> None:
+        assert holomorphic_grad(lambda z: z**3)(1 + 2j) == pytest.approx(3 * (1 + 2j) ** 2)
+        pull, _ = make_vjp(lambda z: z * (2 + 1j))(1j)
+        assert pull(1j) == 1j * (2 + 1j)
+
+    def test_rules_get_and_give_conjugates(self) -> None:
+        @primitive
+        def turned(z: Any) -> Any:
+            return z * (2 + 1j)
+
+        defvjp(turned, lambda ans, z: lambda g: g * (2 + 1j))
+        loss = lambda of: lambda z: np.real(of(z) * (3 - 1j))  # noqa: E731
+        assert grad(loss(turned))(1j) == grad(loss(lambda z: z * (2 + 1j)))(1j)
+        check_grads(turned, order=1)(0.3 + 0.4j)
+
+
+class TestNames:
+    def test_lists_of_values_become_arrays(self) -> None:
+        found = grad(lambda x: np.sum(np.array([x, x**2, np.stack([x, x])[0]]) * X))(2.0)
+        assert found == 1 + 2 * 2.0 * 2 + 3
+        assert grad(lambda x: np.sum([x, x**2]))(2.0) == 5.0
+        assert grad(lambda x: np.max(np.vstack([x, 2 * x])))(2.0) == 2.0
+
+    def test_arrays_without_gradients_are_arrays(self) -> None:
+        assert type(np.array([1.0])) is numpy.ndarray and np.exp is numpy.exp and np.pi == numpy.pi
+        assert np.random.randn is npr.randn and np.linalg.norm is norm_of
+
+    def test_matrices(self) -> None:
+        numpy.testing.assert_allclose(grad(np.linalg.norm)(X), X / norm_of(X))
+        check_grads(np.linalg.inv)(A + numpy.eye(3))
+        check_grads(linalg.solve_triangular)(A + 2 * numpy.eye(3), X)
+        check_grads(np.fft.fft)(X)
+
+    def test_special_functions_and_distributions(self) -> None:
+        check_grads(special.gammaln)(X)
+        check_grads(special.logsumexp)(X)
+        check_grads(stats.norm.logcdf, (0, 1, 2))(X, 0.5, 2.0)
+        import pullback.compat.autograd.scipy.stats.t as student
+
+        check_grads(student.logpdf)(X, 3.0)
+        assert stats.norm.cdf(0.0) == 0.5
+
+    def test_solvers(self) -> None:
+        decay = grad(lambda k: integrate.odeint(lambda y, t: -k * y, 1.0, [0.0, 1.0])[-1, 0])(0.5)
+        assert decay == pytest.approx(-numpy.exp(-0.5), rel=1e-5)
+        assert grad(lambda a: optimize.brentq(lambda x: x**2 - a, 0.0, 9.0))(4.0) == pytest.approx(0.25)
+
+    @pytest.mark.parametrize("mode", ["full", "valid", "same"])
+    def test_convolutions(self, mode: str) -> None:
+        rng = numpy.random.default_rng(0)
+        signal, kernel = rng.standard_normal((6, 5)), rng.standard_normal((3, 2))
+        expected = scipy.signal.convolve(signal, kernel, mode)
+        numpy.testing.assert_allclose(convolve(signal, kernel, mode=mode), expected)
+        check_grads(lambda a, b: convolve(a, b, mode=mode), (0, 1), order=1)(signal, kernel)
+
+    def test_convolutions_along_some_dimensions(self) -> None:
+        rng = numpy.random.default_rng(0)
+        images, filters = rng.standard_normal((4, 2, 7, 6)), rng.standard_normal((2, 3, 3, 2))
+        found = convolve(images, filters, axes=([2, 3], [2, 3]), dot_axes=([1], [0]), mode="valid")
+        expected = sum(
+            numpy.array([[scipy.signal.convolve(one[d], other[d], "valid") for other in
+            filters.transpose(1, 0, 2, 3)] for one in images])
+            for d in range(2)
+        )  # fmt: skip
+        numpy.testing.assert_allclose(found, expected)
+        swapped = convolve(filters, images, axes=([2, 3], [2, 3]), dot_axes=([0], [1]), mode="valid")
+        numpy.testing.assert_allclose(swapped, expected.swapaxes(0, 1))
+
+    def test_the_types_of_values(self) -> None:
+        def asked(p: Any) -> list[bool]:
+            x = p["a"]
+            boxes = [isbox(x), isinstance(x, ArrayBox), isinstance(p, DictBox), isinstance(p, SequenceBox)]
+            return [*boxes, type_of(x) is type(X)]
+
+        slope, answers = grad_and_aux(lambda p: (np.sum(p["a"] * getval(p["a"])), asked(p)))({"a": X})
+        numpy.testing.assert_equal(slope["a"], X)
+        assert answers == [True, True, True, False, True]
+        assert asked({"a": X}) == [False, False, False, False, True]
+        assert getval(X) is X
+
+    @pytest.mark.parametrize("use", [lambda: vspace(X), lambda: VSpace.register(list), lambda: VSpace(X)])
+    def test_insides_are_refused_with_a_remedy(self, use: Any) -> None:
+        with pytest.raises(UnsupportedError, match=r"autograd\.extend\.\w+ belongs .*(optree|zeros_like)"):
+            use()
+
+    def test_boxes_are_for_questions_only(self) -> None:
+        with pytest.raises(UnsupportedError, match="containers by optree"):
+            ArrayBox.register(list)
+        assert not hasattr(autograd, "nothing")
+
+
+class TestRules:
+    def test_one_for_each_argument(self) -> None:
+        @primitive
+        def scaled(x: Any, factor: Any) -> Any:
+            assert type(x) is numpy.ndarray
+            return x * factor
+
+        defvjp(scaled, lambda ans, x, factor: lambda g: g * factor, None)
+        numpy.testing.assert_equal(grad(lambda x: np.sum(scaled(x, 5.0)))(X), numpy.full(3, 5.0))
+        assert grad(lambda factor: np.sum(scaled(X, factor)))(5.0) == 0.0
+        defjvp(scaled, "same", argnums=(0,))
+
+    def test_one_for_all_arguments(self) -> None:
+        asked = []
+
+        def rule(argnum: int, ans: Any, args: Any, kwargs: Any) -> Any:
+            asked.append(argnum)
+            return lambda g: g * args[1 - argnum] * kwargs["factor"]
+
+        product = primitive(lambda x, y, factor: x * y * factor)
+        for define in (defvjp_argnum, lambda f, rule: defvjp_argnums(f, several(rule))):
+            define(product, rule)
+            asked.clear()
+            assert grad(lambda x: product(x, 3.0, factor=2.0))(5.0) == 6.0
+            assert asked == [0]
+            assert grad(lambda x, y: product(x, y, factor=2.0), (0, 1))(5.0, 3.0) == (6.0, 10.0)
+
+    def test_tangents(self) -> None:
+        cubed, doubled, linear = (primitive(f) for f in (lambda x: x**3, lambda x: 2 * x, lambda x: 7 * x))
+        defjvp(cubed, lambda g, ans, x: 3 * x**2 * g)
+        defjvp_argnum(doubled, lambda argnum, g, ans, args, kwargs: 2 * g)
+        def_linear(linear)
+        assert grad(cubed)(2.0) == 12.0 and deriv(cubed)(2.0) == 12.0
+        assert grad(doubled)(2.0) == 2.0 and grad(linear)(2.0) == 7.0
+
+    def test_only_arguments_that_are_differentiated_are_asked(self) -> None:
+        def of_second(ans: Any, x: Any, y: Any) -> Any:
+            raise AssertionError
+
+        product = primitive(lambda x, y: x * y)
+        defvjp(product, lambda ans, x, y: lambda g: g * y, of_second)
+        assert grad(product)(2.0, 3.0) == 3.0
+
+    def test_of_a_missing_one(self) -> None:
+        bare = primitive(lambda x: 2 * x)
+        for derivative in (grad(bare), deriv(bare)):
+            with pytest.raises(NotImplementedError, match="no rule for argument 0"):
+                derivative(1.0)
+            with pytest.raises(GradientError):
+                derivative(1.0)
+
+    def test_functions_with_derivatives_keep_them(self) -> None:
+        defjvp(special.expit, lambda g, ans, x: g * ans * (1 - ans))
+        with pytest.raises(UnsupportedError, match="expit has a derivative here"):
+            defvjp(special.expit, lambda ans, x: lambda g: g)
+        with pytest.raises(ArgumentError, match="extend.primitive"):
+            defvjp(quadratic, None)
+
+    def test_cotangents_have_the_shape_of_the_argument(self) -> None:
+        added = primitive(lambda x, y: x + y)
+        defvjp(added, *[lambda ans, *args, i=i: unbroadcast_f(args[i], lambda g: g) for i in (0, 1)])
+        check_grads(lambda x, y: np.sum(added(x, y) ** 2), (0, 1), order=1)(A, X)
+
+
+def several(rule: Any) -> Any:
+    def of_several(argnums: Any, *given: Any) -> Any:
+        return lambda g: [rule(argnum, *given)(g) for argnum in argnums]
+
+    return of_several
+
+
+class TestMisc:
+    def test_containers_as_vectors(self) -> None:
+        value = {"b": [3.0, (X,)], "a": A}
+        vector, unflatten = flatten(value)
+        numpy.testing.assert_equal(vector, [*A.ravel(), 3.0, *X])
+        again = unflatten(vector * 2)
+        assert list(again) == ["b", "a"] and again["b"][0] == 6.0
+        numpy.testing.assert_equal(again["b"][1][0], 2 * X)
+        assert flatten([])[0].shape == (0,)
+        slope = grad(lambda v: np.sum(unflatten(v)["a"] ** 2))(vector)
+        numpy.testing.assert_allclose(slope, [*(2 * A.ravel()), *numpy.zeros(4)])
+        function, _, start = flatten_func(lambda p: {"a": p["a"] * 2}, {"a": X})
+        numpy.testing.assert_equal(function(start), 2 * X)
+
+    @pytest.mark.parametrize(("optimise", "steps"), [(sgd, 400), (rmsprop, 800), (adam, 800)])
+    def test_optimisers(self, optimise: Any, steps: int) -> None:
+        seen: list[Any] = []
+        slope = lambda p, i: grad(lambda p: np.sum((p["x"] - X) ** 2))(p)  # noqa: E731
+        callback = lambda p, i, g: seen.append((p["x"].shape, i, g["x"].shape))  # noqa: E731
+        found = optimise(slope, {"x": numpy.zeros(3)}, callback, num_iters=steps, step_size=0.02)
+        numpy.testing.assert_allclose(found["x"], X, atol=0.05)
+        assert seen[-1] == ((3,), steps - 1, (3,))
+
+    def test_fixed_points(self) -> None:
+        def newton(a: Any) -> Any:
+            return lambda x: 0.5 * (x + a / x)
+
+        root = lambda a: fixed_point(newton, a, 1.0, lambda x, y: np.abs(x - y), 1e-10)  # noqa: E731
+        assert grad(root)(2.0) == pytest.approx(0.5 / 2**0.5)
+
+    def test_graphs_that_are_found_once(self) -> None:
+        calls = []
+
+        def f(scale: float, x: Any) -> Any:
+            calls.append(1)
+            return np.sum(x**2) * scale
+
+        once = const_graph(f, 3.0)
+        assert once(X) == 42.0
+        count = len(calls)
+        assert once(2 * X) == 168.0 and len(calls) == count
+
+    def test_wrong_derivatives_are_found(self) -> None:
+        wrong = primitive(lambda x: x**2)
+        defvjp(wrong, lambda ans, x: lambda g: g * x)
+        with pytest.raises(AssertionError, match="wrong at"):
+            check_grads(wrong, modes=["rev"], order=1)(2.0)
+        with pytest.raises(AssertionError):
+            check_grads(wrong, modes=["fwd"], order=1)(2.0)
+        with pytest.raises(ArgumentError, match="modes"):
+            check_grads(wrong, modes=["back"])(2.0)
+        combo_check(lambda x, power: x**power, order=1)([1.5, X], power=[2, 3])
+        check_grads(lambda p: (p["a"] * p["b"][0], np.sin(p["a"])))({"a": X, "b": [2.0]})
