@@ -18,7 +18,7 @@ from ...tracer.draw_order import NOTHING
 from ...tracer.graph import Graph, Node
 from ...tracer.loop import LoopNode, is_loop
 from ...tracer.ops.control import ALL, ruled, run_body
-from ...tracer.ops.foreign import draw
+from ...tracer.ops.foreign import draw, foreign
 from ...tracer.quiet import Quiet
 
 Site = tuple[tuple[Node, ...], tuple[int, ...]]
@@ -150,7 +150,7 @@ class Replay:
             if node.attributes["function"].stream is None:  # called for its effect, once
                 return NOTHING
             if site not in self._drawn:
-                self._drawn[site] = np.asarray(node.attributes["function"](*operands))
+                self._drawn[site] = foreign.evaluate(*operands, **node.attributes)
             return self._drawn[site]
         return np.asarray(node.operator.evaluate(*operands, **node.attributes))
 

@@ -268,6 +268,21 @@ def test_random_numbers_are_those_of_the_call() -> None:
     assert rng.normal() == wanted.normal()
 
 
+def test_random_numbers_that_code_draws_are_those_of_the_call() -> None:
+    rng, plain = np.random.default_rng(0), np.random.default_rng(0)
+
+    @pb.compile
+    def counted(rate: Any) -> Any:
+        count = rng.poisson(rate)
+        return np.log(count - 3.0).sum()
+
+    rate = np.full(8, 3.0)
+    expected = plain.poisson(rate) - 3.0
+    error = anomaly(counted, rate)
+    assert list(error.operands.values()) == [expected[error.index]] and expected[error.index] <= 0
+    assert rng.normal() == plain.normal()
+
+
 def test_complex_functions_are_looked_at() -> None:
     @pb.compile
     def inverted(z: Any) -> Any:
